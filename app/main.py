@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 HERE = Path(__file__).resolve().parent
-# Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the one above.
+# Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the parent folder.
 sys.path[:] = dict.fromkeys([str(HERE.parent), *(part for part in sys.path if Path(part).resolve() != HERE)])
 
 from app.core import own_texts, startup, state  # noqa: E402
@@ -36,7 +36,7 @@ def main() -> None:
     try:
         options = startup.read()
     except BgtError as error:
-        refused("The app can't start like this", "The options after `--` are not understood.", error)
+        refused("The app can't start", "The options after `--` are not understood.", error)
         return
     above = st.empty()
     two = st.Page(view("maps"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
@@ -51,7 +51,7 @@ def main() -> None:
         title="Similar questions",
         icon=":material/quiz:",
         url_path="questions",
-        visibility="visible" if options.questions else "hidden",  # its address says how to start the app for it
+        visibility="visible" if options.questions else "hidden",  # if hidden, its address explains how to show it
     )
     langs = st.Page(
         partial(view("languages"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
@@ -63,16 +63,16 @@ def main() -> None:
     split = st.Page(view("split"), title="Split an encoder", icon=":material/vertical_split:", url_path="split")
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, split, about])
     if page == start:
-        sentence.heading(above)  # there while the model loads
+        sentence.heading(above)  # shown while the model loads
     if not own_texts.restore():
         st.toast(LOST, icon=":material/upload_file:", duration="infinite")
     picker(state.titles())
     try:
         loaded = state.model()
     except BgtError as error:
-        refused("This model cannot be opened", "The app is fine; what `--model` names is not.", error)
+        refused("This model cannot be opened", "The app works, but the model given by `--model` does not open.", error)
         st.caption(
-            "Choose another model at the side, or repair this one and reload the page, or start the app with another "
+            "Choose another model in the sidebar, repair this one and reload the page, or start the app with another "
             "`--model`:"
         )
         st.markdown(f"```sh\n{MODELS}\n```")
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def shown(page: Callable[[], None]) -> None:
-    """The page; what stops it stands where it stopped."""
+    """Draw the page; an error appears at the place where it stopped."""
     try:
         page()
     except Busy as error:
@@ -93,7 +93,7 @@ def shown(page: Callable[[], None]) -> None:
 
 
 def view(name: str) -> Callable[..., None]:
-    """The page of a folder, imported once it is opened: what other pages need is slow to import."""
+    """Import the page of a folder when it is opened: its imports are slow."""
 
     def page(*arguments: object) -> None:
         import_module(f"app.{name}.page").page(*arguments)
@@ -108,7 +108,7 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 
 def picker(models: list[str]) -> None:
-    """The model of this session; the address keeps its name."""
+    """Choose the model of this session; the address keeps its name."""
     if chosen := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = chosen
     linked = st.query_params.get("ckpt")

@@ -1,9 +1,9 @@
-"""The operators that torch does not document, in one place, each with torch's public one behind it.
+"""torch's undocumented operators, in one place, each with a public operator of torch as its fallback.
 
-torch's products in single precision are MKL's, which run at half speed on processors other than Intel's: there
-oneDNN's take their place, but for a weight's gradient, where MKL's are as fast on any processor, or faster by up to a
-third. Both are exact to rounding. oneDNN also multiplies integers of 8 bits, on any processor. A release of torch may
-change or drop these operators, so each is tried when this module is imported.
+torch multiplies float32 matrices by MKL, which runs at half speed on processors other than Intel's. There oneDNN is
+used instead, except for a weight's gradient, where MKL is as fast on any processor, or faster by up to a third. Both
+are exact to rounding. oneDNN also multiplies 8-bit integers, on any processor. A release of torch may change or drop
+these operators, so each is tried when this module is imported.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def compiles_shapes(x: Tensor) -> bool:
-    """Whether products of x are compiled for each new shape, as oneDNN does in 16 bits: in training, where every update
-    has another number of pieces, that is a fifth of the time. Sentences to embed are batched in few shapes."""
+    """Whether products of x are compiled for each new shape, as oneDNN does in 16 bits. In training every update has
+    another number of tokens, and compiling takes a fifth of the time; sentences to embed come in few shapes."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
 def on_grid(count: int) -> int:
-    """The count rounded up, by less than an eighth: up to 16 it stays, up to 32 it becomes even, and so on."""
+    """Round the count up, by less than an eighth: up to 16 it stays, up to 32 it becomes even, and so on."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
@@ -59,7 +59,7 @@ def pad_to_grid(x: Tensor) -> Tensor:
 
 
 class _PadRows(torch.autograd.Function):
-    """`pad_to_grid`. Slices and `F.pad` would fill all rows on the way, and copy once more on the way back."""
+    """Pad to the grid. Slices and `F.pad` would fill all rows first, and copy once more in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class _PadRows(torch.autograd.Function):
 
 
 class _FirstRows(torch.autograd.Function):
-    """What `pad_to_grid` was given, of its rows."""
+    """Return the first rows, those before `pad_to_grid`."""
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, rows: int) -> Tensor:
@@ -84,34 +84,34 @@ class _FirstRows(torch.autograd.Function):
 
 
 def matmul_dtype(x: Tensor) -> torch.dtype:
-    """The dtype that matrix products of x have now: autocast's where it is on, else x's own."""
+    """The dtype of matrix products of x: autocast's if it is enabled, else that of x."""
     device = x.device.type
     on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if on else x.dtype
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether products of x are oneDNN's, which multiplies no empty matrices, and whose operators can't be exported."""
+    """Whether products of x use oneDNN, which can't multiply empty matrices, and whose operators can't be exported."""
     if not USES_ONEDNN or torch.compiler.is_exporting():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
 
 
 def accumulates(leaf: Tensor) -> bool:
-    """Whether the backward pass that runs now adds to the `.grad` of a leaf.
+    """Whether the current backward pass adds to the `.grad` of a leaf.
 
-    True in `backward`. False where `backward` names other inputs, and in `torch.autograd.grad`, which returns
-    gradients; without torch's operator always False, and gradients go through autograd.
+    True in `backward`. False if `backward` names other inputs, and in `torch.autograd.grad`, which returns gradients.
+    Always False without torch's operator; gradients then go through autograd.
     """
     try:
         return bool(torch._C._will_engine_execute_node(get_gradient_edge(leaf).node))
-    except (AttributeError, RuntimeError):  # torch has none; or it refuses a leaf that `torch.autograd.grad` asks for
+    except (AttributeError, RuntimeError):  # torch has no such operator, or rejects a leaf of `torch.autograd.grad`
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class Int8Weight:
-    """A matrix (N, K) in 8 bits, as this CPU reads it."""
+    """A matrix (N, K) in 8 bits, in this CPU's memory layout."""
 
     packed: Tensor
     scales: Tensor  # (N,) float32, of each row
@@ -142,7 +142,7 @@ def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _prepack_int8(rounded: Tensor) -> Tensor:
-    """(N, K) int8 -> the same in an order of oneDNN's own."""
+    """Pack (N, K) int8 into oneDNN's own layout."""
     return torch.ops.onednn.qlinear_prepack(rounded, None)
 
 
@@ -174,7 +174,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _works(operator: Callable[[], Tensor], expected: float) -> bool:
-    """Whether this release of torch has the operator, with the arguments and the result that are meant here."""
+    """Whether this release of torch has the operator, with the expected arguments and result."""
     try:
         return operator().item() == expected
     except (AttributeError, RuntimeError, TypeError):
@@ -182,7 +182,7 @@ def _works(operator: Callable[[], Tensor], expected: float) -> bool:
 
 
 def _probe() -> tuple[bool, bool]:
-    """Whether oneDNN's operators work in single precision, and whether they do in 8 bits."""
+    """Whether oneDNN's operators work in single precision, and whether they work in 8 bits."""
     if not torch.backends.mkldnn.is_available():
         return False, False
     x, weight, one = (torch.tensor([row], device="cpu", dtype=torch.float32) for row in ((1, 2), (3, 4), (1,)))
@@ -196,7 +196,7 @@ def _probe() -> tuple[bool, bool]:
 
 
 def _is_intel() -> bool:
-    """Whether this processor is one of Intel's."""
+    """Whether this is an Intel processor."""
     cpuinfo = Path("/proc/cpuinfo")  # Linux, where platform.processor() is often empty
     return "GenuineIntel" in (cpuinfo.read_text() if cpuinfo.exists() else platform.processor())
 
@@ -219,8 +219,8 @@ def fused_adam_(
 ) -> None:
     """One step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
 
-    Each parameter, its gradient and its two moments have one shape; `step` () counts from 1, this step included. One
-    kernel where torch has it: all that `torch.optim.Adam` does around it takes longer than a small network's update.
+    Each parameter, its gradient and its two moments have the same shape; `step` () counts from 1, this step included.
+    Uses one fused kernel if torch has it: `torch.optim.Adam`'s overhead is larger than the update of a small network.
     """
     if HAS_FUSED_ADAM:
         _adam_kernel_(values, gradients, means, squares, step, lr, beta1, beta2, eps)
@@ -249,7 +249,7 @@ def _adam_kernel_(
 
 
 def _has_fused_adam() -> bool:
-    """Whether this torch has the operator in the form used above: it is private, and may go in any release."""
+    """Whether this torch has the operator in the form used above: it is private, and may change in any release."""
     values, gradient, means, squares = torch.zeros(4, 1)
     try:
         _adam_kernel_([values], [gradient], [means], [squares], torch.ones(()), 1e-3, 0.9, 0.999, 1e-8)

@@ -1,4 +1,4 @@
-"""Where a run computes, in which precision, and from which seed."""
+"""Choose a run's device, precision and seed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import torch
 from bgt_core.errors import NotFound, UsageError, check_choice
 
 PRECISIONS = ("auto", "fp32", "bf16")
-INT8 = "int8"  # of embedding alone
+INT8 = "int8"  # for embedding only
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
-# A forked process has torch's pool of threads, but none of its threads, and would wait for them for ever.
+# A forked process inherits torch's pool of threads without its threads, and would wait for them for ever.
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
@@ -33,7 +33,7 @@ def pick_device(name: str | torch.device) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu(:0)?|cuda(:\d+)?", name):
-        raise UsageError(f"'{name}' is none of auto, cpu, cuda, cuda:1, ...", parameter="device")
+        raise UsageError(f"'{name}': expected auto, cpu, cuda, cuda:1, ...", parameter="device")
     device = torch.device(name.removesuffix(":0") if name.startswith("cpu") else name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"'{name}': this machine has no such CUDA device; use 'cpu'.", parameter="device")
@@ -41,15 +41,15 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 
 def seed_everything(*numbers: int) -> None:
-    """Seed torch's generators of every device from these numbers (none negative)."""
+    """Seed torch's generators of every device from these non-negative numbers."""
     torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))
 
 
 def keep_memory() -> None:
-    """Let freed memory stay with this process, where the C library is glibc, until `release_memory`.
+    """Keep freed memory in this process, if the C library is glibc, until `release_memory`.
 
-    A step takes and frees the same few hundred megabytes as the one before: each time the system would fill them with
-    zeros anew, a thirtieth of the step.
+    A step allocates and frees the same few hundred megabytes as the one before. Otherwise the system would fill them
+    with zeros each time, which takes a thirtieth of the step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is the most it takes
@@ -57,22 +57,22 @@ def keep_memory() -> None:
 
 
 def release_memory() -> None:
-    """Hand freed memory back to the system, where the C library is glibc.
+    """Return freed memory to the system, if the C library is glibc.
 
-    Batches of changing shapes fragment its heap: without this a small run on a CPU grew from 2 to 6 GB in ten
-    minutes. A call costs a tenth of a step.
+    Batches of changing shapes fragment its heap: without this a small run on a CPU grew from 2 to 6 GB in ten minutes.
+    A call takes a tenth of a step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
 def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
-    """UsageError for what is none of `allowed`."""
+    """Raise UsageError for a precision that is not `allowed`."""
     check_choice(allowed, precision=precision)
 
 
 def resolve(device: torch.device, precision: str) -> str:
-    """ "fp32" or "bf16": "auto" is bf16 on hardware that multiplies it natively. Raises as `check_precision`."""
+    """Choose "fp32" or "bf16": "auto" is bf16 on hardware that supports it natively. Raises as `check_precision`."""
     check_precision(precision)
     if precision != "auto":
         return precision
@@ -85,5 +85,5 @@ def resolve(device: torch.device, precision: str) -> str:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Products in that precision; everything else stays in float32."""
+    """Compute matrix products in that precision; everything else stays in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=resolve(device, precision) == "bf16")

@@ -1,4 +1,4 @@
-"""What the latents of a generative model hold, on held-out pairs: use, cost, information, and likelihood."""
+"""Measure the latents of a generative model on held-out pairs: use, cost, information, and likelihood."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ ROWS = 1024  # draws whose densities under all posteriors exist at a time
 
 
 class Generative(Protocol):
-    """A model whose predictions of a batch are made from latents that `read` takes from its posteriors."""
+    """A model that predicts a batch from latents, which `read` takes from its posteriors."""
 
     def __call__(self, batch: Batch, read: Readout) -> Outputs: ...
 
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A mean over pairs, nats, and its standard error."""
+    """A mean over pairs, in nats, with its standard error."""
 
     nats: float
     error: float
 
     @classmethod
     def of_pairs(cls, values: Tensor) -> MeanEstimate:
-        """(N,), N at least 2."""
+        """Average (N,) values, N at least 2."""
         return cls(values.mean().item(), values.std().item() / math.sqrt(len(values)))
 
 
@@ -45,7 +45,7 @@ class Latent:
 
     units: int
     active: int  # units whose posterior mean varies (Burda et al. 2016)
-    kl: MeanEstimate  # to the prior; 0 where there is none
+    kl: MeanEstimate  # to the prior; 0 without a prior
     information: MeanEstimate | None  # I(x; z), log(pairs) at most (see `information`); None for a point posterior
 
     @property
@@ -57,7 +57,8 @@ class Latent:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Two estimates of -log p(x) of what is reconstructed of a pair, latents integrated out; both are upper bounds."""
+    """Two estimates of -log p(x) of the reconstructed sides of a pair, with latents integrated out; both are upper
+    bounds."""
 
     neg_elbo: MeanEstimate  # NLL with latents drawn, plus their KL
     iwae_nll: MeanEstimate  # importance-weighted; tighter with more draws (Burda et al. 2016)
@@ -66,25 +67,26 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` measures."""
+    """The result of `diagnose`."""
 
     pairs: int
-    sentences: int  # reconstructed, of all pairs
+    sentences: int  # reconstructed sentences of all pairs
     pieces: int  # of those, EOS included
     latents: dict[str, Latent]
-    at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None where nothing is reconstructed
-    unigram: MeanEstimate | None  # NLL of the same pieces by their frequencies on each side, which a bound must beat
-    likelihood: Likelihood | None  # None there, and for point posteriors
+    at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None without a reconstruction
+    unigram: MeanEstimate | None  # NLL of the same tokens by their frequencies on each side; a useful bound is lower
+    likelihood: Likelihood | None  # None without a reconstruction, and for point posteriors
 
 
 @torch.inference_mode()
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """The latents of a model in evaluation mode on these pairs; `samples` draws per pair for its likelihood.
+    """Measure the latents of a model in evaluation mode on these pairs, with `samples` draws per pair for its
+    likelihood.
 
-    Deterministic in `seed` and the batches. Every draw is a pass through the whole model. Raises DataError for a model
-    that has no posteriors.
+    Deterministic for a `seed` and the batches. Every draw is a pass through the whole model. Raises DataError for a
+    model without posteriors.
     """
     generator = torch.Generator(device).manual_seed(seed)
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
@@ -116,7 +118,7 @@ def diagnose(
             kl = reduce(torch.add, (kls[name][-1] for name in present))
             neg_elbo.append(torch.stack([nats for nats, _ in draws]).mean(0) + kl)
     if not posteriors:
-        raise DataError("This model has no latent beside a prior or a decoder: there is nothing to diagnose.")
+        raise DataError("This model has neither a latent with a prior nor a decoder; diagnose a generative model.")
     latents = {name: latent(parts, torch.cat(kls[name]), generator) for name, parts in posteriors.items()}
     plain = MeanEstimate.of_pairs(torch.cat(at_mean)) if at_mean else None
     likelihood = None
@@ -128,8 +130,8 @@ def diagnose(
 
 
 def unigram_nll(sides: Sequence[Tokens]) -> Tensor:
-    """-log p of each sentence, nats, (N,) float64, where each piece is drawn by its frequency in these very sides."""
-    ids = torch.cat([side.ids[side.mask] for side in sides])  # pieces of all sentences, in their order
+    """-log p of each sentence, nats, (N,) float64, if each token is drawn by its frequency in these sides."""
+    ids = torch.cat([side.ids[side.mask] for side in sides])  # tokens of all sentences, in order
     counts = ids.bincount()
     nats = (counts.sum().double() / counts[ids]).log()
     lengths = torch.cat([side.mask.sum(1) for side in sides])
@@ -138,7 +140,7 @@ def unigram_nll(sides: Sequence[Tokens]) -> Tensor:
 
 
 def reconstructions(out: Outputs) -> list[SentencePrediction]:
-    """The predictions that are the likelihood; translation is trained beside it."""
+    """The predictions that make up the likelihood; translation is trained beside it."""
     return [
         prediction
         for prediction in out.predictions
@@ -165,7 +167,7 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
 
 
 def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> Latent:
-    """One posterior from those of each batch, and its KL of each pair, (N,)."""
+    """Join one posterior over all batches, and its KL of each pair, (N,)."""
     mean = torch.cat([part.standardised_mean for part in parts])  # (N, L)
     gain = None
     if all(part.has_density for part in parts):
@@ -180,19 +182,20 @@ def moments(mean: Tensor) -> Tensor:
 
 
 def active_units(sums: Tensor, sentences: float) -> int:
-    """How many units vary with the sentence, from `moments` of that many sentences."""
+    """Count the units that vary with the sentence, from `moments` of that many sentences."""
     first, second = sums / sentences
     return int((second - first.square() > ACTIVE).sum())
 
 
 def information(posterior: Posterior, generator: torch.Generator | None = None) -> Tensor:
-    """How much a draw z from each sentence's posterior says about the sentence, nats, (N,); the mean is I(x; z).
+    """The information that a draw z from each sentence's posterior has about the sentence, nats, (N,); the mean is I(x;
+    z).
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
-    estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels: what is left
-    is log q(z|x) - log q(z), here at the same z in both terms, so that most of its noise cancels too. Identical
-    posteriors give 0; N that never overlap give log N, which no estimate from N sentences can exceed: where the truth
-    is near log N or above, this is a lower bound.
+    estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves
+    log q(z|x) - log q(z); both terms use the same z, so that most of its noise cancels too. Identical posteriors give
+    0; N posteriors without overlap give log N, which no estimate from N sentences can exceed. If the true value is near
+    log N or above, this is a lower bound.
     """
     q = posterior.double()
     z = q.rsample(generator)  # (N, L)

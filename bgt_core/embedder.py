@@ -1,4 +1,4 @@
-"""What users hold of a model: sentences in, vectors out."""
+"""Embed sentences with a trained model."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from bgt_core.nets.quantised import quantised
 from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import check_paired, unit
 
-BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most, on a GPU and on a CPU
-LONG = 64  # tokens of a sentence from which on a batch holds fewer
-SPARE = 32  # on a CPU a batch may be padded by one in so many tokens of the call, to have a common shape
+BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
+LONG = 64  # tokens of a sentence from which on batches hold fewer rows
+SPARE = 32  # on a CPU, a batch may add padding of up to 1 / SPARE of the call's tokens, to have a common shape
 
 
 class Embedder:
     """A trained model with its tokenizer.
 
-    `langs` are the languages it reads, `latents` what can be read: "semantic", one space for all languages, and, where
-    the model has language latents, "language", a separate space in each. Vectors are posterior means, dropout off,
-    not normalised; compare them with `similarity`. `precision` is that of matrix products: "fp32", "bf16" (cosine to
-    fp32 above 0.9999), "auto" (bf16 where the device multiplies it natively), or "int8" (encoders only, on a CPU;
-    cosine to fp32 about 0.999).
+    `langs` are the languages it embeds, `latents` their representations: "semantic", one space for all languages, and,
+    if the model has language latents, "language", a separate space for each. Vectors are posterior means, without
+    dropout, and not normalised; compare them with `similarity`. `precision` is that of matrix products: "fp32", "bf16"
+    (cosine to fp32 above 0.9999), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a
+    CPU; cosine to fp32 about 0.999).
     """
 
     def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
@@ -47,10 +47,10 @@ class Embedder:
         check_precision(precision, (*PRECISIONS, INT8))
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(
-                f"'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", parameter="precision"
+                f"'int8' runs on a CPU only, and this model is on {self.device}; choose bf16.", parameter="precision"
             )
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self._widths: dict[nn.Module, int] = {}  # by encoder, once it has been asked for
+        self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
@@ -58,7 +58,7 @@ class Embedder:
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
     def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
-        """Pickled is what makes it: matrices of 8 bits, as the device multiplies them, can't be."""
+        """Pickle the arguments: matrices in 8 bits, in the device's layout, can't be pickled."""
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)
 
     def embed(
@@ -75,7 +75,7 @@ class Embedder:
 
         Batches hold at most `batch_size` sentences; None bounds them by their tokens alone, which suits nearly every
         machine. `show_progress` draws a bar on stderr, `normalize` scales vectors to length 1. An empty sentence is
-        embedded as the end-of-sentence piece alone. Raises UsageError for a language or latent the model does not have,
+        embedded as the end-of-sentence token alone. Raises UsageError for a language or latent the model does not have,
         and for anything but a string or strings in an order.
 
         >>> bgt = bgt_core.load()
@@ -98,17 +98,15 @@ class Embedder:
     def posteriors(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
         """q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
 
-        A single string is one sentence, (1, L). What `posterior.distances` compares. Raises UsageError as `embed`, and
-        for a model whose posteriors are no Gaussians.
+        A single string is one sentence, (1, L). Compare them by `posterior.distances`. Raises UsageError as `embed`,
+        and for a model whose posteriors are not Gaussian.
         """
         encoder, units = self.encoder(lang, latent), self.width(lang, latent)
         ids = self.tokenizer.encode(sentences)
         mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
         for rows, posterior in self._read(encoder, lang, ids):
             if not isinstance(posterior, Gaussian):
-                raise UsageError(
-                    f"This model's {latent} posteriors are no Gaussians: nothing but the cosine of means compares them."
-                )
+                raise UsageError(f"This model's {latent} posteriors are not Gaussian: compare their means by cosine.")
             mean[rows] = posterior.mean[: len(rows)].float().cpu()
             log_variance[rows] = posterior.log_variance[: len(rows)].float().cpu()
         return Gaussian(mean, log_variance)
@@ -121,11 +119,12 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Batches of the sentences with these piece ids: n rows, and posteriors of which the first n are theirs."""
+        """Yield batches of the sentences with these token ids: n rows, and posteriors of which the first n belong to
+        them."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         batches: Iterable[list[int]] = by_length(lengths, budget, batch_size or budget)
-        # no_grad, not inference_mode: under that, autocast would convert every weight for every batch
+        # no_grad, not inference_mode, in which autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in with_bar(batches, len(ids)) if show_progress else batches:
                 full = rows_of(lengths[rows[0]], budget, batch_size or budget)
@@ -143,7 +142,7 @@ class Embedder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What decides the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
+        """A fingerprint of the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
         digest = hashlib.sha256(self.tokenizer.sha256.encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
@@ -161,7 +160,7 @@ class Embedder:
         return self.model.similarity.matrix(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The model's similarity of each row of left with the same row of right: (N, D), (N, D) -> (N,).
+        """The model's similarity of row i of left and row i of right: (N, D), (N, D) -> (N,).
 
         Raises UsageError for sides of different shapes.
         """
@@ -169,7 +168,7 @@ class Embedder:
         return self.model.similarity.pairwise(left, right)
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
-        """What reads `latent` from sentences of `lang`; UsageError for what the model does not have."""
+        """The encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
         if lang not in self.langs:
             raise UsageError(f"{lang}: this model has {', '.join(self.langs)}.", parameter="lang")
         if latent not in self.latents:
@@ -178,9 +177,9 @@ class Embedder:
 
 
 def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
-    """All rows, the longest first, in batches of at most `budget` padded tokens and `most` sentences.
+    """Yield all rows, the longest first, in batches of at most `budget` padded tokens and `most` sentences.
 
-    Every batch but the last is as large as its longest sentence allows.
+    Every batch except the last is as large as its longest sentence allows.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
@@ -192,17 +191,17 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 
 def rows_of(longest: int, budget: int, most: int) -> int:
-    """Rows of a full batch whose longest sentence has that many tokens; attention takes the square of those."""
+    """Rows of a full batch whose longest sentence has that many tokens; attention grows with their square."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Piece ids, the longest first -> a side, and the layout to compute it in; None is the packed one.
+    """Pad token ids, the longest first, to a side, and choose its layout; None is the packed one.
 
-    Where `spare` tokens of padding allow it, the side has `full` rows, as long as the grid says, and all of it is
-    computed: so few shapes serve all batches. For each new one oneDNN compiles its products, which takes as long as a
-    batch, and keeps them in memory.
+    If `spare` tokens of padding allow it, the side has `full` rows, with a length from the grid, and all of it is
+    computed, so that a few shapes serve all batches. For each new shape oneDNN compiles its products, which takes as
+    long as a batch, and keeps them in memory.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))
@@ -213,7 +212,7 @@ def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int)
 
 
 def with_bar(batches: Iterable[list[int]], sentences: int) -> Iterator[list[int]]:
-    """The batches, and on stderr a bar of how many of the sentences they have covered."""
+    """Yield the batches, with a bar on stderr of the sentences done."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,4 +1,4 @@
-"""The errors that reach a user; apart from the other nouns, so that commands start without torch.
+"""The errors that users see; in a module of their own, so that commands start without torch.
 
 Each message names the value, the rule and the way out. Commands print it and exit with the error's `exit_code`.
 """
@@ -13,7 +13,7 @@ LONGEST = 1_200  # characters of a message
 
 
 class BgtError(ValueError):
-    """The root of all errors that this package raises on purpose.
+    """The base class of all errors that this package raises on purpose.
 
     Args:
         message: The whole sentence, or with `parameter` its continuation: "9: expected 100 or more."
@@ -28,48 +28,48 @@ class BgtError(ValueError):
         self.parameter = parameter
 
     def __str__(self) -> str:
-        """The message in one line of a readable length, whatever a file or a user put into it."""
+        """The message in one line of limited length, whatever a file or a user put into it."""
         text = f"{self.parameter} {super().__str__()}"
         line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 3 :]}"
 
 
 class UsageError(BgtError):
-    """An argument is wrong in itself, or with another: an unknown name, a number out of range."""
+    """An argument is wrong, alone or combined with another: an unknown name, a number out of range."""
 
     exit_code = 2
 
 
 class NotFound(BgtError):
-    """Something that is needed is absent: a file, a device, a library."""
+    """Something required is absent: a file, a device, a library."""
 
     exit_code = 3
 
 
 class Busy(BgtError):
-    """Another request holds what this one needs; the same works in a moment."""
+    """Another request is using the resource; try again in a moment."""
 
 
 class DataError(BgtError):
-    """A file or an array holds what it should not: a damaged checkpoint, text that is not UTF-8, NaN."""
+    """A file or an array has invalid content: a damaged checkpoint, text that is not UTF-8, NaN."""
 
     exit_code = 4
 
 
 class Diverged(BgtError):
-    """A training went astray: a loss is no number, or explodes; what was saved before is kept."""
+    """Training diverged: a loss is NaN or infinite, or exploded; earlier checkpoints are kept."""
 
     exit_code = 8
 
 
 class Interrupted(BgtError):
-    """The user, or a signal, ended the work; what was done is kept."""
+    """The user, or a signal, stopped the work; finished parts are kept."""
 
     exit_code = 130
 
 
 def needs(module: str, extra: str) -> None:
-    """NotFound that says how to install `module`, where it is absent."""
+    """Raise NotFound, with the command that installs `module`, if it is absent."""
     if find_spec(module) is None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 
@@ -91,6 +91,7 @@ def check_choice(known: Iterable[str], **settings: str | None) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is close."""
+    """The hint that ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is
+    close."""
     close = get_close_matches(word, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,4 +1,4 @@
-"""What a latent knows: small classifiers trained on a model's vectors, beside baselines, with intervals.
+"""Probe latents: train small classifiers on a model's vectors, and compare them with baselines, with intervals.
 
 In Python:
 

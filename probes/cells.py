@@ -1,4 +1,4 @@
-"""One cell of a table: an encoder on one task in one language, measured, or loaded where it was measured before."""
+"""One cell of a table: an encoder on one task in one language, measured, or loaded from the cache."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from probes.tasks import find
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """An encoder that is probed, what it is called, and what it is averaged with and compared to."""
+    """An encoder to probe, with its name, its other trainings, and the references to compare it with."""
 
     name: str
     encoder: SentenceEncoder
-    latents: Sequence[str] = ()  # those to probe; none named: each that it has
-    encoder_seeds: Sequence[SentenceEncoder] = ()  # other trainings of it
+    latents: Sequence[str] = ()  # those to probe; by default all that it has
+    encoder_seeds: Sequence[SentenceEncoder] = ()  # the same model trained with other seeds
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)  # to beat, as in `probes.run`
 
     def latents_in(self, lang: str) -> list[str]:
@@ -34,7 +34,7 @@ class Subject:
         return probeable(self.latents or self.encoder.latents, lang)
 
     def check(self, lang: str) -> None:
-        """UsageError for a language or latent that it doesn't have."""
+        """Raise UsageError for a language or latent that it doesn't have."""
         for encoder in (self.encoder, *self.encoder_seeds):
             check(encoder, lang, self.latents_in(lang))
 
@@ -54,18 +54,18 @@ def measure_cell(
     cache: Cache | None = None,
     report: Report = silent,
 ) -> Cell:
-    """What `probes.run` measures, as a cell: with its predictions, and a trail of weights, data, code and day.
+    """Measure like `probes.run`, and return a cell: with predictions, and a trail of weights, data, code and day.
 
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped", cache=probes.Cache())
 
     Args:
         sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
-        name: what the encoder is called in tables.
+        name: the encoder's name in tables.
         senteval: whether to follow SentEval's protocol (`probes.run_senteval_protocol`).
-        cache: where vectors and cells are kept; a cell that is there is loaded. Nothing is kept of encoders that don't
-            know what their vectors are made of (their `fingerprint` is empty).
+        cache: stores vectors and cells; a stored cell is loaded. Nothing is stored for encoders without a
+            fingerprint (their `fingerprint` is empty).
 
-    The other parameters are those of `probes.run`, as are the errors; NotFound where the cache can't be written.
+    The other parameters are those of `probes.run`, as are the errors; NotFound if the cache can't be written.
     """
     task = find(task) if isinstance(task, str) else task
     subject = Subject(name, encoder, latents, encoder_seeds, references or {})
@@ -95,7 +95,7 @@ def measure_cell(
 
 
 def trail_of(subject: Subject, dataset: Dataset, latents: Sequence[str], probe: str) -> dict[str, Any]:
-    """Which weights, data, code and day a cell comes from."""
+    """The weights, data, code and day that a cell comes from."""
     return {
         **dataset.about,
         "fingerprint": subject.encoder.fingerprint or "unknown",
@@ -117,7 +117,7 @@ def cell_path(
     config: ProbeConfig,
     senteval: bool = False,
 ) -> Path | None:
-    """Where a cell is kept; None without a cache, or where an encoder doesn't know what its vectors are made of."""
+    """The path of a stored cell; None without a cache, or for an encoder without a fingerprint."""
     references = [(name, len(several)) for name, several in subject.references.items()]
     encoders = [subject.encoder, *subject.encoder_seeds]
     encoders += [encoder for several in subject.references.values() for encoder in several]

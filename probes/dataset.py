@@ -1,4 +1,4 @@
-"""What a cell is measured on: labelled items, and where they come from."""
+"""Data for a cell: labelled items, and their source."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from probes.task import Items, ProbeTask
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled items, and what the trail of a result says of them."""
+    """Labelled items, and their description in a result's trail."""
 
     items: Items
-    about: Mapping[str, Any]  # data, items_sha256, and split_file and card where there are such
-    note: str = ""  # what a reader of the score should be told of the choice of the data
+    about: Mapping[str, Any]  # data, items_sha256, and split_file and card if there are any
+    note: str = ""  # a remark on the choice of the data for readers of the score
 
 
 def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
@@ -35,7 +35,7 @@ def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
 def label_sentences(
     task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
 ) -> Dataset:
-    """Sentences labelled by the task; None stands for the built-in ones (`built_in_items`)."""
+    """Label sentences by the task; None stands for the built-in ones (`built_in_items`)."""
     if sentences is None:
         items, source, note = built_in_items(task, lang, seed)
         return replace(dataset_of(items, source), note=note)
@@ -52,11 +52,11 @@ def load_items(
     seed: int = 0,
     senteval: bool = False,
 ) -> Dataset:
-    """The items of a task from the file or folder `data`, or built-in ones.
+    """Load the items of a task from the file or folder `data`, or built-in ones.
 
-    `column` is that of a TSV, from 1. `split_file` says which sentences train and are tested; otherwise splits are the
+    `column` is that of a TSV, from 1. `split_file` assigns sentences to train, dev and test; otherwise splits are the
     source's own, or with `senteval` drawn in SentEval's sizes. A labelled file is cleaned; with `senteval`, and without
-    `split_file`, it is taken as it stands. Raises NotFound, DataError or UsageError for what is absent, damaged, or
+    `split_file`, it is used unchanged. Raises NotFound, DataError or UsageError for data that is absent, damaged, or
     can't be labelled.
     """
     if data is None:

@@ -24,7 +24,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for an encoder of any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # languages that "all" stands for, with an encoder of any language
 T = TypeVar("T")
 
 
@@ -62,26 +62,26 @@ def table(
     correction: str = "holm",
     report: Report = silent,
 ) -> ProbeTable:
-    """Measure tasks in languages, of encoders side by side, with p values corrected over the table.
+    """Measure tasks in languages for several encoders, with p-values corrected over the table.
 
         table = probes.table({"mine": mine, "shipped": bgt_core.load()}, ["length", "gender"], ["fr"])
         frame = pandas.DataFrame(table.records())
 
     Args:
-        encoders: by the name they have in the table, or `probes.Subject`s, which have seeds and references too.
+        encoders: by their names in the table, or `probes.Subject`s, which have seeds and references too.
         tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, all), or tasks of your
-            own. Tasks of groups are skipped if they have no definition or no source; those named are failures then.
+            own. A task of a group is skipped if it has no definition or no source; a task named itself then fails.
         langs: one or several languages of the sentences; "all" stands for those that all encoders have.
-        latents: those to probe of encoders given by name; by default each that they have.
+        latents: latents to probe of encoders given by name; by default all.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
         column: of a TSV, from 1.
         split_file: assigns sentences to train, dev or test: lines of train, dev or test, a tab, a sentence.
-        config: of the probes; several stand side by side.
+        config: of the probes; one or several.
         senteval, cache, report: as in `probes.measure_cell`.
         correction: of p over the differences of the table: holm, bonferroni, or none.
 
     Returns:
-        The cells. A cell that fails is among the `failures` and leaves the others; a single cell raises its error.
+        The cells. Failed cells are in `failures`; a single cell raises its error.
 
     Raises:
         UsageError: Nothing can be measured with these arguments.
@@ -102,7 +102,7 @@ def table(
 
 
 class Slot(NamedTuple):
-    """A cell that is to be measured."""
+    """A cell to measure."""
 
     subject: Subject
     task: ProbeTask
@@ -126,10 +126,10 @@ class Grid:
     cache: Cache | None = None
 
     def check(self) -> None:
-        """Raise UsageError or NotFound for anything that no cell can be measured with."""
+        """Raise UsageError or NotFound for arguments that no cell can be measured with."""
         self.check_tasks()
         if self.column is not None and self.data is None:
-            raise UsageError("is needed: a column without its file can't be read.", parameter="data")
+            raise UsageError("is needed: a column belongs to a file.", parameter="data")
         if self.data and not self.data.exists():
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
         if self.split_file and not self.split_file.is_file():
@@ -140,12 +140,12 @@ class Grid:
                     subject.check(lang)
 
     def check_tasks(self) -> None:
-        """Raise UsageError for a task that can't be measured in these languages, whatever the encoder."""
+        """Raise UsageError for a task that can't be measured in these languages, with any encoder."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
             if self.data is None and "text" not in task.builds:
-                task.items([], next(iter(task.langs), "en"))  # raises, and says what it needs
+                task.items([], next(iter(task.langs), "en"))  # raises an error that names its needs
 
     def measure(
         self, report: Report = silent, skipped: Callable[[BgtError], None] = silent
@@ -173,7 +173,7 @@ class Grid:
     def each(
         self, do: Callable[[Slot], T], report: Report = silent, skipped: Callable[[BgtError], None] = silent
     ) -> Iterator[tuple[str, T | BgtError]]:
-        """Yield the result of `do` for each slot, or the slot's label and its error; an only slot raises its error.
+        """Yield the result of `do` for each slot, or the slot's label and its error; a single slot raises its error.
 
         `skipped` is called with the error of each task of a group that can't be measured in a language.
         """
@@ -220,7 +220,7 @@ class Grid:
                         yield f"{task.name} {lang}, {subject.name}", error
 
     def _rows(self, skipped: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """(task, language, whether the task was named): those of groups only where they have a meaning and a source."""
+        """(task, language, whether the task was named); tasks of groups only if they have a definition and a source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         for task in dict.fromkeys([*named, *members]):
@@ -241,7 +241,7 @@ class Grid:
         return list(dict.fromkeys(tasks))
 
     def _langs(self) -> list[str]:
-        """The languages given; for "all", those that every encoder with languages has."""
+        """The given languages; for "all", those that every encoder with languages has."""
         if ALL not in self.langs:
             return list(self.langs)
         known = [subject.encoder.langs for subject in self.subjects if subject.encoder.langs]
@@ -249,7 +249,7 @@ class Grid:
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """The languages to measure a task in; one that tells languages apart is measured in all of them, joined."""
+    """The languages to measure a task in; a task that compares languages is measured in all of them, joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

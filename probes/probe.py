@@ -1,4 +1,4 @@
-"""One task, one language, every latent and baseline on the same test items."""
+"""Probe one task in one language: every latent and baseline on the same test items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from probes.result import MAJORITY, ProbeResult
 from probes.task import Items, ProbeTask
 from probes.tasks import find
 
-Report = Callable[[str], None]  # told each step, in words; what it raises ends the work
+Report = Callable[[str], None]  # gets each step, in words; an exception that it raises ends the work
 DEFAULT = ProbeConfig()
 
 
@@ -45,7 +45,7 @@ def run(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> ProbeResult:
-    """What the latents of an encoder know: accuracies of probes trained and tested on one task in one language.
+    """Probe the latents of an encoder: accuracies of probes trained and tested on one task in one language.
 
         import bgt_core, probes
 
@@ -56,17 +56,17 @@ def run(
     Args:
         encoder: `bgt_core.load()`, `adapters.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
         task: one of `probes.TASKS`, or a `ProbeTask` of your own.
-        sentences: to be labelled by the task, or labelled `Items`; without them, built-in ones.
+        sentences: for the task to label, or labelled `Items`; by default built-in ones.
         lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.
-        latents: those to probe; None: each that the encoder has, without language latents where `lang` is joined.
+        latents: latents to probe; by default all, without language latents if `lang` is joined.
         encoder_seeds: other trainings of `encoder`: scores are then means over all of them.
-        references: encoders to beat, name -> one or several seeds, read from the first latent they have: untrained
+        references: encoders to beat, name -> one or several seeds, probed in their first latent: untrained
             ones, the mean of the model's own subword vectors.
-        config: probes, seeds, items, intervals, and what else is measured.
-        report: is told each step.
+        config: probes, seeds, items, intervals, and further measures.
+        report: gets each step, in words.
 
-    An accuracy has two intervals. Wilson's is that of these probes on new sentences; the bootstrap's also covers new
-    probes and, where there are several, new encoders. Raises UsageError for an unknown task, language or latent, and
+    An accuracy has two intervals. Wilson's covers new sentences with the same probes; the bootstrap's also covers new
+    probes and, with several encoder seeds, new encoders. Raises UsageError for an unknown task, language or latent, and
     DataError for too few items.
     """
     task = find(task) if isinstance(task, str) else task
@@ -108,11 +108,10 @@ def run_senteval_protocol(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> ProbeResult:
-    """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy alone.
+    """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy only.
 
-    Of `config` it uses `probe` (hidden units), `seed`, `level`, `max_train` and `max_items`, by default all. Items
-    keep their order and their repeats; those that `load_items` takes from a labelled file with `senteval` are
-    SentEval's.
+    Of `config` it uses `probe` (hidden units), `seed`, `level`, `max_train` and `max_items`, by default all. Items keep
+    their order and their repeats; for SentEval's own items use `load_items` with `senteval` on a labelled file.
     """
     task = find(task) if isinstance(task, str) else task
     latents = probeable(encoder.latents, lang) if latents is None else latents
@@ -129,37 +128,38 @@ def run_senteval_protocol(
 
 
 def senteval_config(config: ProbeConfig) -> ProbeConfig:
-    """One seed, and every item unless `max_items` says otherwise."""
+    """One seed, and every item unless `max_items` is set."""
     return replace(config, seeds=1, max_items=config.max_items or sys.maxsize)
 
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:
-    """Those that can be probed in `lang`: language latents have no space that two languages share."""
+    """The latents that can be probed in `lang`: language latents are not comparable across languages."""
     joined = len(split_langs(lang)) > 1
     return [name for name in latents if not joined or name != LANGUAGE] or list(latents)
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """UsageError for a language or latent that an encoder doesn't have; one without languages takes any."""
+    """Raise UsageError for a language or latent that an encoder doesn't have; an encoder without languages takes
+    any."""
     langs = split_langs(lang)
     if encoder.langs and not set(langs) <= set(encoder.langs):
         raise UsageError(
-            f"{lang}: the model is {'-'.join(encoder.langs)}; use one trained with '{lang}'.", parameter="lang"
+            f"{lang}: the model has {', '.join(encoder.langs)}; use one trained with '{lang}'.", parameter="lang"
         )
     for latent in latents:
         if latent not in encoder.latents:
             raise UsageError(f"'{latent}': choose from {', '.join(encoder.latents)}.", parameter="latents")
     if len(langs) > 1 and LANGUAGE in latents:
         raise UsageError(
-            f"language: its spaces differ between {' and '.join(langs)}; choose semantic.", parameter="latents"
+            f"language: the latents of {' and '.join(langs)} are not comparable; choose semantic.", parameter="latents"
         )
     if not latents or len(set(latents)) < len(latents):
-        raise UsageError("must be one or more different ones, as in semantic,language.", parameter="latents")
+        raise UsageError("must be one or more different latents, as in semantic,language.", parameter="latents")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """What is measured: a latent, a baseline or a reference, its probe, and how its inputs are made."""
+    """A predictor to measure: a latent, a baseline or a reference, with its probe and its inputs."""
 
     name: str
     make: ProbeFactory
@@ -173,7 +173,7 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[Predictor]:
-    """The latents, then the baselines (of these the majority always), then the references."""
+    """The latents, then the baselines (the majority always included), then the references."""
     make = probe_factory(config.probe, config.l2)
     for latent in latents:
         yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
@@ -185,7 +185,7 @@ def predictors(
 
 
 def embed_each(encoders: Sequence[SentenceEncoder], study: Study, latent: str = "") -> list[Vectors]:
-    """The (N, D) vectors of each encoder; without `latent`, of the first that it has."""
+    """The (N, D) vectors of each encoder; by default of its first latent."""
     return [embed_items(encoder, study, latent or encoder.latents[0]) for encoder in encoders]
 
 

@@ -1,4 +1,4 @@
-"""The nouns of a result: scores, differences, and what is kept of each item."""
+"""The data types of a result: scores, differences, and predictions for each item."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 from probes.task import Items
 
-SCHEMA = "bgt-probe/5"  # the form of `bgt-probe --json`, and with it of what is below
-MAJORITY = "majority"  # the baseline that every score stands beside
+SCHEMA = "bgt-probe/5"  # the form of `bgt-probe --json`, and of the classes below
+MAJORITY = "majority"  # the baseline that every score is compared with
 
 
 @dataclass(frozen=True)
 class ProbeScore:
-    """What one latent or baseline scores; accuracies are fractions of the test items."""
+    """The score of one latent or baseline; accuracies are fractions of the test items."""
 
     task: str
     lang: str
     latent: str  # semantic, language, or the name of a baseline
     n_train: int  # items a probe is trained on, mean over seeds
-    n_test: int  # different items tested, all seeds together
+    n_test: int  # different items tested, over all seeds
     classes: int
     accuracy: float
-    ci_low: float  # Wilson: these probes, new sentences
+    ci_low: float  # Wilson: new sentences, the same probes
     ci_high: float
     sd: float  # of accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
     encoders: int = 1  # encoder seeds
     encoder_sd: float = 0.0  # of accuracy over encoder seeds, means over their probes
-    boot_low: float | None = None  # new sentences, new probes, and new encoders where there are several
+    boot_low: float | None = None  # new sentences, new probes, and new encoders if there are several
     boot_high: float | None = None
     information: float | None = None  # V-information, bits per item
     selectivity: float | None = None  # points: accuracy minus that on the control task, on the same items
@@ -52,16 +52,16 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired; new sentences, new probes, and new encoders where there are several
+    ci_low: float  # paired; new sentences, new probes, and new encoders if there are several
     ci_high: float
     p: float  # two-sided, of the same standard error as the interval
-    adjusted_p: float | None = None  # among the differences of a table, see `significance.correct`
-    correction: str = ""  # how it was adjusted: Holm
+    adjusted_p: float | None = None  # adjusted among the differences of a table, see `significance.correct`
+    correction: str = ""  # the correction of p: Holm
 
 
 @dataclass(frozen=True)
 class Erasure:
-    """Test accuracy once the property is erased, and once as many random directions are."""
+    """Test accuracy after erasing the property, and after erasing as many random directions."""
 
     latent: str
     method: str  # leace, inlp

@@ -1,4 +1,4 @@
-"""The nouns of probing: a task and its items."""
+"""The data types of probing: a task and its items."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Items:
-    """N labelled sentences; those of one group are versions of one sentence and share a split."""
+    """N labelled sentences; those of a group are versions of one sentence and share a split."""
 
     sentences: list[str]
     labels: list[str]
     groups: list[int]
-    splits: list[str] | None = None  # of `SPLITS`, where they are fixed
+    splits: list[str] | None = None  # of `SPLITS`, if they are fixed
 
     def take(self, rows: Sequence[int]) -> Items:
         """The items at `rows`, in that order."""
@@ -32,7 +32,7 @@ class Items:
         )
 
 
-Build = Callable[[Any, str, Random], Items]  # (what a source holds, language, generator) -> items without splits
+Build = Callable[[Any, str, Random], Items]  # (content of a source, language, generator) -> items without splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +44,20 @@ class ProbeTask:
     """
 
     name: str
-    about: str  # one line: what is predicted
+    about: str  # one line: the question that it asks
     builds: Mapping[str, Build]  # kind -> labels; the first kind that a folder has is used
-    langs: tuple[str, ...] = ()  # none: any language
+    langs: tuple[str, ...] = ()  # empty: any language
     file: str = ""  # SentEval's name for its file of labels, without ".txt"
-    classes: int = 0  # labels of the published set, where their number may shrink with the data
+    classes: int = 0  # labels of the published set, if their number may shrink with the data
     reordered: bool = False  # labelled versions of a sentence differ only in the order of words
-    group: str = ""  # surface, syntax or semantic, as in SentEval: all of a group can be probed by its name
+    group: str = ""  # surface, syntax or semantic, as in SentEval: a group can be probed by its name
 
     def check(self, lang: str) -> None:
-        """UsageError for a language that the task has no definition for, and for several where it wants one."""
+        """Raise UsageError for a language that the task has no definition for, and for several if it needs one."""
         langs = split_langs(lang)
         if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in self.builds):
             many = "two or more languages, as in en-fr" if "texts" in self.builds else "one language"
-            raise UsageError(f"Task '{self.name}' wants {many}, not '{lang}'.")
+            raise UsageError(f"Task '{self.name}' needs {many}, not '{lang}'.")
         if self.langs and lang not in self.langs:
             raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 

@@ -1,6 +1,6 @@
 """Words and punctuation marks, for every task that counts or compares them.
 
-A word is a run of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and Japanese,
+A word is a run of letters and digits, so l'eau has two and punctuation does not count; in Chinese and Japanese,
 written without spaces, each character is a word.
 """
 

@@ -163,7 +163,7 @@ def test_a_latent_without_units_is_none() -> None:
 
 
 def test_a_model_that_only_embeds_is_refused() -> None:
-    with pytest.raises(BgtError, match="nothing to diagnose"):
+    with pytest.raises(BgtError, match="diagnose a generative model"):
         diagnose(lambda batch, read: Outputs({}, {}, []), batches(), CPU)
 
 

@@ -11,42 +11,42 @@ import pandas as pd
 from app.core import state
 from bgt_core.evaluation.bootstrap import wilson
 
-MEANINGS = {  # by how the name of a setting ends
+MEANINGS = {  # keyed by the end of a setting's name
     "recipe": "the kind of model; `bgt train` takes its name",
     "d_model": "units of the decoders and of language encoders",
     "semantic_dim": "units of the semantic latent",
-    "composed_dim": "those of them that a network composes, rather than averages",
+    "composed_dim": "units of it that a network composes; the others are averages",
     "language_dim": "units of each language latent",
-    "word_dropout": "share of words that a decoder is not shown, so that it reads the latents",
+    "word_dropout": "share of words hidden from a decoder, so that it has to use the latents",
     "readout": "whether decoders read a sample of the latents or their mean",
-    "weights.semantic": "weight of the semantic latent's KL: the lower, the more it may say",
+    "weights.semantic": "weight of the semantic latent's KL: the lower, the more information it may hold",
     "weights.language": "weight of each language latent's KL",
     "free_nats.semantic": "KL up to which the semantic latent costs nothing",
     "free_nats.language": "KL up to which a language latent costs nothing",
     "elbo.warmup_steps": "steps until every KL has its weight",
-    "margin.margin": "how much nearer a translation has to be than another sentence, in cosine",
+    "margin.margin": "minimum lead of a translation's cosine over another sentence's",
     "margin.weight": "weight of that loss",
-    "label_smoothing": "probability that a decoder is taught to leave to other words",
+    "label_smoothing": "probability mass of the target that goes to the other tokens",
     "data.columns": "columns of the training files",
     "data.vocab_size": "tokens of the vocabulary",
     "min_pieces": "tokens of the shortest sentence that is trained on",
     "max_pieces": "tokens of the longest",
     "valid_pairs": "pairs held out to watch the training",
-    "train.epochs": "times that the data are read",
-    "batch_tokens": "tokens of an update",
+    "train.epochs": "passes through the data",
+    "batch_tokens": "tokens per update",
     "learning_rate": "the largest step size of Adam",
     "train.warmup_steps": "updates until the learning rate is reached",
     "cooldown": "share of the updates in which the learning rate falls to zero",
     "sampling_temperature": "1: each pair of languages has the share of its tokens; larger: more equal shares",
-    "train.seed": "of everything that is drawn at random",
+    "train.seed": "seed of all random draws",
 }
-UNTRAINED = "untrained "  # starts the columns of a card that are of the model before training
-ENDS = ("low", "high")  # columns of a card that hold an interval of its column "score"
+UNTRAINED = "untrained "  # prefix of a card's columns for the model before training
+ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
 
 
 class Paper(NamedTuple):
-    """Where a model comes from."""
+    """The publication of a model."""
 
     address: str
     bibtex: str
@@ -83,17 +83,17 @@ PAPERS = {"vgvae": VGVAE, **dict.fromkeys(("avg", "gran", "translator"), BACKTRA
 
 
 def paper(loaded: state.Loaded) -> Paper:
-    """The one that the model is from, or was made for."""
+    """Return the paper that introduced a recipe's model."""
     return PAPERS.get(loaded.info.get("recipe", ""), BGT)
 
 
 def meaning(setting: str) -> str:
-    """What a setting does, in a few words; "" if its name explains it."""
+    """Explain a setting in a few words; "" if its name explains it."""
     return next((text for end, text in MEANINGS.items() if setting.endswith(end)), "")
 
 
 def sentence_case(name: str) -> str:
-    """A heading as the app writes it: units and acronyms stay as they are."""
+    """Format a heading: units and acronyms keep their case."""
     return name[:1].upper() + name[1:] if name.split(" ")[0].islower() else name
 
 
@@ -104,7 +104,7 @@ def readable(value: object) -> str:
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
-    """A number with the decimals of its measure's unit, and its interval."""
+    """Format a number with the decimals of its unit, and its interval."""
     if value is None or isinstance(value, str) or not isinstance(value, int | float) or value != value:
         return "" if value is None or value != value else str(value)
     form = "z.1f" if ONE_DIGIT.search(measure) or abs(value) > 1 else "z.2f"
@@ -147,13 +147,14 @@ def probe_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[floa
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """A row for each measure, and one for the same of the model before training; cells are texts with intervals."""
+    """One row per measure, and one for the same measure before training; cells are texts with intervals."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
     columns = [column for column in names if column not in ENDS]
     lines = []
     for measure, row in table.items():
-        for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):  # more columns would fit no phone
+        # more columns would not fit a phone
+        for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
             ends = [intervals.get((measure, key)) or own_ends(row, key) for key in keys]
             if {*keys} & {*row}:
@@ -162,5 +163,5 @@ def score_table(
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """The intervals of a card's scores, by measure and column, if the card holds the numbers they follow from."""
+    """Derive the intervals of a card's scores, by measure and column, from the numbers that it gives."""
     return {**retrieval_intervals(card), **probe_intervals(card)}

@@ -34,16 +34,16 @@ LONG = 12  # rows from which on a table scrolls
 HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
 HELP = """
 - **Brackets** hold 95% intervals: what other test sentences of the same kind would plausibly have given.
-- **STS, Pearson × 100:** how well cosines agree with what people say of two sentences' likeness, 100 at most. The
+- **STS, Pearson × 100:** how well cosines agree with people's similarity scores, 100 at most. The
   baseline is tf-idf, which compares words.
 - **Retrieval, P@1:** the share of sentences whose nearest sentence in the other language is their own translation. It
   depends on how many there are to choose from, so two test sets give two numbers.
 - **Probes:** accuracy of a linear classifier that sees only a latent. The baseline always gives the commonest answer.
 - **ELBO, KL, nats:** the objective of training and its parts. A KL is how much a latent says about a sentence, in nats
   (1.44 bits); one near 0 says nothing.
-- **Untrained:** the same model before training. What it already reaches, training did not teach.
+- **Untrained:** the same model before training. It shows which part of a score needs no training.
 """
-COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
+COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
 
 
 def page() -> None:
@@ -62,7 +62,7 @@ def page() -> None:
 
 
 def ours(loaded: state.Loaded) -> None:
-    """Show what the checkpoint says about itself."""
+    """Show the checkpoint's own description."""
     info = loaded.info
     facts(loaded)
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
@@ -110,7 +110,7 @@ def environment() -> None:
 
 
 def caches() -> None:
-    st.subheader("What the app keeps")
+    st.subheader("Caches of the app")
     st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing them loses no results.")
     if st.button("Clear the caches", icon=":material/delete:"):
         state.clear()
@@ -152,13 +152,13 @@ def scores(loaded: state.Loaded) -> None:
 
 
 def training(loaded: state.Loaded) -> None:
-    """The last report on held-out pairs, and the curves that led there."""
+    """Show the last report on held-out pairs, and the training curves."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     held_out = reports[-1] if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
-    st.subheader("While it was trained")
-    st.markdown(f"On pairs held out of its own training data, after {held_out['step']:,} steps.")
+    st.subheader("Training")
+    st.markdown(f"Measured on pairs held out of the training data, after {held_out['step']:,} steps.")
     left, right = st.columns(2, gap="large")
     with left:
         searched(held_out)
@@ -171,11 +171,11 @@ def training(loaded: state.Loaded) -> None:
     st.caption(
         "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
         "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
-        "learns to say more."
+        "learns to hold more information."
     )
     kl = partial(chart.kl_curves, reports, loaded.langs)
     exports.chart("bgt-kl", kl, "KL of each latent on held-out pairs over training steps")
-    st.caption("How much each latent says about a sentence. Each panel has a scale of its own.")
+    st.caption("The information that each latent holds about a sentence. Each panel has its own scale.")
     validations = chart.validations(reports).drop(columns=["kind", "steps"])
     with st.expander("The same as a table"):
         st.dataframe(validations, hide_index=True, alt="Every report on held-out pairs")
@@ -200,7 +200,7 @@ def latents(held_out: Mapping[str, float]) -> None:
         (f"KL, {rows.latent_title(name[3:]).lower() if name[3:] == SEMANTIC else rows.language_name(name[3:])}",
          f"{value:.1f}" + (" (possible collapse)" if value < COLLAPSED else ""))
         for name, value in held_out.items()
-        if name.startswith("kl/") and value  # exactly 0: a latent without a prior
+        if name.startswith("kl/") and value  # exactly 0 for a latent without a prior
     ]  # fmt: skip
     if "elbo" in held_out:
         parts.insert(0, ("ELBO", f"{held_out['elbo']:.1f}"))

@@ -23,14 +23,14 @@ BOUND: Bound = {"bind": "query-params"}
 
 
 def link() -> str:
-    """The address of this page with its present settings, even if the address bar lags behind."""
+    """Return the address of this page with its present settings, even if the address bar lags behind."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode(st.query_params.to_dict())
     return f"{address}?{parameters}" if parameters else address
 
 
 ROWS = "rows"  # the parameter that holds the selection
-MAX_ROWS = 1_500  # characters of it: longer addresses are cut by some programs that pass them on
+MAX_ROWS = 1_500  # characters of it; some programs cut longer addresses
 
 
 def keep_rows(ids: Sequence[str]) -> bool:
@@ -47,7 +47,7 @@ def keep_rows(ids: Sequence[str]) -> bool:
 
 
 def linked_rows() -> str:
-    """The selection of the link that opened the page; "" if the address has the session's own, or none."""
+    """Return the selection in the link that opened the page; "" if the address is the session's own or has none."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
@@ -71,7 +71,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Those of some ids that `as_ranges` wrote down; text of another form is ignored."""
+    """Return the ids in a text of `as_ranges`; any other text gives none."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"(\D*)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

@@ -14,13 +14,13 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.examples import LANGS, example_sentences
 
 SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # nats that a language must be ahead by: one sentence in a thousand is then called another's
-LETTERS = 6  # fewer tell nothing: "ok" is in a Turkish word that is frequent
+CERTAIN = 10.0  # nats that a language must lead by; about one sentence in a thousand is then misjudged
+LETTERS = 6  # shorter texts are not judged: a frequent Turkish word contains "ok"
 UNKNOWN_SHARE = 0.1  # of the tokens
-SAMPLE = 200  # of many texts, those that are looked at
+SAMPLE = 200  # texts checked of a large number
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 
-Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" is one never seen
+Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" for unseen n-grams
 
 
 def ngrams(text: str) -> list[str]:
@@ -77,7 +77,7 @@ def sample(texts: Sequence[str]) -> Sequence[str]:
 
 
 def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
-    """The numbers of unknown and of all tokens; zero for an encoder whose tokens we don't see."""
+    """Count unknown tokens and all tokens; (0, 0) for an encoder whose tokens are not visible to us."""
     if loaded.bgt is None:
         return 0, 0
     ids = [token for row in loaded.bgt.tokenizer.encode(texts) for token in row if token != EOS]
@@ -85,10 +85,8 @@ def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Warnings about texts given as that language, a sentence each; empty if all is well.
-
-    Of many texts a sample is looked at.
-    """
+    """Return warnings about texts in a language, one sentence each; empty if all is well. Of many texts, check a
+    sample."""
     looked_at = sample([text for text in texts if text.strip()])
     if not looked_at:
         return []

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Choose sentences in the model's languages. None, with a message, if the app has none."""
+    """Let the user choose sentences in the model's languages. None, with a message, if the app has none."""
     texts = corpora.readable(langs)
     if not texts:
         st.info(
@@ -38,8 +38,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
-    """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
-    those of `usual` that have any. All of them if none is left."""
+    """Let the user choose the models whose results are shown. At first, and when the model in the sidebar changes or
+    gets its first result, the choice is those of `usual` that have results; all models if there are none."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
@@ -50,21 +50,18 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], k
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
-    """One of some options side by side, at first the default or else the first one; the address keeps it.
-
-    An address may leave the parameter empty; that is the default, too.
-    """
+    """Choose one of several options side by side, kept in the address; an empty parameter stands for the default."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 
 
 def language(title: str, langs: Sequence[str], key: str) -> str:
-    """One of a model's languages; the address keeps it."""
+    """Choose one of a model's languages; the address keeps it."""
     return choice(title, langs, key, format_func=rows.language_name)
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
-    """One of some numbers, at first that at a place; the address keeps it."""
+    """Choose one of several numbers, at first the one at a given index; the address keeps it."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
@@ -75,7 +72,7 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "")
 
 
 def bounded(text: str, most: int, title: str) -> str:
-    """The first characters of a text, as many as are read, with a warning if there are more."""
+    """Cut a text to the maximum number of characters, with a warning if it is longer."""
     if len(text) > most:
-        st.warning(f"{title} is long: only its first {most:,} characters are read.")
+        st.warning(f"{title} is too long: only its first {most:,} characters are used.")
     return text[:most]

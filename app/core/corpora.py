@@ -22,8 +22,9 @@ def readable(langs: Sequence[str]) -> dict[str, ParallelText]:
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """The first `count` translations, a row per language, or as many different sentences of one language; shared, so
-    never changed. An uploaded text's extra columns are "own:NAME". BgtError for an unreadable file."""
+    """Return the first `count` translations, one row per language, or as many different sentences of one language. The
+    table is shared: do not change it. An uploaded text's extra columns are "own:NAME". Raises BgtError for an
+    unreadable file."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
@@ -43,9 +44,9 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
-    """A row per sentence: both sentences of a pair of one language, too."""
+    """One row per sentence; a pair of the same language gives two rows."""
     table, sides = _text.table, _text.sides
-    if len(sides) == 1:  # each sentence once: copies would only hide one another
+    if len(sides) == 1:  # each sentence once: copies would hide one another on a map
         table = table.drop_duplicates(sides)
     table = table.head(count)
     langs = [_text.columns[int(side)] for side in sides]
@@ -57,7 +58,7 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
 
 
 def different(single: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Each sentence once: of those that have several translations the copies would only hide one another."""
+    """Keep each sentence once: a sentence with several translations would be drawn on top of itself."""
     seen = set[str]()
     for (sentence,) in single:
         if sentence not in seen:

@@ -26,11 +26,11 @@ from bgt_core.tables.writers import latex_text
 WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
 DOTS_PER_INCH = 300
 WIDTH = round(WIDTH_MM / 25.4 * 96)  # in the browser's pixels, of which an inch has 96
-MAX_VECTORS = 20_000  # points up to which all of a drawing are vectors; a file of more would open nowhere
-# On every system one of these has the widths of Arial, so that what fits here fits where the file is opened.
+MAX_VECTORS = 20_000  # points up to which all of a drawing are vectors; most programs can't open an SVG with more
+# Every system has a font here with the widths of Arial, so that text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; letters of a line, by the widest of those fonts
-FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute a cell that starts like this
+FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets compute cells that start with these
 MIME = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -81,12 +81,13 @@ def offer(
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
         st.caption(
-            "It holds all settings. Whoever has the link also sees your own sentences and files, as long as the app "
+            "It holds all settings. Anyone with the link also sees your own sentences and files, while the app "
             "runs and keeps them."
         )
 
 
-# No fragment: in that of the maps or the plane, a rerun that overtakes another would drop what holds it, not its parts.
+# No fragment: on the pages of the maps and the plane, a rerun that overtakes another would drop the container, not its
+# parts.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     """The figure for paper (PNG, SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
     st.markdown("**Figure**")
@@ -152,15 +153,15 @@ def as_latex(table: pd.DataFrame) -> str:
 
 
 def python_value(value: Any) -> str | int | float | None:
-    """numpy's numbers as Python's own; nothing for NaN."""
+    """Convert numpy's numbers to Python's own; NaN to None."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value
 
 
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """A copy of a figure of the light theme for paper; `caption` says what it shows: method, numbers, seed, model.
+    """Copy a figure in the light theme, for paper; `caption` gives its method, numbers, seed and model.
 
-    Points that the browser would paint (WebGL) become vectors, up to 20,000 of them.
+    Points that the browser would paint with WebGL become vectors, up to 20,000 of them.
     """
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")

@@ -21,7 +21,7 @@ MAX_OFFERED = 50
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Sentences written at each step from one to another, and the latents that moved, (steps, D) each."""
+    """Sentences generated at each step from one to another, and the latents that moved, (steps, D) each."""
 
     model: str  # its digest
     start: str
@@ -34,7 +34,8 @@ class Interpolation:
 def form(
     loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Ask for two sentences, and show the last interpolation; `at_once` makes one without waiting for the button."""
+    """Show the form for two sentences, and the last interpolation; `at_once` makes one without a press of the
+    button."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -82,7 +83,7 @@ def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
 
 @st.fragment
 def follow(walk: Interpolation) -> None:
-    """A slider along the steps; moving it computes nothing."""
+    """Show a slider along the steps; moving it computes nothing new."""
     steps = len(walk.table)
     step = st.slider(
         f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, steps, 1 + steps // 2
@@ -91,13 +92,13 @@ def follow(walk: Interpolation) -> None:
     written(row["text"])
     st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
     with st.expander("Every step"):
-        titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Written there"}
+        titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Generated"}
         two = st.column_config.NumberColumn(format="%.2f")
         st.dataframe(
             walk.table[list(titles)].rename(columns=titles),
             hide_index=True,
             column_config={titles["to_start"]: two, titles["to_end"]: two},
-            alt="What is written at every step, with its cosine to both ends",
+            alt="The sentence generated at every step, with its cosine to both ends",
         )
 
 

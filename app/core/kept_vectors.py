@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-AT_ONCE = 5_000  # sentences at a time; smaller parts have more shapes of batches, and oneDNN keeps memory for each
-KEPT_BYTES = 400_000_000  # of vectors; the newest are kept whatever they take
+AT_ONCE = 5_000  # sentences at a time; smaller parts have more batch shapes, and oneDNN keeps memory for each
+KEPT_BYTES = 400_000_000  # of all kept vectors; the newest are always kept
 
 
 @dataclass(eq=False)
@@ -25,7 +25,7 @@ class Matrix:
 
 @st.cache_resource(show_spinner=False)
 def _kept() -> OrderedDict[str, Matrix]:
-    """The newest last."""
+    """The entries, the newest last."""
     return OrderedDict()
 
 

@@ -1,4 +1,5 @@
-"""Text on a page: text of users, files and addresses, never read as Markdown; and the box "How to read this"."""
+"""Show text on a page: text of users, files and addresses is never read as Markdown; also the box "How to read
+this"."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ import streamlit as st
 
 from bgt_core.errors import BgtError
 
-MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # what Markdown, Streamlit's too, gives a meaning in a line
-ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # inside what becomes a link without any mark
-BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # what makes a line a heading, a list or a rule
+MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown, Streamlit's included
+ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses, which become links without any mark
+BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
 JOINER = "\N{WORD JOINER}"  # shows nothing
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
-    """Markdown that shows `text` as it is, in one line: no picture, no formula, no emphasis, and no link, except of
-    `addresses` that are written out, where wanted."""
+    """Escape text so that Markdown shows it unchanged, in one line; with `addresses`, written-out addresses stay
+    links."""
     line = " ".join(str(text).split())
     if not addresses:
         line = ADDRESS.sub(rf"\g<0>{JOINER}", line)
@@ -27,22 +28,23 @@ def verbatim(text: object, *, addresses: bool = False) -> str:
 
 
 def problem(error: BgtError) -> None:
-    """What went wrong, in red, whatever names and values it quotes."""
+    """Show an error in red, with the names and values that it quotes unchanged."""
     st.error(verbatim(error), icon=":material/error:")
 
 
 def written_out(table: pd.DataFrame) -> pd.DataFrame:
-    """A table for `st.table`, which reads Markdown: every cell and title as it is, but that addresses stay links."""
+    """Escape a table for `st.table`, which reads Markdown: cells and titles stay unchanged, but addresses stay
+    links."""
     return table.map(partial(verbatim, addresses=True)).rename(columns=partial(verbatim, addresses=True))
 
 
 def table(rows: pd.DataFrame, alt: str) -> None:
-    """Show all rows of a table at once, every cell as it is; `alt` is the alternative text."""
+    """Show all rows of a table at once, with cells unchanged; `alt` is the alternative text."""
     st.table(written_out(rows), border="horizontal", hide_index=True, alt=alt)
 
 
 def how_to_read(text: str) -> None:
-    """A closed box of Markdown at the end of a page: the figures, the terms, and how not to read them."""
+    """Show a closed box of Markdown at the end of a page: it explains the figures and terms."""
     with st.expander("How to read this", icon=":material/help:"):
         st.markdown(text)
 

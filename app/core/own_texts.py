@@ -1,6 +1,6 @@
 """A user's own sentences and files: in the session, and kept on the server so that a reload or a link brings them back.
 
-What is kept is named by a random key, which only the address of the page holds.
+They are stored under a random key, which only the address of the page holds.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import streamlit as st
 
 from app.core.startup import ParallelText
 
-PARAMETER = "own"  # of the address: the key
-KEY_BYTES = 16  # random ones: nobody guesses another's key
-MAX_KEPT = 1_000  # states of all sessions
+PARAMETER = "own"  # the parameter of the address that holds the key
+KEY_BYTES = 16  # random, so that nobody can guess another user's key
+MAX_KEPT = 1_000  # states, over all sessions
 MAX_BYTES = 300_000_000  # of all that is kept
-# Not one of Streamlit's caches: those can be emptied, as their content can be computed again.
+# Not one of Streamlit's caches: users can empty those, and this content can't be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """A user's sentences and files; never changed, so that a link shows the state when it was made."""
+    """A user's sentences and files; never changed, so that a link shows the state of the moment it was made."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, as `rows.typed` gives them
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
@@ -39,7 +39,7 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace `typed` or `uploaded`, or both, by other sentences or files; the address then names the new state."""
+    """Replace `typed` or `uploaded`, or both; the address then names the new state."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded else ""
@@ -56,13 +56,13 @@ def in_address() -> None:
 
 
 def in_link() -> dict[str, str]:
-    """The parameter by which another tab has them too."""
+    """The address parameter that gives another tab the same texts."""
     key = st.session_state.get("own_key", "")
     return {PARAMETER: key} if key else {}
 
 
 def restore() -> bool:
-    """Take over the texts that the key in the address names, once per session. False if they are no longer kept."""
+    """Load the texts that the key in the address names, once per session. False if they are no longer kept."""
     if "own_key" in st.session_state:
         in_address()
         return True
@@ -74,7 +74,8 @@ def restore() -> bool:
 
 
 def kept(own: OwnTexts) -> str:
-    """The key of a new state. The states longest unused go once there are too many, or they take too much memory."""
+    """Store a state and return its key. The states unused for longest are dropped if there are too many, or if they
+    need too much memory."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own
@@ -91,7 +92,7 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Of the sentences of all states; a table that is in several is in memory once."""
+    """Bytes of the sentences of all states; a table that is in several states counts once."""
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
     ]

@@ -14,7 +14,7 @@ from bgt_core.evaluation.result import Result
 
 
 class ItemsKey(NamedTuple):
-    """The one score that is measured."""
+    """A single score."""
 
     score: str
     items: int
@@ -35,9 +35,9 @@ def compared(
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Pearson's r x 100 with what people said; DataError for fewer than 3 pairs, or scores that are all the same."""
+    """Pearson's r x 100 with people's scores; DataError for fewer than 3 pairs, or for scores that are all the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
-        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
+        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
 
 

@@ -1,4 +1,4 @@
-"""Sentences as tables: one row per sentence, with what can be counted on its surface."""
+"""Sentences as tables: one row per sentence, with counts of its words and marks."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ OTHER, NONE = "other", "none"
 
 
 def language_name(lang: str) -> str:
-    """A language's name, or its code where we have none."""
+    """The name of a language, or its code if it has no name here."""
     return LANGUAGE_NAMES.get(lang, lang)
 
 
 def latent_title(latent: str) -> str:
-    """ "Semantic latent", or that of another name."""
+    """ "Semantic latent", or the same for another name."""
     return f"{latent.capitalize()} latent"
 
 
 def words(text: str) -> int:
-    """Runs between spaces that hold a letter or a digit: French puts a space before its "?"."""
+    """Count the runs between spaces that hold a letter or a digit: French puts a space before its "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
 def overlap(left: str, right: str) -> float:
-    """The fraction of two sentences' words that both have, ignoring case (Jaccard); 0 where neither has any."""
+    """The fraction of two sentences' words that both have, ignoring case (Jaccard); 0 if both are empty."""
     left_words, right_words = (set(re.findall(r"\w+", text.lower())) for text in (left, right))
     return len(left_words & right_words) / max(1, len(left_words | right_words))
 
@@ -83,12 +83,12 @@ def negated(text: str, lang: str) -> bool:
 
 
 def counts(text: str) -> dict[str, int | str]:
-    """All that is counted in a sentence, by the names in `COUNTED`."""
+    """All counts of a sentence, by the names in `COUNTED`."""
     return {"words": words(text), "punctuation": punctuation(text), "mark": mark(text)}
 
 
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """N sentences of one language -> N rows, numbered from `start`; a user's own have no translations."""
+    """N sentences of one language -> N rows, numbered from `start`; a user's own sentences have no translations."""
     numbers = range(start, start + len(texts))
     own = translations is None
     return pd.DataFrame(
@@ -127,7 +127,7 @@ def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """The first `count` example sentences that there are in all of `langs`."""
+    """The first `count` example sentences that exist in all of `langs`."""
     return translations(example_sentences(langs)[:count], langs)
 
 
@@ -137,7 +137,8 @@ def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
 
 
 def labelled(texts: Sequence[str], task: str) -> pd.Categorical:
-    """The labels of a probing task; past six the rarer ones are "other", and sentences it skips have "none"."""
+    """The labels of a probing task; from the seventh on, rarer labels become "other"; sentences without a label get
+    "none"."""
     items = TASKS[task].items(texts, "en")  # these tasks treat every language alike
     label_of = dict(zip(items.sentences, items.labels, strict=True))
     labels = pd.Series([label_of.get(text, NONE) for text in texts])
@@ -149,19 +150,19 @@ def labelled(texts: Sequence[str], task: str) -> pd.Categorical:
 
 
 def label_order(label: str) -> tuple[bool, int, str]:
-    """Sorts "4-6" before "10-12", and "other" last."""
+    """A sort key that puts "4-6" before "10-12", and "other" last."""
     first = label.partition("-")[0]
     return label == OTHER, int(first) if first.isdecimal() else 0, label
 
 
 def colour_title(colour: str) -> str:
-    """What a column to colour by is called: ours, or the user's."""
+    """The title of a column to colour by: one of ours, or the user's."""
     return COLOURS.get(colour) or colour.removeprefix(OWN_COLUMN)
 
 
 def as_colour(values: pd.Series) -> pd.Series:
-    """A user's column (N,): numbers where all are and there are many, else at most six categories, the rarer ones as
-    "other"; cells that are empty have "none"."""
+    """A user's column (N,): numbers if all cells are numbers and many differ, else at most six categories, with the
+    rarer ones as "other" and empty cells as "none"."""
     texts = values.astype("string").str.strip().replace("", pd.NA)
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.notna().equals(texts.notna()) and numbers.nunique() > CATEGORIES:
@@ -173,8 +174,8 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Ids of the rows whose sentence has a text as whole words, ignoring case; only where none has, those that have it
-    inside a word."""
+    """Ids of the rows whose sentence has a text as whole words, ignoring case; if none has, those that have it inside a
+    word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
@@ -182,7 +183,7 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """A user's sentences, one per line -> their rows, and how many lines were over the limit.
+    """Turn a user's sentences, one per line, into rows; also return the number of lines over the limit.
 
     Blank lines and repetitions are dropped; `taken` rows were typed before.
     """

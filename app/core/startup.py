@@ -1,5 +1,5 @@
-"""What the app is started with: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE
---questions STORE`."""
+"""The options of the app: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE --questions
+STORE`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ParallelText:
     """Translations to look at, or sentences of one language: a TSV, gz, xz, zst or Parquet file with one column per
     language."""
 
-    langs: tuple[str, ...]  # that are looked at
+    langs: tuple[str, ...]  # the languages shown
     file: Path | None  # None: example sentences, or the built-in grammar
-    credit: str = ""  # Markdown: whose the sentences are, to be shown with them
-    columns: tuple[str, ...] = ()  # of the file, if it has others than `langs`
-    # What a user uploaded: the texts of each of `columns` under "0", "1", ..., then maybe "gold" and "own:NAME". Both
-    # texts may be of one language: pairs of sentences. None of a text that was not uploaded.
+    credit: str = ""  # Markdown: the source of the sentences, shown with them
+    columns: tuple[str, ...] = ()  # of the file, if they differ from `langs`
+    # The table of an uploaded file: the texts of each of `columns` under "0", "1", ..., then maybe "gold" and
+    # "own:NAME". Both texts may be of the same language: pairs of sentences. None for a text that was not uploaded.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
     digest: str = ""  # of the table
 
@@ -42,7 +42,7 @@ class ParallelText:
 
     @property
     def unit(self) -> str:
-        """What its rows are called."""
+        """The unit of its rows."""
         return {1: "sentences", 2: "pairs"}.get(len(self.langs), "translations")
 
     def alone(self, lang: str) -> ParallelText:
@@ -54,9 +54,9 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 
 
 def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
-    """The texts that a model of these languages can read: of those given, the ones in the most languages first.
+    """Return the texts that a model of these languages can read, those in the most languages first.
 
-    A model of one language reads that language's sentences of every text.
+    A model of one language reads the sentences of its language in every text.
     """
     if len(langs) == 1:
         (lang,) = langs
@@ -68,16 +68,16 @@ def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Everything a page may open; nothing is ever opened by a name that came from the address bar alone."""
+    """Everything that a page may open; a name from the address bar alone never opens anything."""
 
-    models: dict[str, str]  # name -> what `open_encoder` opens; the first is opened at the start
+    models: dict[str, str]  # name -> spec for `open_encoder`; the first is opened at the start
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
     questions: Path | None = None  # a store of `bgt retrieve-similar build`
 
     @property
     def langs(self) -> list[str]:
-        """The languages of all texts: what an encoder is offered that reads any."""
+        """The languages of all texts, for encoders that read any language."""
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
@@ -86,7 +86,7 @@ class StartOptions:
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """The options after `--`; all but --questions may be given any number of times.
+    """Parse the options after `--`; all but --questions may be repeated.
 
     UsageError for a --data without languages.
     """
@@ -118,7 +118,8 @@ def built_in_texts() -> dict[str, ParallelText]:
 
 
 def checkpoints(path: str) -> list[str]:
-    """A folder of a model, or the name of an encoder, as it is; of any other folder the checkpoints and runs inside."""
+    """Return a model's folder or an encoder's name unchanged; for any other folder, the checkpoints and runs inside
+    it."""
     folder = Path(path)
     if is_model(folder) or not folder.is_dir() or (folder / "modules.json").is_file():
         return [path]
@@ -130,22 +131,22 @@ def is_model(folder: Path) -> bool:
 
 
 def shortest_names(paths: Sequence[str]) -> dict[str, str]:
-    """Name -> path: the last part of each with its kind, or the whole path where two end alike."""
+    """Name each path: the last part with its kind, or the whole path if two end the same."""
     last = [path_kind(path) + Path(path).name.removeprefix(path_kind(path)) for path in paths]
     return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
 
 
 def path_kind(path: str) -> str:
-    """ "vectors:" of an encoder that is not ours; "" of a checkpoint."""
+    """ "vectors:" for an encoder that is not ours; "" for a checkpoint."""
     kind, colon, _ = path.partition(":")
     return "" if Path(path).exists() else kind + colon if colon else ""
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """ "en,fr,de=triples.tsv" -> the name of the text, and the text; a column "_" is not read."""
+    """Parse "en,fr,de=triples.tsv" into the name of the text, and the text; a column "_" is skipped."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)
     if not equals or len(set(read)) != len(read) or not read or not all(codes) or not file:
-        raise UsageError(f"--data {argument}: expected languages, each once, and a file, as in en,fr=pairs.tsv.")
+        raise UsageError(f"--data {argument}: expected different languages and a file, as in en,fr=pairs.tsv.")
     return f"{Path(file).name} ({'-'.join(read)})", ParallelText(read, Path(file), columns=codes)

@@ -24,13 +24,13 @@ from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
-FEW = 64  # sentences that are embedded faster than they are looked up
-RUNS = {  # what an encoder of each kind does with sentences
+FEW = 64  # sentences; embedding so few is faster than looking them up
+RUNS = {  # how an encoder of each kind runs
     "sentence-transformers:": "Runs in sentence-transformers",
     "onnx:": "Runs in ONNX Runtime, on the CPU",
-    "python:": "Runs Python code of yours, on this machine and with your rights",
-    "vectors:": "Looks its vectors up in a file",
-    "split:": "Splits another encoder's vectors",
+    "python:": "Runs your own Python code, on this machine and with your rights",
+    "vectors:": "Looks up vectors in a file",
+    "split:": "Splits the vectors of another encoder",
     "baseline:": "Runs on this machine",
 }
 _inference = threading.Lock()
@@ -38,60 +38,62 @@ _inference = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, what its checkpoint says about it, and the rows of its training log.
+    """A model in use, its checkpoint's description of itself, and the rows of its training log.
 
-    `reader` is what `open_encoder` gave; where it is not ours, `info` and `log` are empty.
+    `reader` is the result of `open_encoder`; if it is not ours, `info` and `log` are empty.
     """
 
     title: str
     reader: SentenceEncoder
-    langs: Sequence[str]  # that it reads; of an encoder that reads any, those of the texts at hand
+    langs: Sequence[str]  # languages that it reads; for an encoder that reads any, those of the available texts
     info: Mapping[str, Any]
     log: list[dict[str, Any]]
-    device: str  # where it runs, as a sentence says it
+    device: str  # where it runs, as a sentence
 
     @property
     def bgt(self) -> Any:
-        """The `Embedder` of a model of ours; None of an encoder that is not."""
+        """The `Embedder` of one of our models; None for other encoders."""
         from bgt_core.embedder import Embedder
 
         return self.reader if isinstance(self.reader, Embedder) else None
 
     @cached_property
     def digest(self) -> str:
-        """Names what decides the vectors, which are cached under it; another in each process where nobody knows."""
+        """A name for the vectors, which are cached under it; it differs in each process if the encoder has no
+        fingerprint."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash, of another encoder that of its digest: names exported files."""
+        """The start of the weights' SHA-256 hash, or of another encoder's digest; part of the names of exported
+        files."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
     @property
     def second_latent(self) -> str:
-        """The latent beside the semantic one, "language" or another; "" of Siamese and translation models."""
+        """The latent beside the semantic one, "language" or another; "" for Siamese and translation models."""
         return next((latent for latent in self.latents if latent != SEMANTIC), "")
 
     @property
     def translates(self) -> str:
-        """From which language into which, as in "French into English"; "" of a model that does not translate."""
+        """The direction of translation, as in "French into English"; "" for a model that does not translate."""
         model = self.bgt and self.bgt.model
         written = " and ".join(map(rows.language_name, model.translates if isinstance(model, TranslationModel) else ()))
         return f"{self.languages} into {written}" if written else ""
 
     @property
     def cannot_write(self) -> str:
-        """Why it can't write one sentence in the style of another; "" where it can."""
+        """Explain why it can't write one sentence in the style of another; "" if it can."""
         if not self.bgt:
-            return "This encoder reads sentences and writes none."
+            return "This encoder can't generate sentences."
         if self.translates:
-            return f"This model translates {self.translates}, and has no style that could be changed."
+            return f"This model translates {self.translates}, and has no latent for style."
         if not self.second_latent:
-            return "This model has no language latents, so it has no style that could be changed."
+            return "This model has no latent for style."
         if not (isinstance(self.bgt.model, GenerativeModel) and self.bgt.model.writes):
-            return "This model cannot write sentences: its decoder is a bag of words, without an order."
+            return "This model can't generate sentences: its decoder is a bag of words, without word order."
         return ""
 
     @property
@@ -111,28 +113,28 @@ class Loaded:
         return SharedEncoder(self)
 
 
-# How Streamlit's caches tell models apart.
+# The key by which Streamlit's caches tell models apart.
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
 def titles() -> list[str]:
-    """The names of the models of this app, and of this session; the first is the one that opens."""
+    """The names of the models of this app and of this session; the first is the default."""
     return [*startup.read().models, *own()]
 
 
 def own() -> dict[str, Loaded]:
-    """What this session has opened or split, by name."""
+    """Encoders that this session has opened or split, by name."""
     return st.session_state.get("own_models", {})
 
 
 def model() -> Loaded:
-    """The model this session has chosen, at first the first one named; BgtError as `opened`."""
+    """The model this session has chosen, the first one by default; BgtError as `opened`."""
     chosen, names = st.session_state.get("ckpt"), titles()
     return opened(chosen if chosen in names else names[0])
 
 
 def opened(title: str) -> Loaded:
-    """The model of that name, read when it is first asked for; BgtError as `open_encoder`."""
+    """Open the model of that name, once; BgtError as `open_encoder`."""
     return own().get(title) or _load(title, startup.read().models[title])
 
 
@@ -141,13 +143,13 @@ def _load(title: str, path: str) -> Loaded:
     if kind := startup.path_kind(path):
         reader = bgt_core.open_encoder(path)
         if SEMANTIC not in reader.latents:
-            raise UsageError(f"{path}: has the latent {', '.join(reader.latents)}; the app needs one called semantic.")
+            raise UsageError(f"{path}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
         return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind])
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # of a checkpoint; of a run
     log = next((read_log(file) for file in logs if file.is_file()), [])
-    log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued
+    log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued after this checkpoint
     bgt = bgt_core.load(folder)
     return Loaded(title, bgt, bgt.langs, info, log, f"Runs on {'the CPU' if bgt.device.type == 'cpu' else bgt.device}")
 
@@ -159,7 +161,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def reported(row: Mapping[str, Any]) -> bool:
-    """Whether a row of a log holds numbers alone, where pages count on it."""
+    """Whether the values of a log row that pages rely on are numbers."""
     return row["kind"] != "valid" or all(
         isinstance(value, int | float) for name, value in row.items() if name != "kind"
     )
@@ -167,7 +169,7 @@ def reported(row: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """One request at a time; BgtError after a minute's wait."""
+    """Admit one request at a time; BgtError after a minute's wait."""
     if not _inference.acquire(timeout=PATIENCE):
         raise Busy("The model is busy with another request; try again in a moment.")
     try:
@@ -177,15 +179,16 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Vectors (N, D). Those of many sentences are computed once for all sessions, are read-only, and show progress."""
+    """Embed sentences: (N, D). Vectors of many sentences are computed once for all sessions, with progress, and are
+    read-only."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """The same of sentences in several languages, (language, sentences), one part after the other."""
+    """Embed sentences in several languages, (language, sentences), one part after the other."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # in turns, so that a long text keeps nobody waiting
+        with inference():  # part by part, so that a long text blocks nobody
             return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:
@@ -195,12 +198,13 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
 
 
 def content(texts: Sequence[str]) -> str:
-    """A hash in place of the texts."""
+    """Hash texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 class SharedEncoder:
-    """A loaded model as probes and evaluation see one (`contracts.SentenceEncoder`), through the cache and the lock."""
+    """A loaded model as an encoder for probes and evaluation (`contracts.SentenceEncoder`), through the cache and the
+    lock."""
 
     def __init__(self, loaded: Loaded):
         self.loaded = loaded
@@ -215,15 +219,15 @@ class SharedEncoder:
         return embed(self.loaded, sentences, lang, latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """How alike the model finds each row of left and each of right: (N, D), (M, D) -> (N, M)."""
+        """The similarity of each row of left and each of right: (N, D), (M, D) -> (N, M)."""
         return self.loaded.reader.similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The same, row by row: (N, D), (N, D) -> (N,)."""
+        """The similarity of row i of left and row i of right: (N, D), (N, D) -> (N,)."""
         return self.loaded.reader.similarity_pairwise(left, right)
 
 
 def clear() -> None:
-    """Drop every cached model, vector, map and table, of all sessions; they are computed again when needed."""
+    """Clear all cached models, vectors, maps and tables of all sessions; they are computed again when needed."""
     st.cache_data.clear()
     st.cache_resource.clear()

@@ -1,4 +1,4 @@
-"""What all figures share: colours (distinct without colour vision), symbols, error bars, plotly's settings."""
+"""Colours (distinct without colour vision), symbols, error bars and plotly settings of all figures."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
-# Okabe-Ito without its yellow and black, which vanish on one theme or the other; grey is for everything else.
+# Okabe-Ito without its yellow and black, which vanish on one of the themes; grey is for everything else.
 PALETTE = {
     "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
-# One colour for a latent and one for a language, whatever else a figure shows; languages have symbols of their own too.
-# Chosen by search: at least 3:1 on both grounds, and as far apart as that leaves without red or green cones.
+# One colour for each latent and language in all figures; languages also have their own symbols. Chosen by search:
+# contrast of at least 3:1 on both grounds, and as distinct as possible without red or green cones.
 LATENTS = {
     "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
     "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
@@ -60,7 +60,7 @@ def tools(name: str) -> dict[str, object]:
 
 
 def cycled(values: Sequence[str], index: int) -> str:
-    """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 looks."""
+    """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 combinations."""
     return values[index % len(values)]
 
 
@@ -75,7 +75,7 @@ def lang_colour(lang: str, theme: str) -> str:
 
 
 def lang_place(lang: str) -> int:
-    """Where a language's symbol stands in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
+    """The index of a language's symbol in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
     known = list(LANGUAGES["light"])
     return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
 
@@ -102,7 +102,7 @@ def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]
 
 
 def plain(text: str) -> str:
-    """Text that plotly shows as it is: it would read tags and entities."""
+    """Escape text for plotly, which would read tags and entities in it."""
     return escape(text, quote=False)
 
 
@@ -126,7 +126,7 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
         legend={
             "orientation": "h",
             "x": 0,
-            "yref": "container",  # below the axis title, however many lines a narrow window needs
+            "yref": "container",  # below the axis title, however many lines that has in a narrow window
             "y": 0,
             "yanchor": "bottom",
             "title": None,

@@ -1,4 +1,4 @@
-"""Sentences written from latents: a style borrowed, a direction followed, a line from one sentence to another."""
+"""Generate sentences from latents: in another style, along a direction, or between two sentences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def candidates(
     max_length: int = MAX_LENGTH,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """For each row of both latents, (N, L) and (N, M), sentences of `lang`, the one that keeps most of both first."""
+    """For each row of both latents, (N, L) and (N, M), generate candidates in `lang`, sorted by how much of both they
+    keep."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
         return generate.candidates(
@@ -66,11 +67,11 @@ def transfer(
     max_length: int = MAX_LENGTH,
     report: Report = quiet,
 ) -> dict[str, Any]:
-    """The meaning of `source` in the style of `style`, with measures of all three, and of both sentences written
-    again from their own latents: the best that the decoder does.
+    """Generate the meaning of `source` in the style of `style`, with measures of all three sentences; also reconstruct
+    both inputs, which shows the best that the decoder can do.
 
-    `mix` below 1 keeps that much of the source's own style: only where both are of one language, for the second
-    latents of two languages share no axes.
+    `mix` below 1 keeps that share of the source's own style. It needs both in the same language, because the second
+    latents of two languages are not comparable.
     """
     source_lang = source_lang or lang
     latents = (SEMANTIC, loaded.second_latent)
@@ -107,8 +108,9 @@ def transfer(
 
 
 def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Named sentences and their languages, "Output" and "Source" among them: similarity to the output in both latents
-    (the second latent's within one language), words shared with the source (Jaccard), and its counts."""
+    """Named sentences and their languages, "Output" and "Source" among them, with their similarity to the output in
+    both latents (in the second one within one language only), the words shared with the source (Jaccard), and its
+    counts."""
     output, output_lang = texts["Output"]
     source, _ = texts["Source"]
 
@@ -132,7 +134,8 @@ def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[
 def interpolate(
     loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int, report: Report = quiet
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """A sentence at each step of the straight line from one to another, and the latents there, {latent: (steps, D)}.
+    """Generate a sentence at each step of the straight line from one to another; also return the latents, {latent:
+    (steps, D)}.
 
     Latents that are not `moved` stay those of the start.
     """

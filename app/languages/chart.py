@@ -102,8 +102,8 @@ def hover(row: Any) -> str:
 def gap_by_distance(
     gaps: pd.DataFrame, task: str, distance: Mapping[str, float], axis: str, theme: str = "light"
 ) -> go.Figure:
-    """The gap of a task in each language, the mean of its models, against its distance to English, and a straight line
-    through them."""
+    """Plot the gap of a task in each language, the mean of its models, against its distance from English, with a
+    straight line."""
     figure = go.Figure()
     figure.add_hline(0, line={"color": REST, "width": 1})
     part = gaps[(gaps["task"] == task) & gaps["other"].isin(distance)]
@@ -117,7 +117,7 @@ def gap_by_distance(
                        line={"color": SOFT[theme], "width": 1.5, "dash": "dash"}, hoverinfo="skip")
         )  # fmt: skip
     for row in part.itertuples():
-        right = row.distance > part["distance"].mean()  # where a name would leave the figure
+        right = row.distance > part["distance"].mean()  # a name would leave the figure on the other side
         near = (part["distance"] == row.distance) & (part["points"] > row.points)
         figure.add_trace(
             go.Scatter(

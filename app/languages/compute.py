@@ -1,4 +1,4 @@
-"""Both latents, language by language: their gaps, the paper's, and how they vary with distance to English."""
+"""The gaps of both latents in each language beside the paper's, and their relation to the distance from English."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
 SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
-LEVEL = 0.95  # of the intervals of results, unless somebody asked `bgt-probe` for another
-PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; empty where it has nothing
+LEVEL = 0.95  # of the intervals of results, unless `bgt-probe` was run with another
+PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; NaN if the paper has no value
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """The gaps of semantic minus second latent, with `other`, the language each model sets beside English, and `PAPER`.
+    """Semantic minus second latent, with `other`, the language of each model besides English, and `PAPER`.
 
-    That is the probed language; for English it is the other language of a model that has two. The paper has numbers
-    of language latents alone.
+    `other` is the probed language; for English it is the other language of a bilingual model. The paper has numbers of
+    language latents only.
     """
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin(SECOND)]
     others = [other_language(row.lang, row.langs.split()) for row in own.itertuples()]
@@ -38,12 +38,12 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_latents(scores: pd.DataFrame) -> pd.DataFrame:
-    """The scores of the two latents."""
+    """Select the scores of the two latents."""
     return scores[scores["latent"].isin([SEMANTIC, *SECOND])]
 
 
 def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
-    """How the gap of each task varies with distance to English, for tasks with three languages or more."""
+    """Relate the gap of each task to the distance from English, for tasks with three languages or more."""
     distances, _ = DISTANCES[by]
     measured = [
         LanguageGap(row.other, row.task, row.points, standard_error(row.ci_low, row.ci_high, LEVEL))

@@ -38,8 +38,8 @@ HOW_TO_READ = """
   punctuation and grammatical gender. An interval that holds zero says nothing either way.
 - **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
   model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
-- **not run**: nobody measured it. **no such task**: the task does not exist there; Japanese has no grammatical gender.
-- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning.
+- **not run**: not measured. **no such task**: the task does not exist there; Japanese has no grammatical gender.
+- **Compression**: how many times shorter the code of the labels becomes if the latent is known.
 - **Distance to English**: does the separation change where a language is further away? With so few languages p can't
   be small: look at the intervals.
 """
@@ -55,7 +55,7 @@ def page(probes: Page) -> None:
     second = loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
     if len(loaded.langs) == 1:
-        st.caption(f"This model reads one language, {loaded.languages}: so it has no others to compare.")
+        st.caption(f"This model reads one language, {loaded.languages}; this page compares languages.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
     if not gaps.empty:
@@ -90,13 +90,11 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
 def empty(loaded: state.Loaded, probes: Page) -> None:
     if not loaded.second_latent:
         st.info(
-            "This model has one latent, so it has nothing to compare. Choose another model at the side.",
+            "This model has one latent, and this page compares two. Choose another model in the sidebar.",
             icon=":material/translate:",
         )
         return
-    st.info(
-        "No results of both latents of this model yet: nothing is computed on this page.", icon=":material/translate:"
-    )
+    st.info("No results of both latents of this model yet. This page only shows results.", icon=":material/translate:")
     st.page_link(probes, label="Run a small probe", icon=":material/science:")
     st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")
     lines = [gather.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
@@ -149,7 +147,7 @@ def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
 def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
     latents = latents.dropna(subset=["compression"])
     if latents.empty:
-        st.info("None of these results has a codelength; it is measured on request:")
+        st.info("These results have no codelength; measure it with:")
         command = gather.COMMAND.format(lang=loaded.langs[0], model="PATH")
         st.code(command.replace(" --json", " --mdl --json"), language="sh")
         return
@@ -159,17 +157,15 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
         figure,
         f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
     )
-    st.caption(
-        "How many times shorter the labels become for somebody who reads the latent while learning; 1: nothing usable."
-    )
+    st.caption("How many times shorter the code of the labels becomes if the latent is known; 1: it does not help.")
     cells = [f"{value:.2f}" for value in latents["compression"]]
     shown = table(latents.assign(cell=cells, paper=None), "Compression by each latent", "")
     exports.offer("bgt-compression", latents, figure, shown, caption=listing.provenance(latents))
 
 
 def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
-    """A row per task, a column per language, model and run. What was not run says so, and so does a task that a
-    language does not have; the paper's numbers, written in `form`, are beside it in grey."""
+    """A row per task, a column per language, model and run. Cells say if a task was not run, or does not exist in a
+    language; the paper's numbers, written in `form`, are beside it in grey."""
     keys = [name for name in ("task", "latent") if name in cells]
     several = cells["model"].nunique() > 1
     columns = cells.assign(place=cells["lang"].map(theme.lang_place)).sort_values("place", kind="stable")
@@ -211,7 +207,7 @@ def column_title(row: Any, several: bool) -> str:
 
 
 def trends(gaps: pd.DataFrame) -> None:
-    """Of stored results; those run here are of too few sentences."""
+    """Show the trends of stored results; those run here have too few sentences."""
     st.subheader("Distance to English")
     gaps = gaps[~gaps["live"].astype(bool)]
     count = gaps["other"].nunique()

@@ -1,4 +1,4 @@
-"""How to draw the maps: one for each latent, and all in one figure."""
+"""The settings of the maps: one for each latent, and one for all in one figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAP_HEIGHT = 260  # pixels of each language's map
 def map_figures(
     fitted: spaces.Spaces, second_latent: str, choice: settings.Choice, paths: Mapping[str, np.ndarray]
 ) -> dict[str, partial]:
-    """How to draw the map of each latent, by its name, and all in one; `paths` are by "semantic" or language."""
+    """The settings of each latent's map, by its name, and of all in one; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
     signs = {lang: theme.lang_title(lang, name(lang)) for lang in fitted.second}

@@ -1,7 +1,7 @@
-"""Maps drawn in the browser, and the wire by which their selection reaches Python.
+"""Maps drawn in the browser, and the component that sends their selection to Python.
 
-They are two components, so that a selection reruns a fragment that holds the wire alone: neither the figures nor the
-texts are made or sent again.
+They are two components, so that a selection reruns only the fragment of the second: neither the figures nor the texts
+are made or sent again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Map(NamedTuple):
 
 
 class Light(NamedTuple):
-    """What stands out on all maps: rows by their place in the table of texts."""
+    """The highlights of all maps: rows by their index in the table of texts."""
 
     chosen: np.ndarray  # (N,) bool: the selection, which is counted
-    lit: np.ndarray  # (N,) bool: what does not fade; nothing fades where none is
+    lit: np.ndarray  # (N,) bool: rows that do not fade; if none is set, nothing fades
     sentence: int = -1  # the row drawn as a star
     near: Sequence[tuple[Sequence[int], str]] = ()  # rows to ring, and the rings' colour
     movable: Sequence[str] = ()  # latents on whose maps the star can be dragged
@@ -44,8 +44,8 @@ class Light(NamedTuple):
 
 
 def draw(maps: Sequence[Map], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str) -> None:
-    """All maps of a page; `table` has their rows (id, lang, text, translation, pair, own), `languages` names them, and
-    `file` names a saved drawing, with {} for the latent. `key` names the rows: a selection with another key is
+    """Draw all maps of a page; `table` has their rows (id, lang, text, translation, pair, own), `languages` names them,
+    and `file` names a saved drawing, with {} for the latent. `key` names the rows: selections with another key are
     ignored."""
     texts = {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
     pair = table["pair"].where(~table["own"], -1).tolist()
@@ -57,7 +57,7 @@ def draw(maps: Sequence[Map], key: str, table: pd.DataFrame, languages: Mapping[
 
 
 def light(key: str, shown: Light, on_picked: Callable[[], None], on_moved: Callable[[], None]) -> None:
-    """Tells the maps what stands out; `picked` and `moved` are called after the user has selected or dragged."""
+    """Tell the maps which rows stand out; `picked` and `moved` are called after the user has selected or dragged."""
     _wire(
         data={
             "key": key,
@@ -75,16 +75,16 @@ def light(key: str, shown: Light, on_picked: Callable[[], None], on_moved: Calla
 
 
 def packed(mask: np.ndarray) -> str:
-    """A mask (N,) in base64, lowest bit first; "" where nothing is set."""
+    """A mask (N,) in base64, lowest bit first; "" if nothing is set."""
     return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode() if mask.any() else ""
 
 
 def unpacked(text: str, count: int) -> np.ndarray:
-    """The mask (count,) that `packed` gave."""
+    """The mask (count,) of a `packed` text."""
     bits = np.frombuffer(base64.b64decode(text), np.uint8)
     return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
 
 
 def event(name: str) -> dict[str, Any]:
-    """The last event of the wire: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
+    """The last event from the browser: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})

@@ -21,8 +21,8 @@ KEYWORDS = 8
 
 
 def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
-    """The sentences of the maps nearest to a typed one: in the semantic latent those of any language, in the second
-    those of its own."""
+    """The sentences of the maps nearest to a typed one: in the semantic latent, of any language; in the second latent,
+    of its own."""
     space = fitted.semantic if latent == SEMANTIC else fitted.second[lang]
     return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
 
@@ -45,7 +45,7 @@ def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.Dat
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
-    """Which rows have these ids, (N,) bool; pandas takes ten times as long for a column of Arrow's strings."""
+    """Tell which rows have these ids, (N,) bool; pandas takes ten times as long for a column of Arrow's strings."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
@@ -57,10 +57,10 @@ def _mean_cosine(digest: str, content: str, _space: Space) -> float:
 def compared(
     table: pd.DataFrame, chosen: np.ndarray, words: keywords.WordCounts, cosines: Mapping[str, tuple[float, float]]
 ) -> pd.DataFrame:
-    """The chosen rows, (N,) bool, against the others: a measure a row, differences with 95% intervals.
+    """Compare the chosen rows, (N,) bool, with the others: one measure per row, differences with 95% intervals.
 
-    `cosines` are mean cosines among the chosen and among all, by the name of a latent. All cells are texts; a cell is
-    empty if it has nothing to compare.
+    `cosines` are mean cosines among the chosen and among all rows, by the name of a latent. All cells are texts; a cell
+    is empty if there is nothing to compare.
     """
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
@@ -71,7 +71,8 @@ def compared(
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     compared = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
     lines += [line for line in compared if {*line[1:3]} - {"0%", ""}]
-    comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()  # else a language would stand out
+    # else words of another language would stand out
+    comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     groups = np.where(chosen, 0, np.where(comparable, 1, -1))
     here, elsewhere = map(", ".join, keywords.keywords(words, groups, KEYWORDS, 2))
     lines.append(("Words that stand out", here, elsewhere, ""))
@@ -112,7 +113,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
 
 
 def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.DataFrame:
-    """How well translations find each other in the semantic latent, and whether a probe can still identify the
+    """Measure how often translations find each other in the semantic latent, and whether a probe can still identify the
     language; beside chance."""
     left_name, right_name = rows.language_name(left), rows.language_name(right)
     scores, (accuracy, low, high) = pair_scores(loaded, semantic, left, right)
@@ -130,7 +131,7 @@ def pair_scores(
     loaded: Loaded, semantic: Space, left: str, right: str
 ) -> tuple[geometry.PairScores, tuple[float, float, float]]:
     """The same as numbers, and the accuracy of the probe with its interval."""
-    from probes.measures.language import language_probe_accuracy  # with sklearn: a second to import
+    from probes.measures.language import language_probe_accuracy  # imports sklearn, which takes a second
 
     left_vectors, right_vectors = semantic.of(left), semantic.of(right)
     similarities = loaded.encoder.similarity(left_vectors, right_vectors)
@@ -138,8 +139,8 @@ def pair_scores(
 
 
 def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.DataFrame:
-    """How often a sentence's nearest in its own language has the same `columns`, in each latent and by chance:
-    means over the languages, as percentages."""
+    """How often a sentence's nearest neighbour in its own language has the same `columns`, in each latent and by
+    chance: means over the languages, as percentages."""
     table = {}
     for column in columns:
         by_lang = [agreement(loaded, fitted.semantic, own, lang, column) for lang, own in fitted.second.items()]
@@ -170,7 +171,7 @@ def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
 
 
 def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """The vectors (N, D) of the chosen rows in each latent; of all where none is chosen."""
+    """The vectors (N, D) of the chosen rows in each latent; of all rows if none is chosen."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
     parts = {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}
     vectors = {}
@@ -182,7 +183,7 @@ def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str])
 
 
 def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
-    """The chosen rows of a table indexed by id, in the order they were chosen; all where none is."""
+    """The chosen rows of a table indexed by id, in the order of choice; all rows if none is chosen."""
     return table.loc[list(chosen)] if chosen else table
 
 

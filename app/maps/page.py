@@ -22,9 +22,9 @@ HELP = """
   language has a space of its own.
 - **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
   latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
-- **Drag the star** on either map: the model moves that latent there and writes the sentence anew.
-- Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is all, 0.5 is
-  chance. The lists beside the maps are of the full latents, not of the maps.
+- **Drag the star** on either map: the model moves that latent there and generates a new sentence.
+- Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is perfect, 0.5 is
+  chance. The lists beside the maps use the full latents, not the maps.
 - PCA shows the two directions of the largest variance; t-SNE and UMAP keep neighbours together, but distances between
   far groups mean nothing.
 """
@@ -33,9 +33,7 @@ HELP = """
 def page() -> None:
     loaded = state.model()
     st.title("Two latents")
-    st.markdown(
-        "What does each latent see? Click a point, or draw around some: the same sentences light up on the other map."
-    )
+    st.markdown("Click a point, or draw around several: the same sentences light up on the map of the other latent.")
     if not loaded.second_latent:
         st.caption("This model has one latent, and no language latents to compare it with.")
     choice = settings.choose(loaded)
@@ -43,7 +41,7 @@ def page() -> None:
         return
     langs = choice.text.langs
     shown = loaded.digest, choice.text
-    if st.session_state.setdefault("chosen_of", shown) != shown:  # other sentences: the old selection means nothing
+    if st.session_state.setdefault("chosen_of", shown) != shown:  # other sentences: the old selection does not apply
         selection.forget()
         st.session_state["chosen_of"] = shown
     corpus = corpora.sentences(choice.text, choice.count)
@@ -71,7 +69,7 @@ def page() -> None:
 
 
 def brought(langs: Sequence[str]) -> None:
-    """A sentence that another page's link brings along becomes a star."""
+    """Draw the sentence that another page's link brings along as a star."""
     text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
     if not text or lang not in langs:
         return
@@ -81,12 +79,12 @@ def brought(langs: Sequence[str]) -> None:
             selection.choose(there)
             return
     if settings.add(text, lang):
-        limit = f"{rows.MAX_OWN} of your own is the limit. *Add sentences* removes them."
+        limit = f"you can add up to {rows.MAX_OWN} sentences; remove some under *Add sentences*."
         st.warning(f"“{verbatim(text)}” is not drawn: {limit}")
 
 
 def restore(table: pd.DataFrame) -> None:
-    """The selection is that of the link by which the page was opened, if it has one."""
+    """Restore the selection of the link that opened the page, if it has one."""
     linked = linked_rows()
     if "chosen" in st.session_state and not linked:
         return

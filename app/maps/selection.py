@@ -1,4 +1,4 @@
-"""The part of the page that a selection draws anew: nearest sentences, search, the table of selected rows."""
+"""The part of the page that a selection redraws: nearest sentences, search, the table of selected rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 
 
 def forget() -> None:
-    """Nothing is selected, searched for or interpolated."""
+    """Clear the selection, the search and the interpolation."""
     choose([])
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
 
 def choose(chosen: Sequence[str]) -> None:
-    """These rows are selected; one alone is the sentence whose nearest are shown."""
+    """Select these rows; if there is only one, also show its nearest sentences."""
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
@@ -116,7 +116,7 @@ def inspect(
     search(loaded, fitted, bool(chosen))
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     if not keep_rows([] if by_words else chosen):
-        st.caption("This selection is too scattered for a link to hold it: the link opens without it.")
+        st.caption("This selection is too large for a link: the link opens without it.")
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=len(chosen) > 1):
         if len(chosen) > 1:
@@ -153,7 +153,7 @@ def pick(fitted: spaces.Spaces) -> None:
 
 
 def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -> Near:
-    """Ask for a sentence, the user's own and the selected ones first, and find those near it."""
+    """Ask for a sentence, with the user's own and the selected ones offered first, and find those near it."""
     table = fitted.semantic.rows.set_index("id")
     own = table.index[table["own"]].tolist()
     offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
@@ -192,7 +192,7 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
 
 
 def focus_on(chosen: Sequence[str]) -> None:
-    """The sentence becomes the selection, unless it is part of it."""
+    """Select the sentence, unless the selection already contains it."""
     row = st.session_state["nearest_of"]
     st.session_state["focus"] = row
     if row not in chosen:

@@ -24,22 +24,22 @@ PROJECTIONS = {  # methods that wait for a button: most translations, to stay wi
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings of the controls above the maps."""
+    """The settings chosen above the maps."""
 
     text: ParallelText
     colour: str  # a key of rows.COLOURS, or one of the user's columns
-    count: int  # rows of the text at most
+    count: int  # maximum number of rows of the text
     method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
     lines: bool
     svg: bool
-    compute: DeltaGenerator  # where a button goes, at the end of the row
+    compute: DeltaGenerator  # place for a button, at the end of the row
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """The row of controls; all but the user's sentences live in the address, for a link to keep.
+    """Show the row of controls; the address keeps all of them but the user's sentences.
 
-    Opens on t-SNE where the model ships with that map of these sentences, else on PCA.
+    Opens on t-SNE if the model ships with that map of these sentences, else on PCA.
     """
     second_latent = loaded.second_latent
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -80,7 +80,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
-    """How many neighbours and which seed, or which axes, where the method reads them."""
+    """Ask for the number of neighbours and the seed, or for the axes, if the method uses them."""
     if name == probe_axes.NAME:
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
@@ -94,12 +94,12 @@ def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
 
 
 def default(method: str) -> geometry.Method:
-    """A method with the numbers that it starts with."""
+    """A method with its default numbers."""
     return geometry.Method(method, PROJECTIONS[method][2])
 
 
 def choose_count(label: str) -> tuple[int, int]:
-    """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
+    """Ask for the number of rows; also return the number that a link asked for if that exceeds the maximum, else 0."""
     written = st.query_params.get("pairs", "")
     linked = written.replace(",", "")
     if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
@@ -128,7 +128,7 @@ def add_sentences(langs: Sequence[str]) -> None:
 
 
 def add(lines: str, lang: str) -> int:
-    """Sentences of the user's become stars, and are selected; how many lines were over the limit."""
+    """Add sentences of the user's as stars and select them; return the number of lines over the limit."""
     table, left_out = rows.typed(lines, lang, typed_count())
     if len(table):
         own_texts.change(typed=(*own_texts.of_session().typed, table))
@@ -146,7 +146,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
-    """The method and the fitted spaces; UMAP and t-SNE where they are stored or were requested, otherwise PCA."""
+    """The method and the fitted spaces; UMAP and t-SNE if they are stored or were requested, otherwise PCA."""
     method, pca = choice.method, geometry.Method()
     if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)

@@ -14,7 +14,7 @@ from bgt_core.errors import BgtError
 
 
 def movable(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None) -> list[str]:
-    """The latents on whose maps the star of a row can be dragged: those of a model that writes from them."""
+    """The latents on whose maps the star of a row can be dragged: those that the model generates from."""
     if row is None or loaded.cannot_write or row not in set(fitted.semantic.rows["id"]):
         return []
     return [SEMANTIC, loaded.second_latent]
@@ -28,17 +28,17 @@ def move(key: str) -> None:
 
 
 def answered() -> float:
-    """When the star was dragged to where its sentence is written from, on the browser's clock."""
+    """The time, by the browser's clock, at which the star was dragged to the place of its current sentence."""
     return st.session_state.get("moved", {}).get("at", 0)
 
 
 def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
-    """Say that the star can be dragged; once it was, show the text generated before and after."""
+    """Explain that the star can be dragged; after a drag, show the text generated before and after."""
     if row is None or not movable(loaded, fitted, row):
         return
     moved = st.session_state.get("moved")
     if moved is None or moved["id"] != row:
-        st.caption("Drag the star: its sentence is written anew where it goes.")
+        st.caption("Drag the star: the model generates a sentence at its new place.")
         return
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
@@ -52,9 +52,9 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
         problem(error)
         return
     st.markdown(f"**The {latent} latent, moved**")
-    st.caption("Written from its own latents")
+    st.caption("Generated from its own latents")
     st.code(before or "(nothing)", language=None, wrap_lines=True)
-    st.caption("Written where the star is")
+    st.caption("Generated at the star")
     st.code(after or "(nothing)", language=None, wrap_lines=True)
     counts = {text: rows.words(text) for text in (before, after)}
     st.caption(f"{counts[before]} words, then {counts[after]}.")
@@ -62,7 +62,7 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
 def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
-    """The sentence that the model writes from both latents, {latent: (D,)}."""
+    """Generate the sentence for both latents, {latent: (D,)}."""
     semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
     (text,) = writing.write(loaded, semantic, second, lang)
     return text

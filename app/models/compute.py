@@ -25,16 +25,16 @@ from probes.result import Difference
 from probes.results.compare import gap
 
 NEIGHBOURS = 10
-MAX_PAIRS = 1_000  # that are searched: all against all is quadratic
+MAX_PAIRS = 1_000  # searched; all against all is quadratic
 
 
 def languages(models: Sequence[Loaded]) -> list[str]:
-    """Those that all of them read."""
+    """The languages that all models read."""
     return [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> pd.DataFrame:
-    """Pearson's r x 100 with what people said, as `beside_first`; DataError as `resampling.correlations`."""
+    """Pearson's r x 100 with people's scores, as `beside_first`; DataError as `resampling.correlations`."""
     return beside_first(resampling.correlations(similarities, gold))
 
 
@@ -56,7 +56,7 @@ def beside_first(result: Result) -> pd.DataFrame:
 
 
 def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str, str]) -> dict[str, np.ndarray]:
-    """By model, how alike it finds the two sides of each pair (left, right) in meaning, (N,)."""
+    """By model, the similarity in meaning of the two sides of each pair (left, right), (N,)."""
     scores = {}
     for model in models:
         left, right = (
@@ -95,7 +95,7 @@ def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def nearest_rows(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Which rows are nearest to each by cosine, itself left out: (N, D) -> (N, count)."""
+    """The nearest rows of each row by cosine, without itself: (N, D) -> (N, count)."""
     cosines = unit(vectors) @ unit(vectors).T
     np.fill_diagonal(cosines, -np.inf)
     return np.argpartition(-cosines, count - 1, axis=1)[:, :count]
@@ -126,7 +126,7 @@ def probe_differences(results: gather.ResultTables, first: str, second: str, lat
 def predicted_gap(
     items: Mapping[Key, pa.Table], task: str, lang: str, models: tuple[str, str], latent: str
 ) -> Difference | None:
-    """The second model minus the first; None where predictions of the same sentences were not kept."""
+    """The second model minus the first; None if predictions for the same sentences were not kept."""
     tables = [next((rows for key, rows in items.items() if key[:3] == (model, task, lang)), None) for model in models]
     first, second = tables
     if first is None or second is None:

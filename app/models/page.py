@@ -27,7 +27,7 @@ WRITTEN = ("Can you help me?", "He is my friend.")
 MAP_HEIGHT = 460  # pixels
 HELP = """
 - **The others are compared with the first model.** A difference is a model's score minus the first's.
-- **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference can be certain
+- **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference may be clear
   even where the intervals of the two scores overlap. An interval that holds zero says nothing either way.
 - **Semantic latent:** the meaning of a sentence. Only this latent is compared; other encoders have only this one.
 - **Translations found (P@1):** the share of sentences whose nearest sentence in the other language is their own
@@ -38,20 +38,20 @@ HELP = """
 
 def page() -> None:
     st.title("Compare models")
-    st.markdown("What do two or more models make of the same sentences, and is the difference more than chance?")
+    st.markdown("Compare models on the same sentences, and see whether their differences are more than chance.")
     models = chosen()
     if len(models) > 1:
         langs = compute.languages(models)
         if langs:
             VIEWS[controls.choice("Compare by", list(VIEWS), "by")](models, langs)
         else:
-            st.info("These models have no language in common, so no sentence can be read by all of them.")
+            st.info("These models have no language in common, so they can't be compared on the same sentences.")
     how_to_read(HELP)
     copy_link()
 
 
 def chosen() -> list[Loaded]:
-    """The models to compare, each opened; one that can't be is named, and left out."""
+    """Let the user choose the models to compare, and open each; one that can't be opened is named and left out."""
     titles = state.titles()
     own = state.model().title
     second = next((title for title in titles if title != own), own)
@@ -74,7 +74,7 @@ def chosen() -> list[Loaded]:
 
 
 def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
-    """Choose sentences in at least that many of the languages; None, with a message, if the app has none."""
+    """Ask for sentences in at least that many of the languages; None, with a message, if the app has none."""
     texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
     if not texts:
         st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
@@ -124,23 +124,23 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
 def one_map(
     number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
 ) -> None:
-    """The map of one of several models, which `number` tells apart."""
+    """The map of one of several models, told apart by `number`."""
     draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
     key = f"models_{model.title}"
     exports.chart(
         f"bgt-models-{model.short}",
         partial(draw, height=MAP_HEIGHT),
-        f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
+        f"Map of the semantic latent of {len(space.rows)} sentences in {model.title}; the table below lists them",
         key=key,
         on_select=partial(remember, key),
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
-    name = f"bgt-models-{number + 1}-{model.short}"  # two may have the same weights
+    name = f"bgt-models-{number + 1}-{model.short}"  # two models may have the same weights
     exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
 
 
 def remember(key: str) -> None:
-    """Select on all maps the points that were drawn around on one."""
+    """Select the points drawn around on one map, on all maps."""
     points = st.session_state[key]["selection"]["points"]
     st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
 
@@ -182,7 +182,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     try:
         scores = compute.similarities(models, pairs, (one_lang, other_lang))
         if "gold" not in pairs:
-            st.info("No column holds scores, so there is nothing that the models could agree with.")
+            st.info("Choose the column that holds people's scores.")
         else:
             st.caption(f"{len(pairs):,} pairs, read as {names_of([one_lang, other_lang])}.")
             differences(compute.correlations(scores, pairs["gold"].to_numpy(float)), "Pearson × 100", "sts")
@@ -248,7 +248,7 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.subheader(verbatim(f"{other.title} minus {first.title}"), anchor=False)
         if table.empty:
             st.info(
-                "No task was probed on the same sentences in both: run one on each on the page of probes, or name "
+                "No task was probed on the same sentences in both: run one for each on the page of probes, or name "
                 "results of `bgt-probe` with `--results`."
             )
             continue

@@ -1,4 +1,4 @@
-"""The plane of disagreement: a point for each pair of sentences, by how alike each latent finds them."""
+"""The plane of disagreement: a point for each pair of sentences, placed by its similarity in each latent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from app.plane.compute import NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 NONE = "without a value"  # of the colour
-MAX_SVG = 2_000  # points; more are painted by WebGL
-MAX_HOVER = 10_000  # points with a text each
+MAX_SVG = 2_000  # points; more are drawn with WebGL
+MAX_HOVER = 10_000  # points with their own hover text
 SHORT = 70  # characters of a sentence in a hover text
 HEIGHT = 560
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the quadrants, as they are ordered
@@ -28,11 +28,11 @@ def plane(
     titles: tuple[str, str, str],
     theme: str = "light",
 ) -> go.Figure:
-    """Rows (kind, left, right, semantic, style, `colour`) as points; `customdata` is the row's place.
+    """Draw rows (kind, left, right, semantic, style, `colour`) as points; `customdata` is the row's index.
 
-    `colour` is the column "kind", another category, or a number. `cuts` are where a pair begins to be alike on each
-    axis; `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right.
-    `titles` name the axes and the colour.
+    `colour` is the column "kind", another category, or a number. `cuts` are the similarity thresholds of both axes;
+    `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right. `titles`
+    name the axes and the colour.
     """
     size, opacity = look(len(pairs))
     figure = go.Figure()
@@ -57,7 +57,7 @@ def plane(
     figure.add_vline(cuts[0], line={"width": 1, "dash": "dash", "color": INK[theme]})
     figure.add_hline(cuts[1], line={"width": 1, "dash": "dash", "color": INK[theme]})
     for (x, y), (name, count) in zip(CORNERS, counts.items(), strict=True):
-        lines = name.replace(", ", ",<br>")  # on a phone the names would meet
+        lines = name.replace(", ", ",<br>")  # on a phone the names would overlap
         figure.add_annotation(
             x=x, y=y, xref="paper", yref="paper", text=f"<b>{lines}</b><br>{count:,} pairs", showarrow=False,
             xanchor="left" if x < 0.5 else "right", yanchor="top" if y > 0.5 else "bottom",
@@ -73,12 +73,12 @@ def plane(
 
 
 def look(count: int) -> tuple[int, float]:
-    """Size and opacity of that many points: where many lie on one another it gets darker."""
+    """Choose the size and opacity of points by their number; overlapping points look darker."""
     return (7, 0.75) if count <= 2_000 else (5, 0.4) if count <= 10_000 else (4, 0.15)
 
 
 def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """The name, the places and the marker of each part that has a look of its own; the last is drawn on top."""
+    """The name, rows and marker of each part with its own look; the last is drawn on top."""
     values = pairs[colour]
     if pd.api.types.is_numeric_dtype(values):
         missing = values.isna().to_numpy()

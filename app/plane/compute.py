@@ -1,4 +1,4 @@
-"""Pairs of sentences with how alike each of the two latents finds them, to see where the latents disagree."""
+"""Pairs of sentences with their similarity in each of the two latents, to find where the latents disagree."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bgt_core.contracts import SEMANTIC
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
-MAX_SEARCHED = 5_000  # sentences whose nearest are looked for: all against all is quadratic
-AT_ONCE = 1_000  # of them whose similarities are in memory
-ANCHORS = 300  # translations that two sentences of different languages are compared through
+MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
+AT_ONCE = 1_000  # of them with their similarities in memory
+ANCHORS = 300  # translations through which two sentences of different languages are compared
 AXES = ("semantic", "style")  # columns of pairs
 QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order in which they stand
     (False, True): "Alike in style, not in meaning",
@@ -32,7 +32,8 @@ QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order in
 
 @dataclass(frozen=True)
 class PairSource:
-    """Which pairs of a text: of two languages translations; of one the user's own pairs, or pairs made here."""
+    """Kinds of pairs from a text: translations of two languages; the user's own pairs of one language, or pairs made
+    here."""
 
     left: str
     right: str
@@ -59,11 +60,11 @@ def sources(text: ParallelText) -> list[PairSource]:
 
 
 def pairs(loaded: Loaded, text: ParallelText, count: int, source: PairSource) -> pd.DataFrame:
-    """A row per pair of the first `count` rows of a text, random ones last; shared, so never changed.
+    """A row per pair of the first `count` rows of a text, random pairs last; shared, so do not change it.
 
-    Columns: `kind`; `left`, `right`, their rows' ids `left_row` and `right_row`; how alike they are: `semantic`, the
-    second latent's `style`; the share of words in common, `overlap`, and the difference in length, `length`; a user's
-    own columns, of given pairs only.
+    Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row`; their similarity `semantic`,
+    and `style` in the second latent; the share of words in common, `overlap`, and the difference in length, `length`; a
+    user's own columns, for given pairs only.
     """
     table = corpora.sentences(text, count)
     compared = _pairs(loaded.digest, content(table["text"]), source, table, loaded)
@@ -107,9 +108,9 @@ def _pairs(digest: str, content: str, source: PairSource, _table: pd.DataFrame, 
 def indices(
     loaded: Loaded, table: pd.DataFrame, source: PairSource, meaning: np.ndarray, style: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Kinds of pairs, with the places in the table of their left and right sentences."""
+    """Kinds of pairs, with the indices in the table of their left and right sentences."""
     rng = np.random.default_rng(0)
-    if source.given:  # all left sentences stand before all right ones
+    if source.given:  # all left sentences come before all right ones
         left = np.arange(len(table) // 2)
         right = left + len(left)
         yield source.kind, left, right
@@ -129,7 +130,7 @@ def indices(
 
 
 def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
-    """The place of the vector that each is most alike, itself aside: (N, D) -> (N,)."""
+    """The index of the vector most similar to each, without itself: (N, D) -> (N,)."""
     places = []
     for start in range(0, len(vectors), AT_ONCE):
         similarities = loaded.encoder.similarity(vectors[start : start + AT_ONCE], vectors)
@@ -139,10 +140,10 @@ def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
 
 
 def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How alike sentences of two languages, whose spaces share no axes, stand among translations of one another.
+    """Compare the styles of sentences in two languages, which have no common axes, by their relations to translations.
 
     Each sentence's similarities to `ANCHORS` sentences of its own language, less the anchors' means, are correlated
-    with those of the other sentence to the anchors' translations; no sentence is its own anchor. The first half of
+    with those of the other sentence to the anchors' translations; a sentence is never its own anchor. The first half of
     `style` (N, D) holds sentences of one language, the second their translations. Returns (P,), -1 to 1.
     """
     half = len(style) // 2
@@ -165,7 +166,7 @@ def cuts(table: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, floa
 
 
 def quadrants(table: pd.DataFrame, lines: tuple[float, float]) -> dict[str, pd.DataFrame]:
-    """The pairs of each quadrant by its name, the most extreme first: those farthest out on both axes, in standard
+    """The pairs of each quadrant by its name, the most extreme first: those farthest from both lines, in standard
     deviations of all pairs."""
     meaning, style = (table[axis].to_numpy() >= line for axis, line in zip(AXES, lines, strict=True))
     apart = [(table[axis] - line) / max(table[axis].std(), 1e-12) for axis, line in zip(AXES, lines, strict=True)]

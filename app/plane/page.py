@@ -23,16 +23,16 @@ HELP = """
 - **A point is a pair of sentences.** To the right the *semantic* latent finds them more alike: they mean nearly the
   same. Upwards the *{second}* latent does: they are written alike, in length, in mood, in how they begin and end.
   Both are cosines: 1 is the same direction, 0 nothing in common.
-- **The dashed lines** are similarity thresholds: 95 % of random pairs are below each, or another share if you move it.
+- **The dashed lines** are similarity thresholds: 95 % of random pairs are below each. The sliders change the share.
   They only sort pairs into quadrants.
 - **The model was trained to make the latents disagree**: lower right are pairs that mean much the same and are written
   differently, upper left pairs that are written the same way and mean something else.
 - **Which pairs?** *Within* a language each sentence is paired with its nearest in meaning, its nearest in style and a
-  random one, so three kinds of points are there by choice: their shares say nothing about language. Your own pairs are
+  random one, so the shares of these three kinds say nothing about the language. Your own pairs are
   drawn as they are, beside random ones.
-- **Translations** are in two languages, whose {second} latents share no axes, so no cosine can be taken. Instead, each
+- **Translations** are in two languages, whose {second} latents can't be compared by cosine. Instead, each
   sentence's cosines with up to {anchors} sentences of its own language are compared with those of its translation to
-  *their* translations: 1 where both stand in the same way among the others, 0 where they have nothing in common.
+  *their* translations: 1 if both have the same relations to the others, 0 if they have nothing in common.
 - **The extreme pairs** below are those farthest from both lines, in standard deviations of all pairs.
 """
 
@@ -75,7 +75,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
 
 
 def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
-    """A column of the pairs, and its title: what kind a pair is, something counted, or a column of the user's."""
+    """Choose a column to colour by, with its title: the kind of pair, a count, or one of the user's columns."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
     if "own:gold" in own:  # people's scores come first
@@ -98,7 +98,7 @@ def explore(
     cuts = compute.cuts(pairs, (percentiles[0], percentiles[1]))
     parts = compute.quadrants(pairs, cuts)
     style = rows.latent_title(loaded.second_latent)
-    y_title = f"{style}, cosine" if source.left == source.right else f"{style}, likeness among translations"
+    y_title = f"{style}, cosine" if source.left == source.right else f"{style}, similarity through translations"
     counts = {name: len(part) for name, part in parts.items()}
     titles = (f"{rows.latent_title(SEMANTIC)}, cosine", y_title, colour[1])
     figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles)
@@ -132,9 +132,9 @@ def explore(
                 f"{percentiles[1]} % do."
             )
             if not source.given and len(pairs) and text[1] > compute.MAX_SEARCHED:
-                st.caption(f"Of the first {compute.MAX_SEARCHED:,} different sentences.")
+                st.caption(f"Searched: the first {compute.MAX_SEARCHED:,} different sentences.")
             if len(pairs) > chart.MAX_HOVER:
-                st.caption(f"Past {chart.MAX_HOVER:,} points a text is shown on a click, not under the pointer.")
+                st.caption(f"With more than {chart.MAX_HOVER:,} points, click a point to read its text.")
     extremes(parts)
     with st.container(horizontal=True):
         copy_link()
@@ -154,7 +154,7 @@ def inspect(
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
-    """The selected pairs, and the way to the maps and to How alike?"""
+    """Show the selected pairs, with links to the maps and to How alike?"""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -187,8 +187,8 @@ def inspect(
 
 
 def to_maps(selected: pd.DataFrame, count: int, maps: StreamlitPage) -> None:
-    """A link that selects the sentences of the pairs on the maps, of as many as an address holds; the maps show as many
-    rows as are needed."""
+    """Link to the sentences of the pairs on the maps, as many as an address holds; the maps show as many rows as
+    needed."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)

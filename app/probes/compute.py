@@ -30,15 +30,15 @@ LABELLED = ("conllu", "mrg", "ptb", "trees", "txt", "tsv")  # endings of files t
 
 
 def predictors(table: pa.Table) -> list[str]:
-    """The latents and baselines whose predictions were kept; rows as in `probes.results.store`."""
+    """The latents and baselines with kept predictions; rows as in `probes.results.store`."""
     return table["predictor"].unique().to_pylist()
 
 
 def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
-    """One row per tested sentence, those first that the predictor knows most about: pointwise V-information in bits.
+    """One row per tested sentence, sorted by pointwise V-information in bits, the highest first.
 
-    Below zero it does worse than the label frequencies alone (Ethayarajh et al. 2022). The predicted label is that of
-    the first probe that tested the sentence.
+    Below zero the predictor does worse than the label frequencies alone (Ethayarajh et al. 2022). The predicted label
+    is that of the first probe that tested the sentence.
     """
     own = table.filter(compute.equal(table["predictor"], predictor))
     rows = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
@@ -95,6 +95,6 @@ def load_file(task: ProbeTask, lang: str, file: LabelledFile) -> Dataset:
         path.write_bytes(file.content)
         try:
             dataset = load_items(task, lang, path)
-        except BgtError as error:  # call the file as the user does
+        except BgtError as error:  # show the user's name of the file
             raise type(error)(str(error).replace(str(path), file.name)) from None
     return replace(dataset, about={**dataset.about, "data": file.name})

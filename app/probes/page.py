@@ -15,27 +15,26 @@ from bgt_core.errors import BgtError
 from probes.data.built_in import EXAMPLES
 from probes.tasks import TASKS
 
-FIRST = "length"  # the task shown first: it is defined for any language and any sentences
+FIRST = "length"  # the task shown first: defined for all languages and sentences
 
 HOW_TO_READ = """
-- **A probe** is a small classifier that sees nothing but a latent and must answer a question about the sentence. What
-  it gets right on new sentences is its accuracy. The questions are grouped as in SentEval: **meaning** (number, tense,
+- **A probe** is a small classifier that sees only a latent and answers a question about the sentence. Its accuracy is
+  the share of right answers on new sentences. The questions are grouped as in SentEval: **meaning** (number, tense,
   swapped clauses), **form** (the tree, the order of words, gender), **surface** (which words, how long, which marks).
 - **The claim**: the semantic latent leads where a question is about meaning, the language latent where it is about
   length, punctuation or form.
-- **The grey tick** is the best baseline: something that never saw the model. *majority* always gives the commonest
+- **The grey tick** is the best baseline: a classifier that never saw the model. *majority* always gives the commonest
   answer; *length* knows the number of words; *word 1-2-grams* and *character 3-5-grams* see which words and letters
-  are there. Point at the tick for all of them. Below it, a latent shows nothing of its own.
+  are there. Point at the tick for all of them. A latent below it holds no more than the baseline.
 - **The bar** is a 95% interval over test sentences. **Difference** is semantic minus second latent in points, on the
   same sentences, with its interval; **p** is how often chance alone would give as much.
-- **Run here** are results that were just computed, with few sentences: rows of their own, never in place of a stored
-  one. What a result was trained and tested on stands beside it.
-- **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent knows it. Near
-  zero: the probe could have learnt anything by heart.
-- **Capacity**: the share of training sentences that a probe gets right when labels are shuffled: it has memorised
+- **Run here** marks results that you just computed, with few sentences. They never replace a stored result. The
+  training and test data are named beside each result.
+- **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent holds the
+  property. Near zero: the probe may have memorised the words.
+- **Capacity**: the share of training sentences that a probe gets right after their labels were shuffled, by memorising
   them.
-- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning. 1: it is
-  of no use.
+- **Compression**: how many times shorter the code of the labels becomes if the latent is known. 1: it does not help.
 - **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
   probable, on average.
 """
@@ -45,7 +44,7 @@ def page() -> None:
     loaded = state.model()
     st.title("Probes")
     copy_link()
-    st.markdown("What can a small classifier read from each latent, and how much of that without the model?")
+    st.markdown("Which properties of a sentence can a small classifier read from each latent?")
     run_small(loaded)
     with st.expander("Upload results of `bgt-probe`"):
         upload()
@@ -81,7 +80,7 @@ def run_small(loaded: state.Loaded) -> None:
         file = labelled_file()
         reason = "" if file else task_names.why_not(task, lang)
         pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        st.caption(task_names.question(task) + (f" It can't be run on these sentences: {reason}." if reason else ""))
+        st.caption(task_names.question(task) + (f" It needs other data: {reason}." if reason else ""))
         if not pressed:
             return
         slot = st.empty()
@@ -90,7 +89,7 @@ def run_small(loaded: state.Loaded) -> None:
             st.button("Stop", key="stop_probe", icon=":material/stop:")
 
         def report(line: str) -> None:
-            """Where somebody pressed Stop, or left, Streamlit ends the script here."""
+            """Show a step; Streamlit ends the script here if the user pressed Stop or left the page."""
             box.update(label=f"Computing: {line}")
 
         try:
@@ -102,7 +101,7 @@ def run_small(loaded: state.Loaded) -> None:
         slot.empty()
         result = gather.from_cells([cell], live=True)
         st.session_state.setdefault("probed", []).append(result)
-        st.success("Done: from now on this is the first result below, marked “run here”; nothing stored is changed.")
+        st.success("Done: this is now the first result below, marked “run here”; stored results stay.")
         named = gather.gathered([], [result])
         results.listed(listing.by_result(named.scores, named.gaps))
         for warning in cell.result.warnings:
@@ -110,11 +109,11 @@ def run_small(loaded: state.Loaded) -> None:
         if cell.trail["data"] == EXAMPLES:
             st.caption(CREDIT)
         elif not file and texts.get(name) is None:
-            st.caption("Note: the task can label few of the example sentences, so this is on the built-in grammar.")
+            st.caption("Note: this task labels too few of the example sentences, so it used the built-in grammar.")
 
 
 def labelled_file() -> compute.LabelledFile | None:
-    """A file from which the tasks can be labelled that sentences alone are not enough for."""
+    """Ask for a file to label tasks from that need more than sentences."""
     with st.expander("Label from a file: parses, trees, or SentEval's labels"):
         file = st.file_uploader(
             "CoNLL-U (.conllu), bracketed trees (.mrg), or split, label and sentence (.txt, .tsv)",
@@ -126,14 +125,14 @@ def labelled_file() -> compute.LabelledFile | None:
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
-    """The texts with sentences of a language, the user's own included; None stands for the examples of any pair."""
+    """The texts with sentences of a language, the user's own included; None stands for the built-in examples."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
     others = {**startup.read().texts, **own_texts.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 
 def upload() -> None:
-    """Files that stay for this session."""
+    """Upload files, which stay for this session."""
     files = st.file_uploader("Files of --json, --csv or --predictions", gather.KINDS, True, max_upload_size=20)
     uploaded = st.session_state["uploaded"] = []
     for file in files:

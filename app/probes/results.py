@@ -43,7 +43,7 @@ TITLES = {
     "mark": "Mark",
 }
 ONE_DIGIT = ("accuracy", "ci_low", "ci_high", "selectivity", "capacity", "best")
-HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of what was run here, as in the figure
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results that were run here, as in the figure
 MAX_LISTED = 200  # sentences shown from either end; the export has them all
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 
@@ -51,7 +51,7 @@ ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predict
 def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     st.subheader("Results")
     live = results.scores["live"].astype(bool)
-    table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the last one run comes first
+    table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the latest run comes first
     with st.container(horizontal=True):
         table = table[table["model"].isin(controls.chosen_models(table, loaded, [loaded.title]))]
         table = narrowed(table, "lang", "Language", rows.language_name)
@@ -66,8 +66,8 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         "Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
     )
     st.caption(
-        "Bars are 95% intervals over test sentences. A latent knows something only where it beats the grey tick, the "
-        "best of what never saw the model: the commonest label, the length, a bag of words or of letters."
+        "Bars are 95% intervals over test sentences. A latent holds a property only if it beats the grey tick, the "
+        "best baseline that never saw the model: the commonest label, the length, a bag of words or of letters."
     )
     gaps = matching(results.gaps, table)
     wide, long = listing.by_result(table, gaps), listing.percentages(table)
@@ -87,14 +87,14 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
-    """The rows that a filter leaves."""
+    """Filter the rows."""
     values = sorted(table[column].unique())
     wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
     return table[table[column].isin(wanted)] if wanted else table
 
 
 def listed(wide: pd.DataFrame) -> None:
-    """A row per result, its numbers beside the task, where a phone shows them too."""
+    """A row per result, its numbers beside the task, which a phone shows too."""
     latents = {name: f"{name.capitalize()}, %" for name in listing.LATENTS if name in wide}
     number = st.column_config.NumberColumn(format="%.1f", width=74)
     signed = st.column_config.NumberColumn(format="%+.1f", width=85)
@@ -149,8 +149,8 @@ def curves(curve: pd.DataFrame) -> None:
         "Test accuracy over the sentences trained on, one line per latent; the table below has the same",
     )
     st.caption(
-        "Still rising at the end: more sentences would help. A probe with a hidden layer far above the linear one: the "
-        "latent has it, but not along a line."
+        "If a curve still rises, more sentences would help. If a probe with a hidden layer is far above the linear "
+        "one, the latent holds the property, but not linearly."
     )
     shown = part[["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"]]
     with st.expander("The same as a table"):
@@ -160,12 +160,12 @@ def curves(curve: pd.DataFrame) -> None:
 
 
 def title(model: str, lang: str, task: str) -> str:
-    """What a result is called, the task first."""
+    """The title of a result, the task first."""
     return f"{task_names.title(task)}, {rows.language_name(lang)}, {model}"
 
 
 def of(key: Key, table: pa.Table) -> str:
-    """Name predictions: the result, the number of tested sentences, and whether they were made here."""
+    """Title predictions: the result, the number of tested sentences, and whether they were made here."""
     tested = pc.count_distinct(table["item"]).as_py()
     return f"{title(key.model, key.lang, key.task)}, {tested:,} sentences" + (", run here" if key.live else "")
 
@@ -173,7 +173,7 @@ def of(key: Key, table: pa.Table) -> str:
 def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     st.subheader("Sentence by sentence")
     if not items:
-        st.caption("These results came without predictions; `bgt-probe --predictions FILE.parquet` keeps them.")
+        st.caption("These results have no predictions; `bgt-probe --predictions FILE.parquet` writes them.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox("Of", list(items), format_func=lambda key: of(key, items[key]), key="items_of", **BOUND)
@@ -185,7 +185,7 @@ def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     sentences = compute.by_information(table, name)
     if other:
         compare(key, table, name, other)
-    order = controls.choice("Sorted by what it knows", ["Most first", "Least first"], "items_order")
+    order = controls.choice("Sort by information", ["Most first", "Least first"], "items_order")
     shown = sentences[::-1] if order == "Least first" else sentences
     st.dataframe(
         shown.head(MAX_LISTED)[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),

@@ -1,4 +1,4 @@
-"""Which stored questions repeat one that is typed."""
+"""Find stored questions that repeat a typed one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bgt_core.questions.card import CARD
 
 
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:
-    """The store in that folder, read once for all sessions; BgtError where this model did not make it."""
+    """Open the store in a folder, once for all sessions; BgtError if another model made it."""
     card = folder / CARD
     return _open(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)
 
@@ -32,7 +32,7 @@ def nearest(store: QuestionStore, question: str, count: int, within: int | None)
 
 
 def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
-    """A row for each; columns that the store has no values for are left out."""
+    """One row per question; columns without values in this store are left out."""
     columns: dict[str, list[object]] = {}
     if threshold is not None:
         columns["Duplicate"] = [hit.probability is not None and hit.probability >= threshold for hit in hits]
@@ -49,16 +49,16 @@ def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) ->
 
 
 def topic_words(store: QuestionStore, topic: int) -> str:
-    """What a topic is shown as."""
+    """The title of a topic."""
     return ", ".join(store.topics.words(topic, 3)) if store.topics else ""
 
 
 def topic_shares(store: QuestionStore, question: str, least: float = 0.1) -> list[tuple[str, float]]:
-    """The topics that make up this share of a question or more, the largest first; none where none stands out."""
+    """The topics that make up this share of a question or more, the largest first; empty if all are equal."""
     if not store.topics:
         return []
     shares = store.topics.shares([question])[0]
     largest = shares.argsort()[::-1]
-    if shares.max() - shares.min() < 1e-9:  # no word of it has a topic
+    if shares.max() - shares.min() < 1e-9:  # it has no word with a topic
         return []
     return [(topic_words(store, int(topic)), float(shares[topic])) for topic in largest if shares[topic] >= least]

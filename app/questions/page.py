@@ -1,4 +1,4 @@
-"""Stored questions that repeat one that is typed."""
+"""Stored questions that repeat a typed one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ streamlit run app/main.py -- --model runs/siamese --questions store"""
 def page() -> None:
     loaded = state.model()
     st.title("Similar questions")
-    st.markdown("Has this question been asked before, and how sure is that?")
+    st.markdown("Has this question been asked before?")
     folder = startup.read().questions
     if folder is None:
         st.info("This app was started without a store of questions. Make one, and start the app with it:")
@@ -31,7 +31,7 @@ def page() -> None:
     try:
         store = compute.opened(loaded, folder)
     except BgtError as error:
-        st.error("The questions can't be opened with this model; choose the one that embedded them at the side.")
+        st.error("This model did not embed these questions; choose the one that did, in the sidebar.")
         st.code(str(error), language=None, wrap_lines=True)
         return
     question = st.text_input("Your question", EXAMPLE, max_chars=formats.MAX_CHARACTERS, key="question", **BOUND)
@@ -43,8 +43,8 @@ def page() -> None:
 
 
 def settings(store: QuestionStore) -> tuple[int | None, float | None]:
-    """How many of the query's topics are searched, None for all questions; and from which probability on two questions
-    are duplicates, None where the store has no probabilities."""
+    """Choose the number of topics to search, None for all questions; and the minimum probability of a duplicate, None
+    if the store has no probabilities."""
     within = threshold = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if store.card.calibration:
@@ -66,12 +66,12 @@ def answer(
     hits = compute.nearest(store, question, NEAREST, within)
     near = compute.table(store, hits, threshold)
     if threshold is not None:
-        st.subheader(f"Taken for duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
+        st.subheader(f"Duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
     shares = compute.topic_shares(store, question)
     if shares:
         st.caption("Its topics: " + "; ".join(f"{verbatim(words)} ({100 * share:.0f}%)" for words, share in shares))
     elif store.topics:
-        st.caption("No word of it has a topic, so all questions are searched.")
+        st.caption("None of its words has a topic, so all questions are searched.")
     three = st.column_config.NumberColumn(format="%.3f", width="small")
     st.dataframe(
         near,
@@ -89,7 +89,7 @@ def answer(
 
 
 def explanation(store: QuestionStore) -> str:
-    """What the columns mean."""
+    """Explain the columns."""
     stored = f"{len(store):,} stored questions."
     if store.card.by != "probability":
         ranked = "Ranked by the cosine of their vectors with the question's."
@@ -99,7 +99,5 @@ def explanation(store: QuestionStore) -> str:
             "the probability that both questions mean the same."
         )
     if store.card.calibrated_on:
-        ranked += (
-            f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for pairs like those."
-        )
+        ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for similar pairs."
     return f"{stored} {ranked}"

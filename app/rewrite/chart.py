@@ -1,4 +1,4 @@
-"""Sentences by meaning and style: a table for the page, a figure to take away."""
+"""A grid of sentences by meaning and style, as a table for the page and as a figure for export."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def bar(cosine: float, latent: str, theme: str) -> str:
 
 
 def figure(table: pd.DataFrame, second_latent: str, *, theme: str = "light") -> go.Figure:
-    """The sentences in cells that are the darker, the more of the style they kept."""
+    """Draw the sentences in cells; the more of the style a sentence kept, the darker its cell."""
     meanings, styles = (list(dict.fromkeys(table[side])) for side in ("meaning", "style"))
     shape = len(meanings), len(styles)
     cells = [f"{lines(row.text)}<br>{row.semantic:z.2f} | {row.second:z.2f}" for row in table.itertuples()]
@@ -83,12 +83,12 @@ def figure(table: pd.DataFrame, second_latent: str, *, theme: str = "light") -> 
 
 
 def lines(text: str) -> str:
-    """Broken for a cell; `<br>` is plotly's."""
+    """Break a text into lines for a cell; `<br>` is plotly's line break."""
     return "<br>".join(escape(line, quote=False) for line in wrap(text, WRAP)) or "(nothing)"
 
 
 def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
-    """The sentences as on the page: a column a style."""
+    """The sentences as on the page: a column per style."""
     return (
         table.pivot(index="meaning", columns="style", values="text")
         .loc[list(dict.fromkeys(table["meaning"])), list(styles)]

@@ -1,4 +1,4 @@
-"""Sentences written in another style: a grid of meanings and styles, and directions of a style."""
+"""Generate sentences in another style: a grid of meanings and styles, and directions of a style."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bgt_core.generation.options import Search
 from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
-POOR = 0.85  # semantic cosine of a sentence and its rebuilding; below, 3 of 4 examples have a chrF under 60
+POOR = 0.85  # semantic cosine of a sentence and its reconstruction; below it, 3 of 4 examples have a chrF under 60
 FACTORS = {  # title, unit, and the steps that are shown
     "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
     "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
@@ -28,7 +28,7 @@ FACTORS = {  # title, unit, and the steps that are shown
 
 
 def beyond(rebuilt: tuple[str, float]) -> str:
-    """A warning if the reconstruction of a sentence is poor; "" if it is not."""
+    """Warn if the reconstruction of a sentence is poor; "" if it is not."""
     text, cosine = rebuilt
     if cosine >= POOR:
         return ""
@@ -48,15 +48,16 @@ def grid(
     search: Search = DEFAULT_SEARCH,
     report: Report = quiet,
 ) -> tuple[pd.DataFrame, list[tuple[str, float]]]:
-    """Every meaning in every style, all in one search: a row a cell, meanings outside; and each meaning rebuilt.
+    """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
+    reconstruct each meaning.
 
-    `semantic` and `second` are the cosines of the written text to the meaning's semantic latent and to the style's
-    second latent; `unchanged` is the latter of the meaning's own sentence, NaN where that is of another language.
+    `semantic` and `second` are the cosines of the generated text to the meaning's semantic latent and to the style's
+    second latent; `unchanged` is the latter for the meaning's own sentence, NaN if that is of another language.
     """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
-    alike = meaning_lang == lang  # then the rebuilt ones fit into the same search
+    alike = meaning_lang == lang  # then the reconstructions can be part of the same search
     if alike:
         cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
     best = [ranked[0] for ranked in candidates(loaded, *cells, lang, search=search, report=report)]
@@ -91,8 +92,7 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directio
 def write_moved(
     loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
 ) -> list[str]:
-    """The source written again with its second latent moved, once for each row of steps (S, K), in units of the
-    factors."""
+    """Generate the source with its second latent moved, once for each row of steps (S, K), in units of the factors."""
     second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
@@ -100,7 +100,7 @@ def write_moved(
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
 def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
-    """The source at every step of every direction, one direction at a time."""
+    """Generate the source at every step of every direction, one direction at a time."""
     moves = [
         (title, step, [step * (name == other) for other in FACTORS])
         for name, (title, _, steps) in FACTORS.items()

@@ -17,10 +17,16 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     kind = controls.choice("Search", ["Beam", "Sample"], "search")
     left, middle, right = st.columns(3)
     ngram = middle.slider(
-        "No repeated run of tokens", 0, 5, 3, key="ngram", help="Never the same so many tokens twice; 0: any.", **BOUND
+        "No repeated run of tokens",
+        0,
+        5,
+        3,
+        key="ngram",
+        help="No run of this many tokens twice; 0: no limit.",
+        **BOUND,
     )
     max_run = middle.slider(
-        "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: any number.", **BOUND
+        "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: no limit.", **BOUND
     )
     max_length = right.slider("Longest output, in tokens", 5, 100, writing.MAX_LENGTH, key="length", **BOUND)
     if kind == "Beam":
@@ -34,9 +40,9 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
 
 @contextmanager
 def progress() -> Iterator[writing.Report]:
-    """Shows how far the writing is, beside a button that stops it.
+    """Show the progress of generation, beside a button that stops it.
 
-    Reporting talks to the browser; where a button was pressed meanwhile, or the browser has left, Streamlit ends the
+    Each report talks to the browser. If a button was pressed meanwhile, or the browser has left, Streamlit ends the
     script there, and with it the search.
     """
     slot = st.empty()
@@ -54,5 +60,5 @@ def progress() -> Iterator[writing.Report]:
 
 
 def stopped() -> bool:
-    """Whether this run began with a press of Stop, so that the search must not start again."""
+    """Whether a press of Stop started this run; the search must then not start again."""
     return bool(st.session_state.get("stop"))

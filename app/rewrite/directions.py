@@ -18,9 +18,9 @@ HELP = """
   generates a sentence from both.
 - **A step** is the change of the latent for one word, one mark, or being a question, as a linear probe found it. The
   model follows only in part: the numbers beside each sentence say how far.
-- Several sliders at once add up. They are not independent in the sentences that they were found on (questions are
-  shorter), so the longer way of two may win.
-- **How well it is read** is the correlation of the true and the predicted number on sentences kept apart; near 0 the
+- Several sliders add up. They are not independent in the sentences that they were learnt from (questions are shorter),
+  so the larger of two moves may win.
+- **How well it is read** is the correlation of the true and the predicted number on held-out sentences; near 0 the
   direction means nothing.
 """
 EXAMPLES = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
@@ -31,7 +31,9 @@ def page(loaded: state.Loaded) -> None:
     texts = startup.read().texts_in(langs).values()
     usable = [lang for lang in langs if any(lang in text.langs for text in texts)]
     if not usable:
-        st.info("Directions are found on sentences; start the app with `--data` and a file in this model's languages.")
+        st.info(
+            "Directions are learnt from sentences; start the app with a file in this model's languages, by `--data`."
+        )
         return
     st.markdown(
         f"Each slider moves the **{loaded.second_latent} latent** in the direction that a linear probe found for one "
@@ -55,7 +57,7 @@ def page(loaded: state.Loaded) -> None:
 
 @st.fragment
 def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str) -> None:
-    """One slider per direction; every move is written at once, and reruns only this."""
+    """Show one slider per direction; every move generates a sentence at once, and reruns only this."""
     moves = []
     for column, (name, (title, unit, marks)) in zip(st.columns(3), compute.FACTORS.items(), strict=True):
         low, high = float(marks[0]), float(marks[-1])
@@ -78,7 +80,7 @@ def described(texts: Mapping[str, str]) -> str:
 
 def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, credit: str) -> None:
     st.subheader("Every direction, step by step")
-    with st.spinner("Writing every step"):
+    with st.spinner("Generating every step"):
         table = compute.every_step(loaded, directions, source, lang)
     titles = {
         "direction": "Direction",
@@ -97,11 +99,11 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
             "Written there": st.column_config.Column(width=190),
             **{name: st.column_config.Column(width=52) for name in ("Step", "Words", "Marks")},
         },
-        alt="What is written at every step of every direction",
+        alt="The sentence generated at every step of every direction",
     )
     names = [title.lower() for title, _, _ in compute.FACTORS.values()]
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
-    st.caption(f"How well each is read from the latents of other sentences, as a correlation: {', '.join(read)}.")
+    st.caption(f"How well each can be read from held-out sentences, as a correlation: {', '.join(read)}.")
     st.caption("A step is one unit by the probe; the table shows how far the decoder follows.")
     if credit:
         st.caption(f"Directions were found on real text. {credit}")

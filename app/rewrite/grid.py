@@ -31,18 +31,16 @@ HELP = """
 - **A row** keeps one meaning: its sentence's *semantic* latent. **A column** keeps one style: its sentence's second
   latent. Each cell is written by the model from the two, and from nothing else.
 - **The two bars** are cosines of the written sentence: to the row's semantic latent, and to the column's second
-  latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
-  sentence that says something else.
-- **⚠** marks a meaning that the model cannot even write again from its own latents; what stands in its row can be no
-  better.
-- Of the eight sentences that the search ends with, the one is shown whose cosines are highest: semantic + 0.5 × second
-  latent + 0.3 × log-probability per token. These are small models: styles that carry best are questions, exclamations,
-  commas and length.
+  latent. Both near 1: both were kept. The model judges its own output, and may miss a change of meaning.
+- **⚠** marks a meaning that the model cannot reconstruct from its own latents; expect its row to be no better.
+- Of the eight candidates of the search, the one with the highest score is shown: semantic cosine + 0.5 × second
+  latent's cosine + 0.3 × log-probability per token. These are small models: they best transfer questions,
+  exclamations, commas and length.
 """
 
 
 def page(loaded: state.Loaded, is_open: bool) -> None:
-    """The fields, and the grid; it is written only while its tab is open."""
+    """Show the fields and the grid; it is generated only while its tab is open."""
     langs = loaded.langs
     with st.container(border=True):
         if len(langs) > 1:
@@ -95,7 +93,7 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Three meanings and three styles; short example sentences where we chose none."""
+    """Three meanings and three styles; short example sentences for languages without chosen ones."""
     if lang in EXAMPLES or lang not in LANGS:
         return EXAMPLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -103,7 +101,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """The first different lines of a field, as many as the grid holds, with a caption if it has more."""
+    """The first different lines of a field, up to the limit of the grid, with a caption if it has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
     stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))

@@ -24,9 +24,10 @@ HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
 - **Semantic cosine**, of each sentence to the output: high for Source, if the meaning was kept. **Style cosine**: high
-  for Style, if the style was taken; only within one language, as the second latents of two languages share no axes.
-- **Rebuilt**: the reconstruction, written from the sentence's own two latents: the best that the model can do with it.
-- **Candidates**: the sentences that the search ends with. The first has the highest semantic cosine + 0.5 × style
+  for Style, if the style was taken. It needs sentences of one language: second latents are not comparable across
+  languages.
+- **Rebuilt**: the reconstruction, generated from the sentence's own two latents: the best that the model can do.
+- **Candidates**: the sentences that the search found. The first has the highest semantic cosine + 0.5 × style
   cosine + 0.3 × log-probability per token.
 - **Decoding options**: a beam keeps that many unfinished sentences, a sample draws one token after another. Tokens are
   the subword units that the model reads and writes.
@@ -38,9 +39,9 @@ BETWEEN_ENDS = {
 BETWEEN_HELP = """
 - The two sentences' latents are the ends of a straight line. At each step the model writes a sentence from the latents
   there. Latents that do not move stay those of the first sentence.
-- With **Both**, the ends are the model's own rebuilding of the two sentences. Where only one latent moves, the last
-  step has the last sentence's meaning in the first one's style, or the other way round.
-- **Cosines** compare the semantic latent of what was written with both sentences. Sentences change in jumps although
+- With **Both**, the ends are the reconstructions of the two sentences. If only one latent moves, the last step has the
+  last sentence's meaning in the first one's style, or the other way round.
+- **Cosines** compare the semantic latents of the generated sentence and both ends. Sentences change in jumps although
   the latents move continuously.
 """
 
@@ -50,13 +51,13 @@ def page() -> None:
     st.title("Meaning by style")
     if loaded.cannot_write:
         st.info(
-            f"{loaded.cannot_write} Choose another model at the side, one that was trained with a `bgt` "
+            f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` "
             "recipe, or with `vgvae` and `model.decoder=lstm`.",
             icon=":material/edit_off:",
         )
         return
-    st.markdown("Write the meaning of one sentence in the style of another, or make it longer, or a question.")
-    if "source" in st.query_params:  # a link to a sentence; the address drops it where it is the example
+    st.markdown("Write the meaning of one sentence in another's style, make it longer, or turn it into a question.")
+    if "source" in st.query_params:  # from a link to a sentence; the address omits it if it is the example
         st.session_state["opened on"] = ONE
     titles, default = [GRID, ONE, DIRECTION, BETWEEN], st.session_state.get("opened on", GRID)
     of_many, of_one, by_direction, way = st.tabs(titles, default=default, key="how", **BOUND)
@@ -72,7 +73,7 @@ def page() -> None:
 
 
 def example(loaded: state.Loaded, is_open: bool) -> None:
-    """Opens with an example written, once somebody looks."""
+    """The tab of one sentence; an example is generated when the tab is first opened."""
     langs = loaded.langs
     with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
@@ -91,7 +92,7 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
         st.warning("Type a sentence for its meaning and one for its style.", icon=":material/edit:")
         return
     if mix < 1 and source_lang != lang:
-        st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
+        st.caption("The mix needs source and style in the same language.")
     source = controls.bounded(source, writing.MAX_CHARACTERS, "Source")
     style = controls.bounded(style, writing.MAX_CHARACTERS, "Style")
     controls.warn(loaded, [source], source_lang, "Source")
@@ -150,7 +151,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
             pd.DataFrame(transferred["candidates"])[list(named)].rename(columns=named),
             hide_index=True,
             column_config=dict.fromkeys((titles["cosine"], style), two),
-            alt="What the search ended with, the one that keeps most of both latents first",
+            alt="The candidates of the search, the one that keeps most of both latents first",
         )
 
 
@@ -164,7 +165,7 @@ def earlier(history: list[dict[str, Any]]) -> None:
 
 
 def between(loaded: state.Loaded, is_open: bool) -> None:
-    """The tab: opens with the way between the first two of some sentences that small models rebuild."""
+    """The tab of interpolation: opens with two sentences that small models reconstruct."""
     known = [lang for lang in LANGS if lang in loaded.langs]
     if not known:
         st.info("The app has no example sentences in this model's languages.")

@@ -53,7 +53,8 @@ def head(title: str, explained: str, latent: str) -> str:
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """Sentences with their cosines; the words, the length and the final mark that they share with a text stand out."""
+    """List sentences with their cosines; highlight the words, the length and the final mark that they share with a
+    text."""
     alike = compute.alike(text, lang, near)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
@@ -78,7 +79,7 @@ def length(number: int, lang: str) -> str:
 
 
 def shared_words(text: str, other: str) -> str:
-    """The text with the words that the other has too marked, ignoring case."""
+    """The text, with the words that the other text also has marked, ignoring case."""
     known = {word for word in compute.WORD.findall(other.casefold()) if word[0].isalnum()}
     parts = re.split(f"({compute.WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
@@ -94,7 +95,7 @@ def output(text: str, meaning: float, style: float, second: str, lang: str) -> s
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """The sentence with a bar over each `word` for each latent, as high as its column says."""
+    """The sentence with a bar over each `word` for each latent; the bar's height is the value of its column."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(
@@ -106,7 +107,7 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
 
 
 def probes(known: Sequence[properties.Property]) -> str:
-    """A row per property: the truth, each latent's prediction, the accuracy of the most frequent answer."""
+    """A row per property: the true label, each latent's prediction, the accuracy of the most frequent answer."""
     latents = [reading.latent for reading in known[0].readings]
     titles = "".join(f"<th>{square(latent)} {latent.capitalize()} says</th>" for latent in latents)
     body = []

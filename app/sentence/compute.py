@@ -17,12 +17,12 @@ from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, split
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
 
-COMPARED = 1_000  # sentences of a language that we have no examples of
+COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
-SEPARABLE = 0.05  # p-value, after Holm, below which one latent knows more of something than the other
-LIKE = 20  # examples whose translations say how a sentence would be put: best of 1, 5, 20 and all of them
+SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to hold more of a property than the other
+LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 OFFERED = 20  # sentences to exchange latents with
-POOR = 0.8  # cosine of a rewritten sentence to its source below which it mostly says something else
+POOR = 0.8  # cosine of a generated sentence to its source; below it, it mostly says something else
 CLOSE = 1  # words more or less that count as the same length
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
@@ -40,7 +40,7 @@ SUCH_AS = {  # by probing task
 @st.cache_resource(max_entries=8, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
     """Sentences to compare with in each of these languages: all the examples, or the first text in it that the app was
-    started with. Columns as `rows.table`, and `length`; never changed, as it is shared."""
+    started with. Columns as `rows.table`, and `length`; shared, so do not change it."""
     parts = []
     for lang in langs:
         texts = list(dict.fromkeys(sentences_of(lang)))
@@ -58,7 +58,7 @@ def sentences_of(lang: str) -> list[str]:
 
 
 def length(text: str, lang: str) -> int:
-    """In words; in characters where a language puts no spaces."""
+    """The length in words; in characters for languages without spaces."""
     return sum(map(str.isalnum, text)) if primary(lang) in UNSPACED else rows.words(text)
 
 
@@ -69,8 +69,8 @@ def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
-    """The sentences nearest to one, the nearest first, itself left out, with their `cosine`: by meaning in all
-    languages, in the second latent in its own. None counts all."""
+    """The sentences nearest to one, the nearest first, without itself, with their `cosine`: in the semantic latent in
+    all languages, in the second latent in its own. A `count` of None gives all."""
     table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
     if table.empty:
         return table.assign(cosine=[])
@@ -81,7 +81,8 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """What each sentence of a table shares with one, row by row: its final `mark`; its `length`, within a word."""
+    """The properties that each sentence of a table shares with another one: its final `mark`, and its `length` within a
+    word."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
@@ -106,7 +107,7 @@ def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 
 def repetitions(text: str) -> int:
-    """How many words it says again."""
+    """The number of repeated words."""
     words = re.findall(r"\w+", text.casefold())
     return len(words) - len(set(words))
 
@@ -135,8 +136,8 @@ def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def second_knows(loaded: Loaded) -> list[str]:
-    """The probing tasks that the second latent does better than the semantic one in most languages in which they were
-    run, by the results that are stored with the model."""
+    """The probing tasks on which the second latent beats the semantic one in most languages, by the results stored with
+    the model."""
     from app.core.results import gather  # slow to import, and not needed for the first words of the page
 
     folder = Path(loaded.info["folder"]) / startup.PROBES_FOLDER if loaded.info else None
@@ -149,7 +150,7 @@ def second_knows(loaded: Loaded) -> list[str]:
 
 
 def units(text: str, lang: str) -> list[tuple[int, int]]:
-    """Where its words and marks begin and end; in Japanese and Chinese, which put no spaces, runs of one script."""
+    """The spans of words and marks; in Japanese and Chinese, which have no spaces, runs of one script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
 
@@ -159,7 +160,8 @@ def without(text: str, lang: str) -> list[str]:
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """How far each latent moves when a word or mark is left out: 1 - cosine, a column per latent; `word` names it."""
+    """Measure how far each latent moves if a word or mark is left out: 1 - cosine, a column per latent; `word` names
+    it."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
@@ -169,8 +171,8 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Its meaning written in each language of the model that has examples: `lang`, `text`, and the cosine of what was
-    written to the sentence in the semantic latent."""
+    """Generate its meaning in each language of the model with examples: `lang`, `text`, and the cosine of the generated
+    sentence to this one in the semantic latent."""
     semantic = embed(loaded, [text], lang, SEMANTIC)
     table = []
     for target in (code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)):
@@ -181,10 +183,10 @@ def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 
 def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
-    """Write the same meaning in another language, in the style that translations of like sentences have.
+    """Generate the same meaning in another language.
 
-    Second latents of two languages share no axes, so the style is the mean of the second latents of the translations of
-    those example sentences whose style is nearest. NotFound for a language without examples.
+    The second latents of two languages are not comparable. So the style is the mean second latent of the translations
+    of the example sentences whose style is nearest. NotFound for a language without examples.
     """
     from app.core import writing
 
@@ -199,7 +201,7 @@ def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
 
 
 def such_as(loaded: Loaded) -> str:
-    """What the second latent knows better than the semantic one, as stored probes have it."""
+    """Name the properties that the second latent holds better than the semantic one, by stored probes."""
     known = second_knows(loaded)
     kept = dict.fromkeys(words for task, words in SUCH_AS.items() if task in known)
     words = " and ".join(", ".join(kept).rsplit(", ", 1))
@@ -207,7 +209,7 @@ def such_as(loaded: Loaded) -> str:
 
 
 def learnt_from(loaded: Loaded) -> str:
-    """What the rows of its training data are."""
+    """Describe the rows of its training data."""
     columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.langs))
     if LABEL in columns.values():
         return "labelled pairs of sentences"

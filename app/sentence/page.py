@@ -1,4 +1,4 @@
-"""The first page: what each latent holds of one sentence."""
+"""The first page: the content of each latent of one sentence."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.sentence import chart, compute, properties
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import normalise
 
-MAX_CHARACTERS = 300  # far longer than what the models that ship were trained on
+MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "Can I help you?"
-MANY = 40  # words and marks past which nothing is drawn under them
+MANY = 40  # words and marks; longer sentences are not drawn
 
 
 @dataclass(frozen=True)
 class Next:
-    """The pages that blocks of this one lead to."""
+    """The pages that parts of this page link to."""
 
     latents: Page
     plane: Page
@@ -43,8 +43,8 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
         if loaded and loaded.translates:
             st.title("A translator")
             st.markdown(
-                f"This model translates {loaded.translates}: `bgt translate` writes with it, this app does not. "
-                "The average of its encoder's states is shown as a **semantic latent**, but was not trained to be one."
+                f"This model translates {loaded.translates}: use `bgt translate` to translate with it. "
+                "The average of its encoder's states is shown as a **semantic latent**, but was not trained as one."
             )
         elif second:
             more = compute.such_as(loaded) if loaded else ""
@@ -87,7 +87,7 @@ def onward(page: Page, label: str, **query: str) -> None:
 
 
 def field(loaded: state.Loaded) -> tuple[str, str]:
-    """The sentence, cleaned up, and its language."""
+    """Ask for the sentence and its language; clean it up."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     typed = left.text_input("Your sentence", EXAMPLE, key="sentence", max_chars=MAX_CHARACTERS, **BOUND)
@@ -101,7 +101,7 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
 
 
 def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
-    """Its neighbours in each latent, side by side."""
+    """Show its neighbours in each latent, side by side."""
     sides = st.columns(len(loaded.latents), gap="large")
     several = len(loaded.langs) > 1
     for side, latent in zip(sides, loaded.latents, strict=True):
@@ -128,7 +128,8 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Say how many neighbours, and how many of all sentences, share the final mark and the length of a text."""
+    """Compare the share of neighbours that have the final mark and the length of a text with the share of all
+    sentences."""
     of_all = compute.alike(text, lang, compute.nearest(loaded, text, lang, latent, None)).mean()
     shared = compute.alike(text, lang, near).sum()
     mark = rows.mark(text)
@@ -181,9 +182,9 @@ def explained(loaded: state.Loaded) -> None:
     ]
     if second:
         lines.append(
-            f"- **By style** lists those with the nearest {second} latents. They may speak of anything. ✓ is on what "
-            "they share: length within a word, final mark. The line below counts that, beside how many of all "
-            "sentences have it."
+            f"- **By style** lists those with the nearest {second} latents. They may be about anything. ✓ marks what "
+            "they share: length within a word, final mark. The line below compares that with the share of "
+            "all sentences."
         )
     if not loaded.cannot_write:
         lines.append(
@@ -194,8 +195,8 @@ def explained(loaded: state.Loaded) -> None:
 
 
 def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
-    """How far each latent moves when a word is left out."""
-    st.subheader("What each word does")
+    """Show how far each latent moves if a word is left out."""
+    st.subheader("The effect of each word")
     table = compute.left_out(loaded, text, lang)
     if len(table) < 2 or len(table) > MANY:
         st.caption(
@@ -234,10 +235,10 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
     names = properties.names(lang)
     if not names:
         return
-    st.subheader("What a probe reads from it")
+    st.subheader("Properties of the sentence")
     st.markdown(
         "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
-        "whatever it gets right is in the latent."
+        "its right answers come from the latent."
     )
     with st.spinner("Fitting probes on the example sentences"):
         known = [properties.read(loaded, text, lang, name) for name in names]
@@ -252,7 +253,7 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
 
 
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
-    """Its meaning, written in each language of the model."""
+    """Show its meaning, generated in each language of the model."""
     table = compute.in_every_language(loaded, text, lang)
     if len(table) < 2:
         return

@@ -1,4 +1,5 @@
-"""Properties of one sentence as linear probes read them; a rule labels the example sentences they learn from."""
+"""Properties of one sentence as linear probes predict them; a rule labels the example sentences that they learn
+from."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from probes.measures.study import Study
 
 FOLDS = 2  # probes of each property, each tested on its own tenth of the sentences
-MIN_SENTENCES = 200  # of a language, below which nothing is learnt from them
+MIN_SENTENCES = 200  # of a language; with fewer, no probe is trained
 PERSONS = {
     "en": {
         "I, we": "i me my mine myself we us our ours i'm i've i'd i'll we're we've we'd we'll let's",
@@ -56,10 +57,10 @@ def negated(text: str, lang: str) -> str:
 
 
 def person(text: str, lang: str) -> str:
-    """Of the first pronoun."""
+    """The person of the first pronoun."""
     known = {word: name for name, words in PERSONS[lang].items() for word in words.split()}
     words = re.findall(r"[\w']+", text.casefold().replace("’", "'"))
-    if lang == "fr":  # its pronouns are cut at the apostrophe
+    if lang == "fr":  # French pronouns are cut at the apostrophe
         words = [part for word in words for part in word.split("'")]
     return next((known[word] for word in words if word in known), "nobody")
 
@@ -80,7 +81,7 @@ PROPERTIES = {
     "length": ("How many words?", LENGTH),
     "mark": ("Which final mark?", task("mark", "final mark", mark)),
     "negation": ("Is it negated?", task("negation", "negated", negated, rows.NEGATION_LANGS)),
-    "person": ("Whom does it name first?", task("person", "person of the first pronoun", person, PERSONS)),
+    "person": ("Person of the first pronoun?", task("person", "person of the first pronoun", person, PERSONS)),
 }
 
 
@@ -95,12 +96,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Property:
-    """A property of a sentence, as it is and as each latent's probe has it."""
+    """A property of a sentence: its true label, and the prediction of each latent's probe."""
 
     question: str
     truth: str
     readings: list[Reading]
-    majority: float  # accuracy of always saying the most frequent label
+    majority: float  # accuracy of always predicting the most frequent label
     tested: int  # sentences held out
 
 
@@ -125,7 +126,7 @@ def read(loaded: Loaded, text: str, lang: str, name: str) -> Property:
 
 
 def truth(text: str, lang: str, name: str, labels: Sequence[str]) -> str:
-    """The label that the rule gives; of a length, the bin it falls in, or its number where it is in none."""
+    """The label of the rule; for a length, its bin, or the number itself if it is in none."""
     if name != "length":
         label = {"mark": mark, "negation": negated, "person": person}[name]
         return label(text, lang)
@@ -136,7 +137,7 @@ def truth(text: str, lang: str, name: str, labels: Sequence[str]) -> str:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _study(lang: str, name: str) -> Study:
-    """The sentences with their labels, and who trains and who is tested, as `bgt-probe` has it."""
+    """The sentences with their labels and their assignment to train and test, as in `bgt-probe`."""
     from probes.measures.config import ProbeConfig
     from probes.measures.study import prepare
 
@@ -146,7 +147,7 @@ def _study(lang: str, name: str) -> Study:
 
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
 def _fitted(loaded: Loaded, lang: str, name: str, latent: str) -> tuple[LinearProbe, float]:
-    """The probe of the first fold, and the accuracy of all folds' on what each is tested on."""
+    """The probe of the first fold, and the accuracy of the probes of all folds on their test sentences."""
     from probes.classifiers.classifier import LinearProbe
 
     study = _study(lang, name)

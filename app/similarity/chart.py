@@ -15,9 +15,9 @@ from app.core.theme import INK, PIXELS, finish, latent_colour, plain
 def alike_scatter(
     scored: pd.DataFrame, x: str, x_title: str, systems: Mapping[str, str], theme: str = "light"
 ) -> go.Figure:
-    """The cosine of each system, a panel for each, against a column: what people said, or another system.
+    """Plot the cosine of each system, in its own panel, against a column: people's scores, or another system.
 
-    Rows (left, right, `x`, and a column per system); a point's `customdata` is its row's place.
+    Rows (left, right, `x`, and a column per system); a point's `customdata` is its row's index.
     """
     figure = make_subplots(rows=1, cols=len(systems), shared_yaxes=True, subplot_titles=list(systems.values()))
     kind = go.Scatter if len(scored) <= 2_000 else go.Scattergl

@@ -16,9 +16,9 @@ from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
-AT_ONCE = 100  # pairs whose bags of words are in memory
+AT_ONCE = 100  # pairs with their bags of words in memory
 WORDS = "words"  # the column of the baseline
-OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that hold no system's similarity
+OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that are not a system's similarity
 NEGATION = "negation"
 SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
@@ -33,7 +33,7 @@ def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang
     """The pairs (left, right[, gold]) with each system's similarity, the share of words in common, `overlap`, and the
     symmetric word error rate, `swer`.
 
-    The second latents of two languages share no axes, so they are compared within one language only.
+    The second latents of two languages are not comparable, so they are used for pairs of one language only.
     """
     texts = content([*pairs["left"], *pairs["right"]])
     return pairs.join(_similarities(loaded.digest, texts, left_lang, right_lang, pairs, loaded))
@@ -59,13 +59,13 @@ def _similarities(
 
 
 def systems(columns: Iterable[str]) -> dict[str, str]:
-    """What each system among the columns of scored pairs is called: the latents, and the baseline."""
+    """The titles of the systems among the columns of scored pairs: the latents, and the baseline."""
     names = (name for name in columns if name not in OTHERS)
     return {name: "Words (tf-idf)" if name == WORDS else rows.latent_title(name) for name in names}
 
 
 def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The pairs of a split of Hard STS (paper, sec. 4.3), cut from these pairs; "all" is all of them."""
+    """The pairs of a split of Hard STS (paper, sec. 4.3); "all" gives all pairs."""
     if name == "all":
         return scored
     if name == NEGATION:
@@ -78,7 +78,7 @@ def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def misjudged(scored: pd.DataFrame, system: str = SEMANTIC) -> pd.Series:
-    """How far a system is from people, pair by pair: the difference of their standard scores among these pairs.
+    """The deviation of a system from people on each pair: the difference of their standard scores among these pairs.
 
     Above 0 the system finds a pair more alike than people do, below 0 less.
     """
@@ -96,8 +96,8 @@ def correlations(scored: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(scored: pd.DataFrame) -> pd.DataFrame:
-    """How much higher the semantic latent's r is than each other system's, x 100: paired, as both meet the same
-    resamples of the pairs, with its 95% interval."""
+    """The lead of the semantic latent's r over each other system's, x 100, with its 95% interval; paired, as both meet
+    the same resamples of the pairs."""
     own = systems(scored)[SEMANTIC]
     gaps = [gap.seen_from(own) for gap in _compared(scored).differences if own in (gap.first, gap.second)]
     rows = [(f"{own} - {gap.second}", *gap.difference[:3], gap.key.items) for gap in gaps]
@@ -111,7 +111,7 @@ def _compared(scored: pd.DataFrame) -> Result:
 
 
 def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
-    """One pair, one row per measure; of each of them more is more alike."""
+    """One pair, one row per measure; a higher value means more alike."""
     pair = pd.DataFrame({"left": [left], "right": [right]})
     scored = similarities(loaded, pair, left_lang, right_lang).iloc[0]
     measures = [(title, float(scored[name])) for name, title in systems(scored.index).items()]

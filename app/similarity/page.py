@@ -19,17 +19,17 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
 NEAREST = 10
-SEARCHED = 1_000  # translations among which near sentences are looked for
+SEARCHED = 1_000  # translations searched for similar sentences
 HELP = """
 - **More is more alike**, in every number here. A *cosine* is 1 for the same direction and about 0 for sentences that
-  have nothing in common. Compare with the mean of random pairs, given below the numbers.
+  have nothing in common. The mean of random pairs is given below the numbers, for comparison.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
 - **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
   common**: the share of their different words that both have. The *word error rate* in a file's table goes the other
   way: 0 for the same words, more for less alike.
-- **Pearson × 100** of a file with scores: how well a system's cosines go with what people said, 100 at best. The
-  interval holds the value in 95 of 100 such samples of pairs.
+- **Pearson × 100** of a file with scores: how well a system's cosines agree with people's scores, 100 at best. The
+  interval is the 95% interval over samples of pairs.
 """
 EXAMPLE = ("Where is the station?", "Tell me how to get to the train station.")
 NAMES = {  # of the columns, numbers first
@@ -80,13 +80,13 @@ def pair(loaded: state.Loaded) -> None:
         for row in scored.itertuples():
             st.metric(row.measure, f"{row.value:z.2f}", border=True)
     if loaded.second_latent and langs[0] != langs[1]:
-        st.caption(f"The {loaded.second_latent} latents of two languages share no axes, so only meaning is compared.")
+        st.caption(f"Only meaning is compared: {loaded.second_latent} latents of two languages are not comparable.")
     texts = list(corpora.readable(loaded.langs).values())
     if not texts:
         return
     text = next((text for text in texts if langs[0] in text.langs), texts[0])
     chance(loaded, text, langs[0])
-    st.subheader("What means nearly the same")
+    st.subheader("Nearest in meaning")
     table, near = corpora.sentences(text, SEARCHED), []
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)
     left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
@@ -147,9 +147,10 @@ def upload(loaded: state.Loaded) -> None:
 
 
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
-    """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
+    """Show pairs with people's scores: correlations, their differences, and the largest deviations of the model from
+    people."""
     parts = {name: compute.split(scored, name) for name in compute.SPLITS}
-    name = controls.choice("Which of them", compute.SPLITS, "split", help=SPLIT_HELP)
+    name = controls.choice("Subset", compute.SPLITS, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)
     correlations, differences = compute.correlations(scored), compute.differences(scored)
@@ -165,9 +166,9 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     scored = scored.assign(misjudged=compute.misjudged(scored))
     chosen = charted(loaded, scored, "gold", "gold score, spread a little", compute.systems(scored))
     if not len(chosen):
-        st.markdown("**The worst misjudged**: where the semantic latent is farthest from people")
+        st.markdown("**Largest deviations** of the semantic latent from people's scores")
         listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
-        st.caption("Misjudged: its standard score less people's; above 0, the model finds the pair too much alike.")
+        st.caption("Misjudged: the model's standard score minus people's; above 0, the model's score is too high.")
     table = pd.concat([correlations, differences.rename(columns={"difference": "system"})], ignore_index=True)
     pearson = ", ".join(
         f"{row.system} {row.pearson:z.1f} [{row.ci_low:z.1f}, {row.ci_high:z.1f}]" for row in correlations.itertuples()
@@ -183,7 +184,8 @@ def metric(label: str, value: str, row: object) -> None:
 
 
 def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
-    """Pairs without scores: each other system against the semantic latent, the second latent's plane among them."""
+    """Show pairs without scores: each other system against the semantic latent, including the plane of the second
+    latent."""
     names = compute.systems(scored)
     others = {system: title for system, title in names.items() if system != SEMANTIC}
     charted(loaded, scored, SEMANTIC, "semantic cosine", others)
@@ -193,7 +195,7 @@ def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
 
 
 def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, systems: dict[str, str]) -> pd.DataFrame:
-    """A chart of each system beside one another, or below on a phone, and the pairs that are selected on any."""
+    """Show a chart of each system, side by side or below on a phone, and the pairs that are selected on any."""
     places: list[int] = []
     for column, (system, title) in zip(st.columns(len(systems)), systems.items(), strict=True):
         with column:
@@ -218,7 +220,7 @@ def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sy
 def everything(
     loaded: state.Loaded, scored: pd.DataFrame, x: str, caption: str, latex: pd.DataFrame | None = None
 ) -> None:
-    """All pairs, and the export of them; the figure's caption says which model, too."""
+    """Show all pairs, and their export; the figure's caption also names the model."""
     st.markdown(f"**All {len(scored):,} pairs**")
     listing(scored)
     systems = {system: title for system, title in compute.systems(scored).items() if system != x}
@@ -228,7 +230,7 @@ def everything(
 
 
 def listing(scored: pd.DataFrame, whole: bool = False) -> None:
-    """Numbers first, where they are seen; `whole` wraps the sentences."""
+    """Put numbers first, where they are seen; `whole` wraps the sentences."""
     systems = compute.systems(scored)
     order = [name for name in ("gold", "misjudged", *systems, "left", "right", "overlap", "swer") if name in scored]
     titles = NAMES | {

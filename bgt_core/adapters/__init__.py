@@ -1,16 +1,16 @@
-"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the former, one file per tool for the latter.
+"""Use any encoder in our evaluations (`open_encoder`), and ours in other tools (one file per tool).
 
 An encoder is named as:
 
     PATH                        a checkpoint or run of ours
     ORG/NAME, ORG/NAME@REVISION one of ours on the hub
     sentence-transformers:NAME  a model of that library: on the hub, or a folder
-    onnx:FOLDER                 what `bgt export --to onnx` wrote
+    onnx:FOLDER                 a folder of `bgt export --to onnx`
     python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
-    scores:FILE                 similarities of pairs that `bgt evaluate sts --out` kept
-    split:FOLDER                what `bgt split` made of one of these: its latents are semantic and language
-    baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
+    scores:FILE                 similarities of pairs, from `bgt evaluate sts --out`
+    split:FOLDER                a split of one of these, from `bgt split`: its latents are semantic and language
+    baseline:words|tfidf|random a baseline; baseline:random@SEED has other weights
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ FORMS = (
 def open_encoder(
     spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
 ) -> SentenceEncoder:
-    """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
+    """Open the encoder that `spec` names, as listed above; a file or folder of that name comes first.
 
-    Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
-    say otherwise, and their vectors are checked as they come. Pickled, they are opened again where they are unpickled.
-    `precision` is for ours and those of sentence-transformers, which "auto" leaves as they are. Raises UsageError for
-    what is unknown, NotFound for what is absent, DataError for what is no encoder.
+    Encoders that are not ours have one latent, "semantic", and take any `lang` (their `langs` are empty) unless they
+    say otherwise; their vectors are checked. A pickled encoder is opened again where it is unpickled. `precision`
+    applies to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an
+    unknown spec, NotFound for an absent one, DataError for an object that is not an encoder.
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():
@@ -61,7 +61,7 @@ def open_encoder(
 
 
 def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
-    """An encoder of a kind; each kind imports what it needs."""
+    """Open an encoder of a kind; imports are local, so that each kind only loads what it needs."""
     match kind:
         case "sentence-transformers":
             from bgt_core.adapters.imported import sentence_transformer

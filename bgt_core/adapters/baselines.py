@@ -1,4 +1,4 @@
-"""Encoders that a trained model must beat. None of them is fitted on the sentences that it embeds."""
+"""Encoders that a trained model should beat. None of them is fitted on the sentences that it embeds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bgt_core.device import pick_device
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 
-BUCKETS = 2**13  # of words; two of forty words meet in one with a chance of a tenth, and half of those cancel
+BUCKETS = 2**13  # of words; the chance that two of forty words collide is a tenth, and half of those cancel
 
-UNTRAINED = 3  # initialisations: one could be lucky
+UNTRAINED = 3  # initialisations, as a single one could be lucky
 
 
 def baseline(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
@@ -43,14 +43,14 @@ def words() -> ExternalEncoder:
 
 
 def tfidf() -> ExternalEncoder:
-    """tf-idf of pieces: those of the shipped model's tokenizer, counted, each times -log of its probability.
+    """tf-idf of tokens: tokens of the shipped model's tokenizer are counted, and weighted by -log of their probability.
 
-    The probability is the tokenizer's own, of its training text in English and French: nothing is fitted here, so a
-    sentence has the same vector in every text. Text in other languages falls into short pieces. (The one of model
-    cards, `FittedTfIdf`, is of words, and fitted on the sentences that it is tested on.)
+    The probability is the tokenizer's own, from its training text in English and French: nothing is fitted here, so a
+    sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model cards use
+    `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
-    rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special pieces
+    rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         counts = [np.bincount(ids, minlength=len(rarity)) for ids in tokenizer.encode(texts)]
@@ -60,9 +60,9 @@ def tfidf() -> ExternalEncoder:
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
-    """The model in the folder `like` before training, with its tokenizer: the paper's random encoder.
+    """Initialise a new model like the one in the folder `like`, with its tokenizer: the paper's random encoder.
 
-    The same for the same seed.
+    The same seed gives the same weights.
     """
     folder = checkpoint.find(Path(like))
     config = checkpoint.read_config(folder)
@@ -75,9 +75,9 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
 
 
 def pieces(bgt: Embedder) -> ExternalEncoder:
-    """The mean of the vectors that a model of ours has for the pieces of a sentence, before any layer reads them.
+    """Average the input vectors of a sentence's tokens, as one of our models has them before any layer.
 
-    The table is the semantic encoder's; a sentence without pieces has zeros.
+    The table is the semantic encoder's; a sentence without tokens gets zeros.
     """
     table = bgt.model.semantic_table.weight.detach().float().cpu()
 
@@ -93,6 +93,7 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
 def reference_encoders(
     bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
 ) -> dict[str, Sequence[SentenceEncoder]]:
-    """What a probe of the model in `folder` stands beside: it untrained, three times, and the mean of its pieces."""
+    """Open the baselines for a probe of the model in `folder`: three untrained models, and the mean of its token
+    vectors."""
     untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
     return {"untrained encoder": untrained, "mean of pieces": [pieces(bgt)]}

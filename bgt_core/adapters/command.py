@@ -1,4 +1,4 @@
-"""Any program that translates, behind our protocol: it reads lines and writes lines."""
+"""Use any program that reads and writes lines as a translator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bgt_core.errors import DataError, NotFound, UsageError
 
 class CommandTranslator:
     """A program that reads sentences from its standard input, one per line in UTF-8, and writes a translation of each
-    to its standard output, in their order; an empty line where there is none.
+    to its standard output, in the same order; an empty line stands for a sentence without a translation.
 
-    It is started for every `translate`, without a shell: `command` is its name and arguments, quoted as in one. What it
-    says on standard error goes to ours. Raises UsageError for a command that can't be read, NotFound for a program that
-    is not there.
+    It is started for every `translate`, without a shell: `command` is its name and arguments, quoted as for a shell.
+    Its standard error is ours. Raises UsageError for a command that can't be parsed, NotFound for a program that does
+    not exist.
     """
 
     def __init__(self, command: str):
@@ -34,12 +34,13 @@ class CommandTranslator:
 
     @property
     def fingerprint(self) -> str:
-        """Its words. What lies behind them is not looked at: who continues with a changed program mixes two."""
+        """The words of the command. The program itself is not hashed: if it changes, a continued file mixes both
+        versions."""
         return shlex.join(self.words)
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
-        """N sentences -> the translation of each, without a cost. DataError for a program that fails, or that writes
-        anything but N lines of UTF-8."""
+        """Translate N sentences, without costs. DataError for a program that fails, or that writes anything but N lines
+        of UTF-8."""
         if not sentences:
             return []
         text = "".join(f"{normalise(sentence)}\n" for sentence in sentences)

@@ -1,4 +1,4 @@
-"""A model of ours whose sentences are compared in another way than by the cosine of their vectors.
+"""One of our models, with sentences compared in another way than by the cosine of their vectors.
 
 Ways to compare them, by the names that `--distance` takes:
 
@@ -7,7 +7,7 @@ Ways to compare them, by the names that `--distance` takes:
     w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
     mahalanobis     of means, in units of both posteriors' deviations
     jensen-shannon  of posteriors, through the Gaussian nearest to both
-    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's pieces to the other's
+    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's tokens to the other's
     probability     that a trained `var-siamese` says two sentences mean the same
 """
 
@@ -33,10 +33,10 @@ BLOCK = 2**14  # pairs compared at once
 
 
 class PosteriorEncoder:
-    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,), similarity is minus a distance.
+    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,); similarity is minus a distance.
 
-    An encoder like any other (`contracts.SentenceEncoder`): sentences are embedded once, and their vectors compared as
-    often as wanted.
+    It is an encoder like any other (`contracts.SentenceEncoder`): sentences are embedded once, and their vectors can be
+    compared any number of times.
     """
 
     def __init__(self, embedder: Embedder, distance: str):
@@ -46,7 +46,7 @@ class PosteriorEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """What decides the vectors, in one line."""
+        """A fingerprint of the vectors, in one line."""
         return f"posteriors of {self._embedder.fingerprint}"
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
@@ -56,14 +56,14 @@ class PosteriorEncoder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
+        """Compare each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
         table = np.empty((len(left), len(right)))
         for row, vector in enumerate(left):
             table[row] = self.similarity_pairwise(np.broadcast_to(vector, right.shape), right)
         return table
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 2 L) with the same row of right (N, 2 L): (N,); UsageError for other shapes."""
+        """Compare row i of left (N, 2 L) with row i of right (N, 2 L): (N,); UsageError for different shapes."""
         check_paired(left, right)
         similarities = np.empty(len(left))
         for start in range(0, len(left), BLOCK):
@@ -84,7 +84,7 @@ class DuplicateEncoder(PosteriorEncoder):
     classifier.similarity_pairwise(questions[:1], questions[1:])
     """
 
-    threshold = 0.5  # from which on two sentences are taken for duplicates
+    threshold = 0.5  # minimum probability of a duplicate
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError for another model."""
@@ -102,15 +102,15 @@ class DuplicateEncoder(PosteriorEncoder):
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
     """[means ; log-variances] (N, 2 L) -> N posteriors."""
-    mean, log_variance = torch.tensor(vectors).chunk(2, dim=-1)  # copied: a row that is repeated can't be shared
+    mean, log_variance = torch.tensor(vectors).chunk(2, dim=-1)  # copied, because a repeated row can't be shared
     return Gaussian(mean, log_variance)
 
 
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
-    """The same model, its sentences compared by one of `NAMES`.
+    """Return the same model, with sentences compared by one of `NAMES`.
 
-    Raises UsageError for another name, for an encoder that is not ours, whose vectors are all there is, and for a model
-    that gives no such distance; NotFound for wmd where POT is not installed.
+    Raises UsageError for another name, for an encoder that is not ours (it has only vectors), and for a model that does
+    not support this distance; NotFound for wmd if POT is not installed.
     """
     check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):
@@ -125,6 +125,6 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
 
 
 def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
-    """A trained `var-siamese` with its probabilities for similarity; any other encoder as it is."""
+    """Compare by probability if this is a trained `var-siamese`; return any other encoder unchanged."""
     siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, DuplicateModel)
     return compared_by(encoder, PROBABILITY) if siamese else encoder

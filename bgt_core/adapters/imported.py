@@ -1,4 +1,4 @@
-"""Encoders of others: models of sentence-transformers, and whatever Python can import."""
+"""Other people's encoders: models of sentence-transformers, and anything that Python can import."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bgt_core.errors import DataError, NotFound, UsageError, needs
 
 
 def sentence_transformer(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """A SentenceTransformer by its name on the hub or its folder, as it is: its own pooling, prompts and scaling.
+    """A SentenceTransformer by its name on the hub or its folder, with its own pooling, prompts and scaling.
 
-    A folder that `bgt export --to sentence-transformers` made is a checkpoint too: open it by its plain path.
-    Raises NotFound where the library is absent or can't load it.
+    A folder of `bgt export --to sentence-transformers` is a checkpoint too: open it by its plain path. Raises NotFound
+    if the library is absent or can't load the model.
     """
     needs("sentence_transformers", "sentence-transformers")
     import sentence_transformers
@@ -49,9 +49,9 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
 
     def fingerprint() -> str:
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
-        if tokenizer is None:  # a slow one, which has no single form that holds all it does
+        if tokenizer is None:  # a slow tokenizer has no complete serialised form
             return ""
-        layers = re.sub("0x[0-9a-f]+", "", str(model))  # with its pooling and longest sentence, without addresses
+        layers = re.sub("0x[0-9a-f]+", "", str(model))  # includes pooling and maximum length; addresses are removed
         parts = (layers, model.prompts, model.default_prompt_name, tokenizer.to_str())
         digest = hashlib.sha256("\n".join(map(str, parts)).encode())
         for key, value in sorted(model.state_dict().items()):
@@ -84,12 +84,12 @@ def import_object(spec: str) -> Any:
 
 
 def python(name: str) -> ExternalEncoder:
-    """MODULE:OBJECT, importable from the current directory too; OBJECT may be dotted, as in `model.encode`.
+    """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
-    The object, or what a class or a function gives that needs no arguments, is either something with
-    `embed(sentences, *, lang, latent)`, or a function from a list of sentences to an array. Of the first, whatever else
-    of the protocol it has holds too: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`,
-    `count_truncated`. Raises NotFound where it is absent, DataError where it is neither.
+    OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
+    latent)`, or is a function from a list of sentences to an array. In the first case other parts of the protocol are
+    used if present: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`, `count_truncated`. Raises
+    NotFound if it is absent, DataError for another kind of object.
     """
     spec = f"python:{name}"
     named = import_object(spec)
@@ -97,7 +97,7 @@ def python(name: str) -> ExternalEncoder:
         if _needs_nothing(named):
             named = named()
         elif inspect.isclass(named):
-            raise DataError(f"{spec}: needs arguments to be made; name an object, or a function that makes it.")
+            raise DataError(f"{spec}: needs arguments; name an object, or a function without arguments that makes it.")
     if hasattr(named, "embed"):
         return _of_object(spec, named)
     if not callable(named):
@@ -107,7 +107,7 @@ def python(name: str) -> ExternalEncoder:
 
 
 def _of_object(spec: str, own: Any) -> ExternalEncoder:
-    """An object with `embed`, and what else of the protocol it has."""
+    """Wrap an object with `embed`, and the parts of the protocol that it has."""
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
     given: dict[str, Any] = {name: getattr(own, name) for name in optional if hasattr(own, name)}
     if isinstance(own, CountsTruncated):
@@ -116,10 +116,11 @@ def _of_object(spec: str, own: Any) -> ExternalEncoder:
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether it can be called without arguments: then it makes an encoder, as one itself needs sentences."""
+    """Whether it can be called without arguments: then it makes an encoder, because an encoder itself needs
+    sentences."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # built in: takes sentences, if anything
+    except ValueError:  # built in: at most it takes sentences
         return False
     optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return all(each.default is not each.empty or each.kind in optional for each in parameters)

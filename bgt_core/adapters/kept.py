@@ -1,4 +1,4 @@
-"""Similarities kept by `bgt evaluate sts --out`: the pairs of a file, looked up, without the model they are of."""
+"""Look up the similarities of pairs that `bgt evaluate sts --out` wrote, without the model."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ COLUMNS = ("system", "left_lang", "left", "right_lang", "right", "cosine")
 
 
 class KeptSimilarities:
-    """An encoder that knows pairs instead of sentences: its latents are the systems of the file.
+    """An encoder that knows pairs, not sentences: its latents are the systems of the file.
 
-    A vector is two numbers, of the sentence and of the system; similarities are those that were kept of the pair.
+    A vector has two numbers, for the sentence and the system; similarities are those stored for the pair.
     """
 
     langs: Sequence[str] = ()  # any
 
     def __init__(self, path: Path):
-        """Raises NotFound where the file can't be read, DataError where it is no file of similarities."""
+        """Raises NotFound if the file can't be read, DataError if it is not a file of similarities."""
         self.path = path
         with reading_parquet(path, "a file that bgt evaluate sts --out writes"), parquet.ParquetFile(path) as file:
             columns = file.read(list(COLUMNS)).select(COLUMNS).to_pydict()
@@ -40,27 +40,27 @@ class KeptSimilarities:
             ]
             self._kept.setdefault((pair[0], pair[1], systems[system]), cosine)
         if not self.latents:
-            raise DataError(f"{path}: no similarities in it.")
+            raise DataError(f"{path}: it holds no similarities.")
 
     @property
     def fingerprint(self) -> str:
-        """What decides the similarities."""
+        """A fingerprint of the similarities."""
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, 2); DataError for one that is in no pair."""
         if unknown := [sentence for sentence in sentences if (lang, sentence) not in self._sentences]:
-            raise DataError(f"{self.path}: no similarities were kept of {unknown[0][:60]!r}; measure the model again.")
+            raise DataError(f"{self.path}: it has no similarity for {unknown[0][:60]!r}; measure the model again.")
         system = self.latents.index(latent)
         return np.array([[self._sentences[lang, sentence], system] for sentence in sentences], dtype=np.float64)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Raise UsageError: only pairs were kept."""
-        raise UsageError(f"{self.path}: has the similarities of some pairs alone, and can't be searched.")
+        raise UsageError(f"{self.path}: has similarities of some pairs only, and can't be searched.")
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The kept similarity of each row of left (N, 2) with the same row of right (N, 2): (N,)."""
+        """Look up the similarity of row i of left (N, 2) and row i of right (N, 2): (N,)."""
         pairs = [(int(one[0]), int(other[0]), int(one[1])) for one, other in zip(left, right, strict=True)]
         if unknown := [row for row, pair in enumerate(pairs) if pair not in self._kept]:
-            raise DataError(f"{self.path}: no similarity was kept of pair {unknown[0] + 1}; measure the model again.")
+            raise DataError(f"{self.path}: it has no similarity for pair {unknown[0] + 1}; measure the model again.")
         return np.array([self._kept[pair] for pair in pairs])

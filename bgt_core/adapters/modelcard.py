@@ -1,4 +1,4 @@
-"""The README of an exported model, made from what its checkpoint says of itself."""
+"""Write the README of an exported model from its checkpoint's description."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import WEIGHTS, Checkpoint
 from bgt_core.tables import Table, markdown
 
-ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.
+ABOUT = """A Bilingual Generative Transformer: it embeds the meaning of a sentence and its style as two vectors.
 Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
 posterior means, not normalised: compare them by cosine."""
 
@@ -17,17 +17,17 @@ TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder
 (Vaswani et al. 2017). A sentence of {source} is embedded as the mean of those states: compare them by cosine."""
 
 FIDELITY = {  # a key of a card -> the head of its table
-    "fidelity": "Written anew, beside reference and style",
-    "kept": "Kept in what is written",
+    "fidelity": "Generated text, beside reference and style",
+    "kept": "Negation, numbers and names kept",
     "roles": "Roles kept in minimal pairs",
 }
 DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
 
 
 def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
-    """Markdown, with the header that the hub reads. `use` is Python that loads the model by `name`.
+    """Write the model card: Markdown, with the hub's header. `use` is Python that loads the model by `name`.
 
-    Figures are those of the checkpoint's own card; where it has none, none are stated.
+    Figures come from the checkpoint's own card; without one, the README has no figures.
     """
     config = checkpoint.config
     card = config.get("card", {})

@@ -1,4 +1,4 @@
-"""Word Mover's Distance (Kusner et al. 2015) over a model's piece vectors, by POT."""
+"""Word Mover's Distance (Kusner et al. 2015) over a model's token vectors, by POT."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, needs
 from bgt_core.vectors.compare import check_paired
 
-LONGEST = 256  # pieces of a sentence
+LONGEST = 256  # tokens of a sentence
 
 
 class WordMover:
-    """Sentences as bags of pieces: a vector is piece ids, (256,), padded, and similarity is minus the distance.
+    """Sentences as bags of tokens: a vector holds token ids, (256,), padded; similarity is minus the distance.
 
-    The distance is the least that moving one bag's mass to the other's costs, each piece having the mass of its share
-    in the sentence and each way the Euclidean length between two piece vectors (before any layer reads them). EOS
-    counts only where there is nothing else; other than in the paper, stop words count too.
+    The distance is the minimum cost of moving the mass of one bag to the other. The mass of a token is its share in the
+    sentence; the cost of a move is the Euclidean distance between two token vectors (before any layer). EOS counts only
+    in an otherwise empty sentence. Unlike in the paper, stop words count too.
     """
 
     def __init__(self, embedder: Embedder):
-        """Raises NotFound where POT is not installed."""
+        """Raises NotFound if POT is not installed."""
         needs("ot", "transport")
         self.langs, self.latents = tuple(embedder.langs), (SEMANTIC,)
         self._embedder = embedder
@@ -33,13 +33,13 @@ class WordMover:
 
     @property
     def fingerprint(self) -> str:
-        """What decides the vectors, in one line."""
+        """A fingerprint of the vectors, in one line."""
         return f"pieces of {self._embedder.fingerprint}"
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> piece ids, (N, 256) float32, PAD after the last; a single string -> (256,).
+        """N sentences -> token ids, (N, 256) float32, padded with PAD; a single string -> (256,).
 
-        Raises UsageError as `Embedder.embed`, DataError for a sentence of more pieces.
+        Raises UsageError as `Embedder.embed`, DataError for a longer sentence.
         """
         self._embedder.encoder(lang, latent)
         texts = sentence_list(sentences)
@@ -48,28 +48,28 @@ class WordMover:
             pieces = [piece for piece in ids if piece != EOS] or [EOS]
             if len(pieces) > LONGEST:
                 raise DataError(
-                    f"{len(pieces)} pieces in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                    f"{len(pieces)} tokens in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
                 )
             vectors[row, : len(pieces)] = pieces
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 256) with each row of right (M, 256): (N, M); a transport problem each."""
+        """Compare each row of left (N, 256) with each row of right (M, 256), one transport problem each: (N, M)."""
         bags = [[self.bag(row) for row in side] for side in (left, right)]
         return np.array([[-self.distance(a, b) for b in bags[1]] for a in bags[0]]).reshape(len(left), len(right))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 256) with the same row of right (N, 256): (N,); UsageError for other shapes."""
+        """Compare row i of left (N, 256) with row i of right (N, 256): (N,); UsageError for different shapes."""
         check_paired(left, right)
         return np.array([-self.distance(self.bag(a), self.bag(b)) for a, b in zip(left, right, strict=True)])
 
     def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Piece ids of a sentence, padded (256,) -> its different ones, (K,), and their shares, (K,)."""
+        """Return the distinct token ids of a sentence, padded (256,): (K,), and their shares, (K,)."""
         pieces, counts = np.unique(row[row != PAD].astype(np.int64), return_counts=True)
         return pieces, counts / counts.sum()
 
     def distance(self, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> float:
-        """Of two bags; exact, by network simplex."""
+        """The distance of two bags; exact, by network simplex."""
         import ot
 
         costs = cdist(self.table[left[0]], self.table[right[0]])  # (K, K')

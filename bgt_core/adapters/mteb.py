@@ -2,9 +2,9 @@
 
     mteb.evaluate(load_mteb("runs/mine", latent="language"), mteb.get_tasks(tasks=["STS12"]))
 
-or give `mteb.evaluate` the model of `load_sentence_transformer`, which reads the semantic latent. Do not ask that one
-for another latent with `encode_kwargs`: results would lie where the semantic latent's do. mteb's STS12 to STS16 join
-the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt evaluate sts` gives those.
+or give `mteb.evaluate` the model of `load_sentence_transformer`, which has the semantic latent. Do not choose
+another latent by `encode_kwargs`: its results would overwrite the semantic latent's. mteb's STS12 to STS16 join
+the data sets of a year, and STS13 lacks SMT, so their scores differ from the paper's; use `bgt evaluate sts` for those.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CODES = {three: two for two, three in THREE_LETTERS.items()}
 
 
 class MtebEncoder(AbsEncoder):
-    """`encoder` as mteb wants it. Scores are filed under `name`, ORG/NAME, and `revision`; similarity is the cosine.
+    """Wrap `encoder` for mteb. Scores are filed under `name`, ORG/NAME, and `revision`; similarity is the cosine.
 
-    The language of a sentence is that of the subset it comes from, or `lang` always.
+    The language of a sentence is that of its subset, unless `lang` is given.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class MtebEncoder(AbsEncoder):
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
     ) -> np.ndarray:
-        """The sentences of all batches -> (N, D) float32; UsageError where the encoder lacks the subset's language."""
+        """Embed the sentences of all batches: (N, D) float32; UsageError if the encoder lacks the subset's language."""
         sentences = [text for batch in inputs for text in batch["text"]]
         lang = self.lang or self._lang(task_metadata, hf_subset)
         return self.model.embed(sentences, lang=lang, latent=self.latent)
 
     def _lang(self, task: Any, subset: str) -> str:
-        """The language of a subset; where it has two, the first we know, as all share the semantic space."""
+        """The language of a subset; of two, the first known one, because all share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
         codes = [script.split("-")[0] for script in scripts]
         langs = list(dict.fromkeys(CODES.get(code, code) for code in codes))
@@ -78,9 +78,9 @@ def load_mteb(
     device: str = "auto",
     precision: str = "auto",
 ) -> MtebEncoder:
-    """A latent of a checkpoint, a run or ORG/NAME on the hub; the revision is the hash of the weights.
+    """Open a latent of a checkpoint, a run or ORG/NAME on the hub; the revision is the hash of the weights.
 
-    `name` is "bgt/FOLDER" unless given, with the latent added where it is not the semantic one.
+    `name` is "bgt/FOLDER" by default, with the latent added unless it is the semantic one.
     """
     folder = checkpoint.find(path)
     encoder = load(folder, device, precision)

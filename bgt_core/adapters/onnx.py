@@ -1,13 +1,13 @@
-"""An encoder as an ONNX file: piece ids in, vectors out, no torch needed to run it. Needs the extra `onnx`.
+"""Export an encoder as an ONNX file, token ids to vectors, which runs without torch. Needs the extra `onnx`.
 
 `export` writes the folder, `read` opens it as an encoder.
 
     OUT/model.onnx       input_ids, attention_mask (B, T) int64 -> sentence_embedding (B, L) float32
     OUT/tokenizer.model  SentencePiece: text to ids
-    OUT/onnx.json        what to know of both
+    OUT/onnx.json        settings of both
 
-Models compute on packed pieces, whose number depends on the data; a graph wants shapes that follow from the inputs. So
-the exported encoder computes all B x T positions (`PaddedLayout`), and its vectors are compared with the packed ones
+Models compute on packed tokens, whose number depends on the data; a graph needs shapes that follow from its inputs. So
+the exported encoder computes all B x T positions (`PaddedLayout`), and its vectors are checked against the packed ones
 before the folder appears.
 """
 
@@ -37,16 +37,16 @@ from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.nets.fast.packing import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
-TOLERANCE = 1e-4  # largest difference of a unit that is taken for rounding
+TOLERANCE = 1e-4  # largest difference of a unit that counts as rounding
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
 def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
-    """Write the encoder of a latent; returns the largest difference from torch's vectors, in any unit.
+    """Write the encoder of a latent; return the largest difference from torch's vectors, in any unit.
 
-    `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises UsageError
-    for a latent or language the model lacks or a folder that exists already, DataError where the file differs from
-    torch by more than 1e-4.
+    `lang`, by default the model's first, only matters for the language latent. The folder appears whole or not at all.
+    Raises UsageError for a latent or language the model lacks or a folder that exists already, DataError if the file
+    differs from torch by more than 1e-4.
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
@@ -58,7 +58,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         write(padded, partial / MODEL)
         worst = difference(encoder, partial / MODEL, loaded.tokenizer.vocab_size)
         if not worst <= TOLERANCE:
-            raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e}, above {TOLERANCE}; not kept.")
+            raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e} > {TOLERANCE}; not written.")
         loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
             "schema": SCHEMA,
@@ -78,9 +78,9 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
 
 
 def read(folder: Path) -> ExternalEncoder:
-    """The folder that `export` wrote, as an encoder of its one latent, run by ONNX Runtime on the CPU.
+    """Open a folder of `export` as an encoder of its one latent, run by ONNX Runtime on the CPU.
 
-    Raises NotFound where ONNX Runtime or a file is absent, DataError where one is damaged.
+    Raises NotFound if ONNX Runtime or a file is absent, DataError if one is damaged.
     """
     needs("onnxruntime", "onnx")
     import onnxruntime
@@ -113,7 +113,7 @@ def read(folder: Path) -> ExternalEncoder:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What `export` noted; DataError where it is something else."""
+    """Read the settings that `export` wrote; DataError for anything else."""
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -131,13 +131,13 @@ class Padded(nn.Module):
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) pieces, (B, T) with 0 at padding -> posterior means (B, L)."""
+        """Token ids (B, T), and a mask (B, T) with 0 at padding -> posterior means (B, L)."""
         layout = PaddedLayout.of_mask(attention_mask.bool())
         return self.encoder(Tokens(input_ids, layout.mask, "", layout.flat_index), layout).mean
 
 
 def write(padded: Padded, path: Path) -> None:
-    """One ONNX file, for any B and T."""
+    """Write one ONNX file, for any B and T."""
     example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
     dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
     with torch.no_grad(), _quietly():
@@ -154,7 +154,7 @@ def write(padded: Padded, path: Path) -> None:
 
 
 def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
-    """The largest difference between the file and the model over random batches of many shapes."""
+    """Return the largest difference between the file and the model over random batches of many shapes."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -167,12 +167,12 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
             expected = encoder(side).mean.numpy()
         (given,) = session.run([OUTPUT], dict(zip(INPUTS, (side.ids.numpy(), side.mask.long().numpy()), strict=True)))
         differences.append(np.abs(given - expected).max())
-    return float(np.max(differences))  # no number stays no number
+    return float(np.max(differences))  # NaN stays NaN
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what the exporter tells its own developers: about torchvision, and how it traces."""
+    """Silence the exporter's notes to its own developers, about torchvision and tracing."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

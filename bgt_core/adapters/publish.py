@@ -1,4 +1,4 @@
-"""A checkpoint for others: copied for use, written as another library reads it, or put on the hub."""
+"""Prepare a checkpoint for others: copy it for use, convert it for another library, or upload it to the hub."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def export(
     latent: str | None = None,
     lang: str | None = None,
 ) -> float | None:
-    """Writes the checkpoint at `path` to the new folder `out`; of ONNX, returns the largest difference from torch.
+    """Write the checkpoint at `path` to the new folder `out`; for ONNX, return the largest difference from torch.
 
-    A checkpoint loses what only training needs, and may be stored in 16 bits (`half`) and keep measured `figures`, see
-    `read_figures`. ONNX holds one encoder: of `latent` ("semantic") and, for a language latent, `lang` (the first).
-    Raises UsageError for an unknown form, options of another form and a folder that exists.
+    A checkpoint loses the training state; it may be stored in 16 bits (`half`) and hold measured `figures`, see
+    `read_figures`. ONNX holds one encoder: of `latent` (by default "semantic") and, for a language latent, `lang` (by
+    default the first). Raises UsageError for an unknown form, options of another form and a folder that exists.
     """
     check_choice(FORMS, to=to)
     if (half or figures) and to != CHECKPOINT:
@@ -71,7 +71,7 @@ def export(
 
 
 def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, object] | None) -> None:
-    """The checkpoint without its optimiser's state, with the metrics of its run."""
+    """Copy the checkpoint without its optimiser's state, with the metrics of its run."""
     metrics = loaded.folder.parent / checkpoint.METRICS
     checkpoint.save(
         out,
@@ -86,13 +86,13 @@ def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, objec
 
 
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
-    """Puts a checkpoint and its model card in the repository ORG/NAME of the hub; returns its address.
+    """Upload a checkpoint and its model card to the repository ORG/NAME of the hub; return its address.
 
-    Raises UsageError for a training state, and as `hub.push`.
+    Raises UsageError for a checkpoint with training state, and as `hub.push`.
     """
     loaded = checkpoint.load(path)
     if checkpoint.OPTIMIZER in loaded.config["files"]:
-        raise UsageError(f"{loaded.folder}: holds a training state; push a copy for use, as `bgt export` makes it.")
+        raise UsageError(f"{loaded.folder}: holds training state; push the folder that `bgt export` makes.")
     files: dict[str, Path | bytes] = {
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
@@ -102,7 +102,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 
 def read_figures(path: Path) -> dict[str, object]:
-    """The measured figures of a model card, a JSON object; NotFound or DataError where `path` holds none."""
+    """Read the measured figures of a model card, a JSON object; NotFound or DataError if `path` is absent or another
+    file."""
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object of figures.")

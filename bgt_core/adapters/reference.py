@@ -1,4 +1,4 @@
-"""A trained `reference-classifier` as a score of sentences."""
+"""Score sentences by a trained `reference-classifier`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from bgt_core.errors import NotFound, UsageError
 
 
 class ReferenceProbability:
-    """How probably people wrote a sentence, rather than that a machine translated it, by a trained classifier.
+    """The probability that a person wrote a sentence, not a machine translator, by a trained classifier.
 
-    As every score it can name what pairs to keep (`data.clean.clean(models={"classifier": ...})`).
+    Like every score, it can select pairs (`data.clean.clean(models={"classifier": ...})`).
     """
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError for another model."""
         if not isinstance(embedder.model, ReferenceModel):
-            raise UsageError("this model classifies no references; train a reference-classifier.")
+            raise UsageError("this model is not a reference classifier; train a reference-classifier.")
         self._embedder, self._model = embedder, embedder.model
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto", precision: str = "fp32") -> ReferenceProbability:
-        """Of a checkpoint or run; NotFound where there is none, DataError for a damaged one, UsageError for another
-        model."""
+        """Load a checkpoint or run; NotFound if absent, DataError if damaged, UsageError for another kind of model."""
         if not Path(path).exists():
             raise NotFound(
                 f"{path}: no such run; train one with `bgt train reference-classifier`.", parameter="classifier"
@@ -41,7 +40,7 @@ class ReferenceProbability:
 
     @property
     def fingerprint(self) -> str:
-        """What decides the scores, in one line."""
+        """A fingerprint of the scores, in one line."""
         return self._embedder.fingerprint
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:

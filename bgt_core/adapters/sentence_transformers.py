@@ -1,14 +1,14 @@
 """Our models in sentence-transformers (5.7 and newer). Needs the extra `sentence-transformers`.
 
-A folder saved from here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
-files beside it, so `bgt_core.load` reads it too. Three ways open it there:
+A folder saved here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
+files beside it, so `bgt_core.load` reads it too. That library opens it in three ways:
 
-    load_sentence_transformer(path)                       needs no flag: take this one
-    SentenceTransformer(modules=[BGTModule.load(path)])   what it does; put other modules after ours
-    SentenceTransformer(path, trust_remote_code=True)     version 6 asks for the flag for every class not its own
+    load_sentence_transformer(path)                       recommended; needs no flag
+    SentenceTransformer(modules=[BGTModule.load(path)])   the same, with room for more modules
+    SentenceTransformer(path, trust_remote_code=True)     version 6 needs the flag for foreign classes
 
-and `model.encode(sentences, latent="language", lang="fr")` chooses what is read. By default that is the semantic
-latent; `lang` matters to the language latent alone, and is the model's first language where it is left out.
+`model.encode(sentences, latent="language", lang="fr")` chooses the latent, by default the semantic one. `lang`
+only matters for the language latent; by default it is the model's first language.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BGTModule(InputModule):
 
     def __init__(self, loaded: Checkpoint):
         super().__init__()
-        self.forward_kwargs = {"lang", "latent"}  # what `encode` passes on
+        self.forward_kwargs = {"lang", "latent"}  # arguments that `encode` passes on
         self.checkpoint = loaded
         self.model = loaded.model
         self.tokenizer: Any = loaded.tokenizer
@@ -61,7 +61,7 @@ class BGTModule(InputModule):
     def forward(
         self, features: dict[str, Tensor], latent: str = SEMANTIC, lang: str | None = None, **_: object
     ) -> dict[str, Tensor]:
-        """Adds sentence_embedding (B, L), with a gradient where one is asked for."""
+        """Add sentence_embedding (B, L), with a gradient if gradients are enabled."""
         lang = lang or self.reader.langs[0]
         encoder = self.reader.encoder(lang, latent)
         side = Tokens.of(features["input_ids"], features["attention_mask"].bool(), lang)
@@ -72,7 +72,7 @@ class BGTModule(InputModule):
         return self.width
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """The checkpoint as it was read where the weights are still those, else a new one without its figures."""
+        """Return the checkpoint as it was read if the weights are unchanged, else a new one without its figures."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
             source = self.checkpoint.folder
             if not self._as_read():
@@ -83,7 +83,7 @@ class BGTModule(InputModule):
                 shutil.copyfile(source / name, Path(output_path) / name)
 
     def _as_read(self) -> bool:
-        """Whether the checkpoint still exists and training has left its weights alone."""
+        """Whether the checkpoint still exists and its weights are unchanged."""
         folder = self.checkpoint.folder
         if not (folder / CONFIG).is_file() or checkpoint.read_config(folder) != self.checkpoint.config:
             return False
@@ -101,16 +101,16 @@ class BGTModule(InputModule):
         local_files_only: bool = False,
         **_: Any,
     ) -> BGTModule:
-        """From a checkpoint, a run, a folder saved from here, or a name on the hub."""
+        """Load a checkpoint, a run, a folder saved here, or a name on the hub."""
         where: dict[str, Any] = {"token": token, "cache_folder": cache_folder, "revision": revision}
         path = cls.load_dir_path(str(model_name_or_path), subfolder, local_files_only=local_files_only, **where)
         return cls(checkpoint.load(Path(path or model_name_or_path)))
 
 
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
-    """A SentenceTransformer of a checkpoint, a run, an exported folder, or ORG/NAME on the hub.
+    """Open a checkpoint, a run, an exported folder, or ORG/NAME on the hub as a SentenceTransformer.
 
-    Results that tools file under its name carry the hash of the weights as the revision. Raises as `bgt_core.load`.
+    Its revision, under which tools file results, is the hash of the weights. Raises as `bgt_core.load`.
     """
     loaded = checkpoint.load(path)
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)

@@ -1,9 +1,9 @@
-"""Any encoder in SentEval, by the two functions that it asks for:
+"""Run any encoder in SentEval, by the two functions that it needs:
 
     prepare, batcher = senteval_functions(bgt_core.load())
     senteval.engine.SE(params, batcher, prepare).eval(["STS14", "Length"])
 
-SentEval's text is cut into tokens already; they are joined by spaces and nothing is undone.
+SentEval's text is already split into words; they are joined by spaces, and not detokenised.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 
 Sentence = Sequence[str | bytes]  # tokens; bytes in its COCO task
-EMPTY = "."  # stands for a sentence without tokens, as in SentEval's own examples
+EMPTY = "."  # stands for an empty sentence, as in SentEval's own examples
 
 
 def senteval_functions(
     encoder: SentenceEncoder, *, lang: str = "en", latent: str = SEMANTIC
 ) -> tuple[Callable[[Any, Sequence[Sentence]], None], Callable[[Any, Sequence[Sentence]], np.ndarray]]:
-    """(prepare, batcher): the first has nothing to do, the second turns B sentences into (B, D) float32."""
+    """Return (prepare, batcher): the first does nothing, the second turns B sentences into (B, D) float32."""
 
     def prepare(params: Any, samples: Sequence[Sentence]) -> None:
-        """Called once a task with all its sentences: nothing here is fitted."""
+        """Called once per task with all its sentences; does nothing, because nothing is fitted."""
 
     def batcher(params: Any, batch: Sequence[Sentence]) -> np.ndarray:
         """Called with up to `params.batch_size` sentences at a time."""

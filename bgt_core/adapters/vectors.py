@@ -1,8 +1,8 @@
-"""Vectors made elsewhere: a file of them beside their sentences, looked up by sentence.
+"""Look up vectors by sentence, in a file of vectors and sentences.
 
 The file is one of:
 
-    NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: what `bgt embed NAME.txt --out NAME.npy` leaves
+    NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: as for `bgt embed NAME.txt --out NAME.npy`
     NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
@@ -23,15 +23,15 @@ from bgt_core.vectors.arrays import DAMAGE, read_npy
 
 
 def look_up(path: Path) -> ExternalEncoder:
-    """The vectors of a file as an encoder; sentences are the same where `normalise` makes them so.
+    """Open a file of vectors as an encoder; sentences are equal if `normalise` makes them so.
 
-    Raises UsageError for a file of another form than those above, NotFound where it is absent, DataError where it is
-    damaged or one sentence has two different vectors; the encoder does so for a sentence that has none, naming it.
+    Raises UsageError for another kind of file, NotFound if it is absent, DataError if it is damaged or one sentence has
+    two different vectors. The encoder raises DataError, with the sentence, for a sentence without a vector.
     """
     spec = f"vectors:{path}"
     sentences, vectors = read(path)
     if len(sentences) != len(vectors):
-        raise DataError(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected as many.")
+        raise DataError(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected one for each.")
     if not sentences:
         raise DataError(f"{path}: empty; expected sentences and their vectors.")
     table = checked(vectors, sentences, spec)
@@ -39,13 +39,13 @@ def look_up(path: Path) -> ExternalEncoder:
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)
         if first != row and not np.array_equal(table[first], table[row]):
-            raise DataError(f"{path}: rows {first + 1} and {row + 1} differ, for one sentence, {sentence[:60]!r}.")
+            raise DataError(f"{path}: rows {first + 1} and {row + 1} differ for the same sentence, {sentence[:60]!r}.")
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         keys = [normalise(sentence) for sentence in texts]
         missing = [sentence for sentence, key in zip(texts, keys, strict=True) if key not in rows]
         if missing:
-            raise DataError(f"{path}: has no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
+            raise DataError(f"{path}: no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
         return table[[rows[key] for key in keys]]
 
     fingerprint = hashlib.sha256(table.tobytes() + "\n".join(sentences).encode()).hexdigest()
@@ -53,7 +53,7 @@ def look_up(path: Path) -> ExternalEncoder:
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:
-    """The N sentences and vectors (N, D) of a file, as they are there."""
+    """Read the N sentences and vectors (N, D) of a file, unchanged."""
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"{path}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:

@@ -1,14 +1,14 @@
-"""Files of any size to files of vectors, in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
+"""Embed files of any size in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-Killed at any moment, the same call continues where it was, and ends in the same bytes on the same kind of device with
-the same number of threads; where the file is complete it does nothing. `files.resumable` says how. What tells two
-encoders apart is their `fingerprint`: vectors of an encoder without one are never continued.
+If the process is killed, the same call continues, and gives the same bytes on the same kind of device with
+the same number of threads; if the file is complete it does nothing (see `files.resumable`). Encoders are told
+apart by their `fingerprint`; files of an encoder without one are never continued.
 
-Shards are for processes side by side, on one machine or many: shard (2, 4) embeds the second quarter of the lines
-into vectors-00002-of-00004.npy. The parts in order are the whole, bit for bit, as shards are cut where chunks are;
-`join` makes them one file. No two processes write to one file, so any shared file system will do.
+Shards are for parallel processes, on one machine or many: shard (2, 4) embeds the second quarter of the lines
+into vectors-00002-of-00004.npy. The parts in order equal the whole, bit for bit, because shards are cut between chunks;
+`join` makes them one file. No two processes write to the same file, so any shared file system will do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bgt_core.files.resumable import describe_difference
 from bgt_core.vectors.file import ResumableWriter, read
 
 CHUNK = 8_192  # lines embedded and written together
-CHUNK_BYTES = 8 * 2**20  # of text, after which a chunk ends early: many long lines don't fill the memory
+CHUNK_BYTES = 8 * 2**20  # of text; a chunk ends early after this many, so that long lines don't fill the memory
 
 
 class Written(NamedTuple):
@@ -53,18 +53,18 @@ def embed_file(
     shard: tuple[int, int] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embed each line of `source`, empty ones too, as a row of `out`; order kept.
+    """Embed each line of `source`, empty ones too, as a row of `out`, in order.
 
-    `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe, which is first copied to a file beside
-    `out`, so that it too is checked before the work and can be resumed when it comes again. `out` is a .npy of
-    (N, D) float32, or a .safetensors with that as "vectors"; with `shard`, (number from 1, of how many), it is
-    `part(out, *shard)`. A file of that name is replaced when the new one is complete. `report` gets the rows done and
+    `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe. Stdin and pipes are first copied to a file
+    beside `out`, so that the text can be checked before the work, and resumed if it comes again. `out` is a .npy of (N,
+    D) float32, or a .safetensors with that as "vectors"; with `shard`, (number from 1, count), it is `part(out,
+    *shard)`. An existing file is replaced when the new one is complete. `report` gets the number of rows done and of
     all rows, after each chunk.
 
-    Raises NotFound for text that is absent and where `out` can't be written, DataError for text that is damaged,
-    blank, not UTF-8 or changed meanwhile, UsageError for a language or latent that the encoder lacks, and where `out`
-    is being written by another process, or was begun from other text, with other settings, by another encoder, or by
-    one without a fingerprint.
+    Raises NotFound if the text is absent or `out` can't be written, DataError for text that is damaged, blank, not
+    UTF-8 or changed meanwhile, UsageError for a language or latent that the encoder lacks, and if another process is
+    writing `out`, or `out` was begun from other text, with other settings, by another encoder, or by one without a
+    fingerprint.
     """
     if shard:
         out = part(out, *shard)
@@ -87,10 +87,10 @@ def embed_file(
 
 
 def join(out: Path, shards: int) -> Written:
-    """Writes the parts of `out` in order into one file, the same as without shards. The parts stay.
+    """Join the parts of `out` in order into one file, the same as without shards. The parts stay.
 
-    Raises NotFound where one is absent, DataError where one is damaged, or made of other text, by another encoder or
-    with other settings.
+    Raises NotFound if one is absent, DataError if one is damaged, or made from other text, by another encoder or with
+    other settings.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
@@ -111,7 +111,7 @@ def join(out: Path, shards: int) -> Written:
 
 @contextmanager
 def _file(source: Path, out: Path) -> Iterator[Path]:
-    """A file that can be read twice: `source`, or while it is needed a copy of it, where it is stdin or a pipe."""
+    """A file that can be read twice: `source`, or for stdin or a pipe a copy, which is deleted afterwards."""
     if str(source) != "-" and not source.is_fifo():
         yield source
         return
@@ -129,7 +129,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Reads all text before the work: (lines, SHA-256 of them). Raises DataError for the first error in it."""
+    """Read all text before the work: (number of lines, their SHA-256). Raises DataError for the first error in it."""
     total, blank, digest = 0, True, hashlib.sha256()
     for some in line_lists(file):
         text = b"\n".join(some) + b"\n"
@@ -143,9 +143,9 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Lines `first` to `last`, many at a time: (lines of the file before them, the lines).
+    """Yield lines `first` to `last`, many at a time: (lines of the file before them, the lines).
 
-    A chunk ends where CHUNK divides the lines before it, so that the cuts do not depend on where reading began.
+    Chunks end at multiples of CHUNK, so that the cuts do not depend on where reading began.
     """
     chunk: list[bytes] = []
     size = 0

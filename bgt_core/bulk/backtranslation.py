@@ -1,13 +1,13 @@
-"""One side of a bitext of any size, translated into the language of the other, in constant memory.
+"""Translate one side of a bitext of any size into the language of the other, in constant memory.
 
     translator = BeamTranslator(bgt_core.load("runs/fr-en"), lang="en", count=5)
     backtranslate(translator, Path("en-fr.tsv.xz"), Path("paraphrases.tsv.xz"), langs=["en", "fr"], into="en")
 
-What is written is the table of `data.translations`: paraphrases, of which one is a translation (Wieting et al. 2017).
-Killed at any moment, the same call continues where it was and ends in the same bytes on the same kind of device with
-the same number of threads; where the file is complete it does nothing.
+The output is a table of `data.translations`: a reference and its paraphrase per row (Wieting et al. 2017).
+If the process is killed, the same call continues, and gives the same bytes on the same kind of device with
+the same number of threads; if the file is complete it does nothing.
 
-Shards are for processes side by side, as in `bulk`: one after the other (`cat`), they are the whole, byte for byte.
+Shards are for parallel processes, as in `bulk`: concatenated (`cat`), they are the whole file, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ CHUNK = 2_048  # rows of the bitext that are translated and written together
 
 
 class BackTranslated(NamedTuple):
-    """What `backtranslate` has written."""
+    """The result of `backtranslate`."""
 
     path: Path
     rows: int  # of the table: translations
-    sentences: int  # that have one
-    untranslated: int  # sound rows of the bitext that have none
+    sentences: int  # with a translation
+    untranslated: int  # sound rows of the bitext without a translation
     skipped: Skipped  # its bad rows
 
 
@@ -50,17 +50,17 @@ def backtranslate(
     strict: bool = False,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> BackTranslated:
-    """Translates the side of `source` that is not `into`, and writes it beside the side that is.
+    """Translate the side of `source` that is not `into`, and write it beside the other side.
 
-    `source` is read as `read_pairs` reads it, and `langs` are its two columns, in their order. `out` is a TSV (plain,
-    .gz, .xz or .zst), or with `shard`, (number from 1, of how many), `part(out, *shard)`; its card says what it was
-    made of. A bad row of the bitext is left out, or with `strict` refused before anything is translated. `report` gets
-    the rows done and all rows, after each chunk.
+    `source` is read by `read_pairs`, and `langs` are its two columns, in order. `out` is a TSV (plain, .gz, .xz or
+    .zst), or with `shard`, (number from 1, count), `part(out, *shard)`; its card names its sources. A bad row of the
+    bitext is left out, or with `strict` raises an error before anything is translated. `report` gets the number of rows
+    done and of all rows, after each chunk.
 
-    Raises UsageError for other columns than two, for a name that says no such file, and where `out` is being written by
-    another process or was begun from other text, by another translator, or by one without a fingerprint; NotFound where
-    `source` is absent and where `out` can't be written; DataError where `source` is damaged or has changed meanwhile,
-    and where nothing was translated.
+    Raises UsageError unless there are two columns, for another suffix of `out`, and if another process is writing
+    `out`, or `out` was begun from other text, by another translator, or by one without a fingerprint; NotFound if
+    `source` is absent or `out` can't be written; DataError if `source` is damaged or has changed meanwhile, and if
+    nothing was translated.
     """
     names = read_columns(langs)
     if len(names) != 2 or len(set(names)) != 2:
@@ -94,12 +94,12 @@ def backtranslate(
         if counts["read"] != last - first or list(map(stat_signature, files)) != before:
             raise DataError(f"{source}: changed while it was read; translate it again.")
         if last > first and not counts["rows"]:
-            raise DataError(f"{source}: none of {last - first} rows has a translation.")
+            raise DataError(f"{source}: none of the {last - first} rows could be translated.")
     return BackTranslated(out, counts["rows"], counts["sentences"], counts["untranslated"], skipped)
 
 
 def _audit(source: Path, langs: Sequence[str], strict: bool) -> tuple[int, Skipped]:
-    """Reads all rows before the work: how many there are, and what is wrong with the bad ones."""
+    """Read all rows before the work: count them, and collect the errors of the bad ones."""
     skipped = Skipped()
     audit = Audit(source, langs, skipped, strict)
     for rows in chunks(source, langs):
@@ -124,7 +124,7 @@ def _translate(
     langs: Sequence[str],
     into: str,
 ) -> None:
-    """Adds to the table what becomes of rows `start` to `start + len(rows)` of the bitext."""
+    """Add the result for rows `start` to `start + len(rows)` of the bitext to the table."""
     pairs, bad = check(rows, langs)
     wrong = {place for place, *_ in bad}
     numbers = [start + place + 1 for place in range(len(rows)) if place not in wrong]

@@ -1,4 +1,4 @@
-"""What all bulk work shares: parts of a file for processes side by side, and whether a file is still the same."""
+"""Shards of a file for parallel processes, and a check that a file is unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COMPRESSED = (".gz", ".xz", ".zst")
 
 
 def part(out: Path, number: int, shards: int) -> Path:
-    """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for no such shard."""
+    """Name a shard of `out`: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for an impossible shard."""
     if not 1 <= number <= shards:
         raise UsageError(f"{number}/{shards}: expected I/N, with I from 1 to N.", parameter="shard")
     stem, suffix = out.stem, out.suffix
@@ -20,13 +20,13 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """First and last + 1 of the rows of a shard: whole chunks of so many rows, as even as possible."""
+    """First row and last row + 1 of a shard: whole chunks, as even as possible."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 
 
 def stat_signature(file: Path) -> tuple[int, ...] | None:
-    """What changes when a file does; None where it is gone."""
+    """A value that changes with the file; None if it is gone."""
     try:
         status = file.stat()
     except FileNotFoundError:

@@ -6,7 +6,7 @@
     optimizer.safetensors   only while training: AdamW's moments
     metrics.jsonl           only of an exported model: the rows of its run
 
-Nothing is ever unpickled. A folder is written under another name and renamed, so what is there is whole.
+Nothing is ever unpickled. A folder is written under another name and then renamed, so a checkpoint is always whole.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from bgt_core.recipes import Recipe
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
 PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
-MAYBE = {"version": str, "parameters": int}  # what a configuration may say of itself
+MAYBE = {"version": str, "parameters": int}  # optional entries of a configuration
 FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A checkpoint that was read and found whole."""
+    """A checkpoint that was read and verified."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -62,18 +62,18 @@ def save(
     metrics: bytes = b"",
     card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, whole or not at all. UsageError if it is there already, Diverged for weights that are no
-    numbers, NotFound where it can't be written.
+    """Write a new folder, whole or not at all. UsageError if it exists already, Diverged for weights with NaN or
+    infinity, NotFound if it can't be written.
 
-    `metrics` are the rows of the run that led here, `card` what the model was measured to score. With its optimiser a
-    model can be trained on.
+    `metrics` are the rows of the run so far, `card` holds measured scores. With the optimiser's state, training can
+    continue.
     """
     weights = {
         name: value.detach().to("cpu", dtype if value.is_floating_point() else value.dtype).contiguous()
         for name, value in tensors(model)
     }
     if wrong := next((name for name, value in weights.items() if not finite(value)), None):
-        raise Diverged(f"{folder}: not saved: weights of '{wrong}' are no numbers any more")
+        raise Diverged(f"{folder}: not saved: the weights of '{wrong}' contain NaN or infinity")
     with atomic_folder(folder) as partial:
         save_tensors(weights, partial / WEIGHTS)
         tokenizer.save(partial / TOKENIZER)
@@ -92,7 +92,7 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # safetensors makes files that only their owner can read
+        for path in partial.glob("*.safetensors"):  # safetensors creates files that only their owner can read
             shutil.copymode(partial / CONFIG, path)
 
 
@@ -105,7 +105,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     try:
         recipe = recipes.build(config["recipe"], config["arguments"])
-        with torch.device("meta"):  # no memory is taken for sizes that the weights don't have
+        # takes no memory, even if the configuration claims sizes that the weights don't have
+        with torch.device("meta"):
             check_shapes(recipe.build(tokenizer), folder / WEIGHTS)
         with torch.device("cpu"):  # whatever torch's default device and type are
             model = recipe.build(tokenizer).float()
@@ -132,14 +133,16 @@ def find(path: Path | str) -> Path:
 
 
 def steps_of(run: Path) -> list[Path]:
-    """The whole checkpoints of a run, oldest first."""
+    """The complete checkpoints of a run, oldest first."""
     return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
 
 
 def kind_of_folder(folder: Path) -> str:
-    """The kind of outside encoder whose files the folder holds; "" of a checkpoint, or of no encoder at all."""
+    """The kind of encoder whose files the folder holds, if it is not ours; "" for a checkpoint, or for other
+    folders."""
     modules = folder / "modules.json"
-    if modules.is_file() and "bgt_core" not in modules.read_text("utf-8"):  # ours, exported, is a checkpoint too
+    # our own exported folders are checkpoints too
+    if modules.is_file() and "bgt_core" not in modules.read_text("utf-8"):
         return "sentence-transformers"
     return "onnx" if (folder / "onnx.json").is_file() else ""
 
@@ -184,10 +187,10 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 def save_tensors(values: Mapping[str, Tensor], path: Path) -> None:
-    """A safetensors file; NotFound where it can't be written."""
+    """Write a safetensors file; NotFound if it can't be written."""
     try:
         save_file(dict(values), path)
-    except SafetensorError as error:  # what the system says, in other words
+    except SafetensorError as error:  # safetensors wraps the system's error
         raise NotFound(f"{path}: can't be written ({error}).") from None
 
 
@@ -199,7 +202,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every parameter and every persistent buffer, by name; one that several parts share, once."""
+    """Name every parameter and every persistent buffer; one shared by several parts counts once."""
     persistent = model.state_dict(keep_vars=True)
     seen: set[int] = set()
     for name, tensor in [*model.named_parameters(), *persistent.items()]:
@@ -209,7 +212,7 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def check_shapes(outline: nn.Module, path: Path) -> None:
-    """DataError where the model and the file do not name the same tensors with the same shapes; reads no values."""
+    """Raise DataError unless the model and the file name the same tensors with the same shapes; reads no values."""
     try:
         with safe_open(path, "pt") as file:
             stored = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
@@ -233,9 +236,10 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
 
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
-    """Copy what the checkpoint has too into the model; returns the names of tensors that stay as they start.
+    """Copy the weights that the checkpoint and the model share; return the names of the others, which keep their
+    initial values.
 
-    Raises DataError where nothing has the same name, or a shape differs.
+    Raises DataError if they share none, or a shape differs.
     """
     path = folder / WEIGHTS
     weights, own = load_tensors(path), dict(tensors(model))
@@ -252,9 +256,9 @@ def finite(value: Tensor) -> bool:
 
 
 def copy(tensor: Tensor, value: Tensor, name: str, path: Path) -> None:
-    """The value of one tensor; DataError where the shapes differ, or an entry is no finite number."""
+    """Read one tensor; DataError if the shapes differ, or an entry is NaN or infinite."""
     if not finite(value):
-        raise DataError(f"{path}: parameter '{name}' holds entries that are no numbers: its training diverged.")
+        raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
     if tensor.shape != value.shape:
         shapes = f"has shape {list(value.shape)}, the recipe makes {list(tensor.shape)}"
         raise DataError(f"{path}: parameter '{name}' {shapes}.")
@@ -275,16 +279,16 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
     """Restore AdamW's state from a checkpoint that was saved while training."""
     path = folder / OPTIMIZER
     if not path.is_file():
-        raise NotFound(f"{path}: missing: this checkpoint was made for use, not to train on from.")
+        raise NotFound(f"{path}: missing: this checkpoint is for use only; training can't continue from it.")
     state = load_tensors(path)
     for name, parameter in model.named_parameters():
         for key in ("step", "exp_avg", "exp_avg_sq"):
-            if (value := state.get(f"{key}/{name}")) is not None:  # what never had a gradient has no state
+            if (value := state.get(f"{key}/{name}")) is not None:  # parameters without a gradient so far have no state
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
 def info(path: Path | str) -> dict[str, Any]:
-    """What a checkpoint says of itself, every hash checked, with each file's size in bytes."""
+    """Describe a checkpoint: check every hash, and give each file's size in bytes."""
     folder = find(path)
     config = read_config(folder)
     verify(folder, config)

@@ -1,4 +1,4 @@
-"""The card of a checkpoint: what was measured of a model, on what, and what it was trained on."""
+"""The card of a checkpoint: measured scores, test data and training data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from bgt_core.errors import DataError
 
-NAMED: Mapping[str, Mapping[str, Any]] = {  # lists of records, and what each record needs at least
+NAMED: Mapping[str, Mapping[str, Any]] = {  # lists of records, and the fields that each record must have
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -18,20 +18,20 @@ NAMED: Mapping[str, Mapping[str, Any]] = {  # lists of records, and what each re
 
 
 def checked(card: object, source: str) -> Mapping[str, Any]:
-    """The card, if it has the form that pages and READMEs count on; DataError, which names `source`, where not.
+    """Check that a card has the form that pages and READMEs rely on; DataError, which names `source`, if not.
 
-    `scores` are {measure: number} or {measure: {column: number or text}}, the lists of `NAMED` are records with the
-    same columns; whatever else there is, is shown as it is.
+    `scores` are {measure: number} or {measure: {column: number or text}}; the lists of `NAMED` are records with the
+    same columns; other entries are shown unchanged.
     """
     if not isinstance(card, dict):
-        raise DataError(f"{source}: its card is no JSON object.")
+        raise DataError(f"{source}: its card is not a JSON object.")
     scores = card.get("scores", {})
     if not isinstance(scores, dict) or not all(is_plain(row) or is_record(row) for row in scores.values()):
         raise DataError(f"{source}: the scores of its card are not {{measure: {{column: number}}}}.")
     for name, needed in NAMED.items():
         records = card.get(name, [])
         if not isinstance(records, list) or not all(map(is_record, records)):
-            raise DataError(f"{source}: '{name}' in its card is no list of records.")
+            raise DataError(f"{source}: '{name}' in its card is not a list of records.")
         for record in records:
             if missing := [key for key, kind in needed.items() if not isinstance(record.get(key), kind)]:
                 raise DataError(f"{source}: '{name}' in its card has a record without '{missing[0]}'.")
@@ -42,7 +42,7 @@ def checked(card: object, source: str) -> Mapping[str, Any]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether it is one value: a number, a text, nothing."""
+    """Whether it is a single value: a number, a text, or null."""
     return value is None or isinstance(value, int | float | str)
 
 

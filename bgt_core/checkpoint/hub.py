@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: fetched by name, and put there. Needs the extra `hub`.
+"""Fetch models from the Hugging Face hub, and upload them. Needs the extra `hub`.
 
 HF_TOKEN or `hf auth login` identifies the user, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 uses the cache alone.
 """
@@ -18,18 +18,18 @@ FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder(name: str | Path) -> Path:
-    """The folder that `name` means: itself where it is there, the model that ships under that name, or one fetched from
-    the hub where it can be a name there.
+    """Find the folder that `name` means: an existing folder, the model that ships under that name, or a download from
+    the hub.
 
-    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound where there
-    is no such model or revision, no permission, or no connection.
+    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound without such a
+    model or revision, permission, or connection.
     """
     if Path(name).exists():
         return Path(name)
     if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
         return SHIPPED / name
     match = NAME.fullmatch(str(name))
-    if not match or Path(name).parent.is_dir():  # in a folder that is here, it is a path and not a name on the hub
+    if not match or Path(name).parent.is_dir():  # a name inside an existing folder is a path, not a name on the hub
         return Path(name)
     try:
         needs("huggingface_hub", "hub")
@@ -43,9 +43,9 @@ def folder(name: str | Path) -> Path:
 
 
 def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
-    """Create the repository ORG/NAME unless it exists, and put all files in it by one commit; returns its address.
+    """Create the repository ORG/NAME unless it exists, and upload all files in one commit; return its address.
 
-    `private` matters to a new repository only. Raises UsageError for another kind of name, and NotFound as `folder`.
+    `private` only matters for a new repository. Raises UsageError for another form of name, and NotFound as `folder`.
     """
     if not re.fullmatch(r"[^@]+", name) or not NAME.fullmatch(name):
         raise UsageError(f"{name}: expected ORG/NAME, as in my-group/my-model.")
@@ -62,13 +62,13 @@ def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False)
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turns errors of the hub or the network into NotFound, one line each."""
+    """Turn errors of the hub or the network into NotFound, one line each."""
     from huggingface_hub import errors
 
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # LocalEntryNotFoundError only says that the cache has no copy either; why the hub gave none is its cause
+        # LocalEntryNotFoundError only says that the cache has no copy either; its cause is the hub's error
         cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
         raise NotFound(f"{name}: {_reason(cause)}") from None
 

@@ -69,4 +69,4 @@ def version(wanted: bool) -> None:
 def bgt(
     _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """Bilingual Generative Transformer: embeddings that keep meaning and manner apart."""
+    """Bilingual Generative Transformer: embeddings that keep meaning and style apart."""

@@ -36,34 +36,36 @@ def backtranslate(
     into: Annotated[
         str | None,
         typer.Option(
-            help="Language to write; its side is the reference, and the other is translated.",
+            help="Target language: this side is the reference, the other is translated.",
             show_default="the first of --langs",
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option("--n-best", help="Number of translations of each, a row each, the cheapest first.")
+        int, typer.Option("--n-best", help="Number of translations of each sentence, one per row, the likeliest first.")
     ] = 1,
     beam: options.BeamOption = 5,
     max_length: MaxLengthOption = 100,
     shard: Annotated[
         str | None,
-        typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; one after another, they are OUT."),
+        typer.Option(
+            metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; concatenate the parts to get OUT."
+        ),
     ] = None,
     strict: options.StrictOption = False,
     device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Translate one side of translations into the language of the other: paraphrases, of which one is translated.
+    """Translate one side of translations into the language of the other: each reference gets a paraphrase.
 
-    A run that was stopped continues when it is started again. A cost is in nats a piece; of a program's it is nan.
-    Both texts can be trained on as bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
+    A run that was stopped continues when it is started again. The cost is in nats per token, and nan for --command.
+    Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.cli.progress import rows_bar
 
     if command is not None and count != 1:
-        raise UsageError("is for a model: a program writes one translation of each line.", parameter="count")
+        raise UsageError("needs --model: a program writes one translation of each line.", parameter="count")
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
     search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}

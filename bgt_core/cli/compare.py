@@ -28,7 +28,7 @@ ClassifierOption = Annotated[
 
 
 def compare(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="References and a translation of each, as trained on.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="References and a translation of each.")],
     columns: Annotated[
         str, typer.Option(help="Columns by name and language, the reference first; cost:label if it has costs.")
     ] = "reference:en,translation:en",
@@ -44,7 +44,7 @@ def compare(
 ) -> None:
     """Compare references with their translations: entropy, repetition, rare words, length, overlap, BLEU.
 
-    With a classifier also how well it tells them apart, and Spearman's rho x 100 of its score with all the rest.
+    With a classifier: also how well it tells them apart, and Spearman's rho x 100 of its score with the other scores.
     """
     import numpy as np
 
@@ -55,7 +55,7 @@ def compare(
     from bgt_core.evaluation.backtranslation import compare as compare_sides
     from bgt_core.tables import show
 
-    names = [column.partition(":")[0] for column in columns.split(",")]  # of the file, those that nobody reads too
+    names = [column.partition(":")[0] for column in columns.split(",")]  # all columns of the file, skipped ones too
     langs = parse_columns(read_columns(columns.split(",")))
     texts = [index for index, lang in enumerate(langs.values()) if lang != LABEL]
     labels = [index for index, lang in enumerate(langs.values()) if lang == LABEL]
@@ -65,7 +65,7 @@ def compare(
     costs = np.array([number(cell) for index in labels for cell in cells[index]]) if labels else None
     if costs is not None and np.isnan(costs).any():
         line = int(np.flatnonzero(np.isnan(costs))[0])
-        raise DataError(f"{path}:{line + 1}: the {list(langs)[labels[0]]} is no number.")
+        raise DataError(f"{path}:{line + 1}: the {list(langs)[labels[0]]} is not a number.")
     comparison = compare_sides(
         *(cells[index] for index in texts),
         words=words,
@@ -83,11 +83,11 @@ def compare(
 def sentence_models(
     language_model: Path | None, classifier: Path | None, words: str, device: str, keep: Collection[str] | None = None
 ) -> dict[str, SentenceScore]:
-    """The scores that these two options give, by name; UsageError where they are not those of `keep`, if given."""
+    """Return the scores of these two options by name; UsageError if `keep` is given and names others."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if keep is not None and (name in keep) != (path is not None):
-            text = f"{name}=MIN..MAX needs {option}, which is for nothing else: give both."
+            text = f"{name}=MIN..MAX and {option} go together: give both."
             raise UsageError(text, parameter="keep")
     models: dict[str, SentenceScore] = {}
     if language_model:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
     from bgt_core.data.fetch import DataSource, Offer
 
-LARGE = 10**9  # bytes that are not downloaded without asking
+LARGE = 10**9  # bytes; a download of this size or more needs consent
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download, prepare and check them.")
 
@@ -30,11 +30,11 @@ MaxPairsOption = Annotated[int | None, typer.Option(help="Keep a random sample o
 @app.command("list", cls=Command)
 def list_(
     pair: Annotated[
-        str | None, typer.Option(help="Two languages, as in en-fr: ask OPUS, over the network, for all it has in them.")
+        str | None, typer.Option(help="Two languages, as in en-fr: ask OPUS, over the network, for its corpora.")
     ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """What can be downloaded, and under which licence."""
+    """List the data sets that can be downloaded, with their licences."""
     from bgt_core.data.fetch import PUBLISHED, SOURCES, opus, transfer
     from bgt_core.tables import show
 
@@ -79,9 +79,9 @@ def list_(
 @app.command(cls=Command)
 def download(
     name: Annotated[str, typer.Argument(help="A name of `bgt data list`, or opus:NAME for any corpus of OPUS.")],
-    out: Annotated[Path, typer.Option(help="Output folder; its bgt-data.json says what is there and where from.")],
+    out: Annotated[Path, typer.Option(help="Output folder; its bgt-data.json lists the files and their sources.")],
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
-    release: Annotated[str | None, typer.Option(help="Of a corpus, as in v2018; or latest.")] = None,
+    release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018; or latest.")] = None,
     max_pairs: MaxPairsOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Keep the source's own files as they are.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
@@ -92,7 +92,7 @@ def download(
 
     try:
         with ExitStack() as stack:
-            bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the question
+            bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the user agrees
             source = fetch.source(name)
             request = fetch.Request.parse(source, pair=pair, release=release, max_pairs=max_pairs, raw=raw)
             done = fetch.download(
@@ -129,8 +129,10 @@ def prepare(
     min_length: Annotated[int, typer.Option(help="Minimum length of every side, in --unit.")] = 1,
     max_length: Annotated[int, typer.Option(help="Maximum length of every side, in --unit.")] = 100,
     max_ratio: Annotated[float, typer.Option(help="Maximum ratio of the longer side's length to the shorter's.")] = 9.0,
-    unit: Annotated[str, typer.Option(help="Unit of lengths: words, characters, or pieces of --tokenizer.")] = "words",
-    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count pieces with.")] = None,
+    unit: Annotated[
+        str, typer.Option(help="Unit of lengths: words, characters, or pieces (of --tokenizer).")
+    ] = "words",
+    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count tokens with.")] = None,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),
@@ -139,9 +141,10 @@ def prepare(
         list[str] | None,
         typer.Option(
             metavar="SCORE=MIN..MAX",
-            help="What the second column must score as a translation of the first, both ends included, either may be "
-            "left out: words (its number of them, at most 100), cost (the column of numbers), overlap-1, overlap-2, "
-            "overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be repeated.",
+            help="Keep rows whose translation has a score in this range, as in cost=0..2; both ends are included, and "
+            "either may be left out. Scores: words (their number, at most 100), cost (the column of numbers), "
+            "overlap-1, overlap-2, overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be "
+            "repeated.",
         ),
     ] = None,
     words: WordsOption = "spaces",
@@ -149,12 +152,12 @@ def prepare(
     classifier: ClassifierOption = None,
     device: options.DeviceOption = "auto",
     first_of_reference: Annotated[
-        bool, typer.Option("--first-of-reference", help="Of the rows with one reference keep the first that is good.")
+        bool, typer.Option("--first-of-reference", help="Of rows with the same reference, keep the first that passes.")
     ] = False,
     max_pairs: MaxPairsOption = None,
     seed: options.SeedOption = 1,
     licence: Annotated[
-        str | None, typer.Option(help="Written on the card, in place of what is recorded of the sources.")
+        str | None, typer.Option(help="Licence to write on the card, in place of those of the sources.")
     ] = None,
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
@@ -165,7 +168,7 @@ def prepare(
     from bgt_core.data.filters.scores import ScoreRange
 
     if bool(langs) == bool(columns):
-        raise UsageError("or --columns says what the columns hold; give one of them.", parameter="langs")
+        raise UsageError("or --columns: give one of them, to name the columns.", parameter="langs")
     with rows_bar("pairs read") as report:
         ranges = tuple(map(ScoreRange.parse, keep or []))
         models = sentence_models(language_model, classifier, words, device, {each.score for each in ranges})
@@ -202,7 +205,8 @@ def pivot(
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Join two files of translations where a sentence is in both: pairs that a model never saw, for `bgt retrieve`."""
+    """Join two files of translations where a sentence is in both: pairs that no model was trained on, for `bgt evaluate
+    retrieval`."""
     from bgt_core.data.pivot import pivot as join
 
     done = join(left, right, langs.split(","), out, strict=strict)
@@ -238,7 +242,7 @@ def check(
 
 
 def show_written(out: Path, done: Cleaned, schema: str | None) -> None:
-    """What was written and why the rest was not: for people, or as JSON of this schema."""
+    """Print the number of rows written and left out, with the reasons: as text, or as JSON of this schema."""
     for example in done.skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
@@ -250,7 +254,7 @@ def show_written(out: Path, done: Cleaned, schema: str | None) -> None:
 
 
 def agree(offer: Offer, yes: bool) -> None:
-    """Says what comes; asks before a gigabyte, and refuses where there is nobody to ask."""
+    """Announce a download; ask before a gigabyte or more, and refuse if stdin is not a terminal."""
     size = "of unknown size" if offer.bytes is None else readable(offer.bytes)
     print(f"{offer.name}: {size}; licence: {offer.licence}", file=sys.stderr)
     for address in offer.addresses:
@@ -264,7 +268,7 @@ def agree(offer: Offer, yes: bool) -> None:
 
 
 def checksums(source: DataSource) -> str:
-    """Who vouches for what arrives."""
+    """Return the origin of a source's checksums."""
     from bgt_core.data.fetch import PUBLISHED
 
     if not source.release:

@@ -39,20 +39,21 @@ def diagnose(
         str | None, typer.Option(help="Languages of the columns, as in en,fr.", show_default="the model's")
     ] = None,
     limit: Annotated[
-        int, typer.Option(help="At most this many pairs, evenly spaced. Information is at most their log.")
+        int,
+        typer.Option(help="At most this many pairs, evenly spaced. The log of their number bounds the information."),
     ] = 1_000,
     samples: Annotated[
-        int, typer.Option(help="Draws per pair for its likelihood; each is a pass through the model.")
+        int, typer.Option(help="Draws per pair for its likelihood; each takes a pass through the model.")
     ] = 20,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Say what each latent of a generative model holds, and how likely it finds held-out text.
+    """Measure the information in each latent of a generative model, and the likelihood of held-out text.
 
-    active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence
-    + aggregate, the KL of all sentences' posteriors together to the prior. A bound above the unigram NLL is no
-    likelihood to speak of. All in nats, computed in fp32.
+    active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence +
+    aggregate, the KL of the average posterior of all sentences to the prior. A model whose bound is above the unigram
+    NLL predicts text worse than word frequencies do. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
     from bgt_core.data.batching import validation
@@ -71,7 +72,7 @@ def diagnose(
         else:
             corpus = held_out(trained)
         if len(corpus) < 2:
-            raise DataError(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
+            raise DataError(f"{len(corpus)} pairs of a length that the model takes; 2 or more are needed.")
         batches = validation(corpus, MICRO_TOKENS, limit)
         diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
     print(
@@ -113,7 +114,7 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         valid_pairs=0,
         seed=0,
     )
-    return cast("Corpus", corpus)  # no mixture: all files have the same columns
+    return cast("Corpus", corpus)  # never a Mixture: all files have the same columns
 
 
 def left_out(corpus: Corpus) -> str:

@@ -27,7 +27,9 @@ def embed(
     precision: options.PrecisionOption = "auto",
     shard: Annotated[
         str | None,
-        typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; bgt_core.bulk.join makes them one."),
+        typer.Option(
+            metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; bgt_core.bulk.join joins them."
+        ),
     ] = None,
 ) -> None:
     """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""

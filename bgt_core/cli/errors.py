@@ -1,7 +1,8 @@
-"""From an error of the library to one line for the user of a command, and an exit code.
+"""Turn an error into one line for the user of a command, and an exit code.
 
-An error may carry the Python parameter that is wrong (`BgtError.parameter`). Commands give their options' variables the
-names of the library's parameters, so that `resamples` becomes "--resamples" without a table of names.
+An error of the library may carry the Python parameter that is wrong (`BgtError.parameter`). Commands give their
+options' variables the names of the library's parameters, so that `resamples` becomes "--resamples" without a table of
+names. An error of typer's parser, such as an option that does not exist, is printed the same way.
 """
 
 from __future__ import annotations
@@ -15,9 +16,16 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bgt_core.errors import BgtError, NotFound
+from bgt_core.errors import BgtError, NotFound, UsageError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
+
+
+def spelling(option: Any) -> str:
+    """Return the name of an option or argument, as the help of its command prints it."""
+    name = (option.metavar or option.name.upper()).strip("[].")
+    return name if option.param_type_name == "argument" else max(option.opts, key=len)
 
 
 def name_option(error: BgtError, command: Any) -> BgtError:
@@ -25,10 +33,16 @@ def name_option(error: BgtError, command: Any) -> BgtError:
     for option in command.params:
         spelled = f"--{error.parameter.replace('_', '-')}" in option.opts
         if error.parameter and (spelled or option.name == error.parameter):
-            argument = (option.metavar or error.parameter.upper()).strip("[].")
-            error.parameter = argument if option.param_type_name == "argument" else max(option.opts, key=len)
+            error.parameter = spelling(option)
             break
     return error
+
+
+def from_parser(error: Any) -> UsageError:
+    """Turn an error of typer's parser into one of ours, which is printed in one line."""
+    option = getattr(error, "param", None)
+    text = f"{spelling(option)}: {error.message or 'missing'}" if option else error.format_message()
+    return UsageError(f"{text.rstrip('.')}. See {error.ctx.command_path} --help.")
 
 
 class Command(TyperCommand):
@@ -57,10 +71,17 @@ def run(app: typer.Typer, program: str) -> None:
     """Run a program; print an expected error in one line on stderr and exit with its code."""
     open_streams()
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except BgtError as error:
         print(f"{program}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ParserError as error:
+        if error.format_message():  # empty after the help of a command without arguments
+            print(f"{program}: {from_parser(error)}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        print(f"{program}: aborted.", file=sys.stderr)
+        sys.exit(1)
     except BrokenPipeError:  # the reader left, as `head` does
         sys.stderr.close()
         sys.exit(0)

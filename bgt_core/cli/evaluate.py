@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Tasks(TyperGroup):
-    """The tasks, found when they are asked for: those of this package and those that others add."""
+    """The tasks of this package and of installed plugins, looked up when they are needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         from bgt_core.evaluation.task import task_names
@@ -97,12 +97,12 @@ def run(
 
 
 def text_columns(rows: Sequence[Sequence[object]]) -> int:
-    """How many columns at the left are text."""
+    """Return the number of text columns, which are at the left."""
     return next((number for number, value in enumerate(rows[0]) if not isinstance(value, str)), 1) if rows else 1
 
 
 def save_all(result: Result, folder: Path) -> None:
-    """Write result.json and scores.csv, and if there are any, differences.csv, curves.csv and items.parquet."""
+    """Write result.json and scores.csv; also differences.csv, curves.csv and items.parquet if the task has them."""
     from bgt_core.files import write_text
     from bgt_core.tables import save
 

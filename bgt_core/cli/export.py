@@ -1,4 +1,4 @@
-"""`bgt export` and `bgt push`: a checkpoint goes where others use it."""
+"""`bgt export` and `bgt push`: publish a checkpoint, or convert it for other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 
 class Form(StrEnum):
-    """What an exported folder is made for."""
+    """The program that an exported folder is for."""
 
     CHECKPOINT = "checkpoint"
     SENTENCE_TRANSFORMERS = "sentence-transformers"
@@ -20,8 +20,8 @@ class Form(StrEnum):
 
 def export(
     path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")],
-    out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
-    to: Annotated[Form, typer.Option("--to", help="What reads the folder.")] = Form.CHECKPOINT,
+    out: Annotated[Path, typer.Option(help="Output folder; must not exist.")],
+    to: Annotated[Form, typer.Option("--to", help="The format of the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     figures: Annotated[
         Path | None,
@@ -37,7 +37,7 @@ def export(
         str | None, typer.Option(help="Language of the language latent (onnx).", show_default="the model's first")
     ] = None,
 ) -> None:
-    """Copy a checkpoint for use: without the optimiser's state, or as sentence-transformers or ONNX read it."""
+    """Copy a checkpoint without the optimiser's state, or convert it to sentence-transformers or ONNX."""
     from bgt_core.adapters import publish
 
     measured = publish.read_figures(figures) if figures else None
@@ -52,9 +52,9 @@ def push(
     name: Annotated[
         str, typer.Argument(metavar="ORG/NAME", help="The repository on the hub; created unless it exists.")
     ],
-    private: Annotated[bool, typer.Option("--private", help="Only its owners see a new repository.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
-    """Put a checkpoint on the Hugging Face hub, with a card of its own figures, for `bgt_core.load("ORG/NAME")`."""
+    """Upload a checkpoint with its model card to the Hugging Face hub, for `bgt_core.load("ORG/NAME")`."""
     from bgt_core.adapters import publish
 
     print(publish.push(path, name, private=private))

@@ -14,11 +14,11 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
 
 
 def generate(
-    source: Annotated[str, typer.Option(help="The sentence whose meaning is kept, in any language of the model.")],
-    style: Annotated[str, typer.Option(help="The sentence whose style is taken.")],
+    source: Annotated[str, typer.Option(help="Sentence that gives the meaning, in any language of the model.")],
+    style: Annotated[str, typer.Option(help="Sentence that gives the style.")],
     lang: Annotated[
         str | None,
-        typer.Option(help="Language of the style, and of what is written.", show_default="the model's first"),
+        typer.Option(help="Language of the style and of the output.", show_default="the model's first"),
     ] = None,
     source_lang: Annotated[
         str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
@@ -28,16 +28,14 @@ def generate(
     temperature: Annotated[float, typer.Option(help="Temperature of --sample.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Share of the probability that --sample draws from.")] = 1.0,
     seed: options.SeedOption = 0,
-    max_length: Annotated[int, typer.Option(help="Maximum length, in pieces of the model.")] = 60,
+    max_length: Annotated[int, typer.Option(help="Maximum length, in tokens.")] = 60,
     no_repeat_ngram: options.NgramOption = DEFAULT_SEARCH.no_repeat_ngram,
     max_run: options.MaxRunOption = DEFAULT_SEARCH.max_run,
     length_penalty: options.LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
-    n_best: Annotated[int, typer.Option(min=1, help="Number of texts of the beam to print, the best first.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of texts to print, the best first.")] = 1,
     rerank: Annotated[
         bool,
-        typer.Option(
-            help="Rank the beam by how much of both latents the model reads from it again, not by likelihood."
-        ),
+        typer.Option(help="Rank the texts by how close their latents are to the given ones, not by likelihood."),
     ] = True,
     model: options.ModelOption = PRETRAINED,
     device: options.DeviceOption = "auto",
@@ -49,7 +47,7 @@ def generate(
         if not text.strip():
             raise UsageError("is empty; give a sentence.", parameter=name)
     if n_best > 1 and (sample or n_best > beam):
-        rule = f"{n_best}: expected a beam that holds as many; --beam {beam}, and no --sample."
+        rule = f"{n_best}: must be at most --beam ({beam}), and works without --sample only."
         raise UsageError(rule, parameter="n_best")
     rules = no_repeat_ngram, max_run
     bgt = load(model, device)

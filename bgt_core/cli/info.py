@@ -1,4 +1,4 @@
-"""`bgt info`: what a checkpoint says of itself."""
+"""`bgt info`: describe a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def info(
     ] = PRETRAINED,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Say what a checkpoint holds, and check its hashes."""
+    """Describe a checkpoint, and check its hashes."""
     from bgt_core import checkpoint
 
     facts = checkpoint.info(path)

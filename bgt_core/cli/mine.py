@@ -30,16 +30,18 @@ def mine(
         tuple[Path, Path] | None,
         typer.Option(metavar="A.npy B.npy", help="Instead of --langs: vectors that `bgt embed` made of A and B."),
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
+    k: Annotated[int, typer.Option("--k", help="Number of neighbours that a margin is relative to.")] = 4,
     margin: Annotated[str, typer.Option(help="Margin: ratio, distance or absolute (the plain cosine).")] = "ratio",
     retrieval: Annotated[
         str, typer.Option(help="max (uses each sentence once), intersection, forward or backward.")
     ] = "max",
-    threshold: Annotated[float, typer.Option(help="The lowest score to keep.", show_default="all kept")] = -math.inf,
-    index: Annotated[str, typer.Option(help="exact or approximate; the latter for 100,000 lines and more.")] = "exact",
-    recall: Annotated[float, typer.Option(help="Share of nearest neighbours for approximate search to reach.")] = 0.95,
+    threshold: Annotated[float, typer.Option(help="Minimum score of a pair.", show_default="all kept")] = -math.inf,
+    index: Annotated[str, typer.Option(help="exact, or approximate for 100,000 lines or more.")] = "exact",
+    recall: Annotated[
+        float, typer.Option(help="Share of the nearest neighbours that approximate search must find.")
+    ] = 0.95,
     rescore: Annotated[
-        bool, typer.Option("--rescore", help="After approximate search, make the scores of kept pairs exact.")
+        bool, typer.Option("--rescore", help="After approximate search, compute exact scores of the kept pairs.")
     ] = False,
     gold: Annotated[
         Path | None, typer.Option(help="Known translations, line of A <tab> line of B: prints how many are found.")
@@ -48,7 +50,7 @@ def mine(
     model: options.EncoderOption = str(PRETRAINED),
     device: options.DeviceOption = "auto",
 ) -> None:
-    """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
+    """Find translations in two texts, by the margin of their cosine over that of other candidates."""
     from bgt_core.cli.progress import rows_bar
     from bgt_core.mining import files, neighbours
     from bgt_core.mining import margin as margins
@@ -88,7 +90,7 @@ def mine(
 
 
 def use_threads(count: int | None) -> None:
-    """That many for torch and FAISS, which count their threads apart; all cores for None."""
+    """Set the number of threads of torch and FAISS; None keeps all cores."""
     import faiss
     import torch
 

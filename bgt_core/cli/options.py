@@ -34,7 +34,7 @@ EncodersOption = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
-        help=f"{ENCODER}; give several to compare them, and a name of your own as NAME=SPEC.",
+        help=f"{ENCODER}; repeat it to compare several, and write NAME=SPEC to name one.",
         show_default="the model that ships",
     ),
 ]
@@ -42,41 +42,49 @@ CsvOption = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV; - prints it alone.")
 ]
 LatexOption = Annotated[
-    Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs; - prints it.")
+    Path | None, typer.Option("--latex", metavar="FILE", help="Also write the table as LaTeX (booktabs); - prints it.")
 ]
-ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
-MdOption = Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write it as Markdown; - prints it.")]
+ParquetOption = Annotated[
+    Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the table as Parquet.")
+]
+MdOption = Annotated[
+    Path | None, typer.Option("--md", metavar="FILE", help="Also write the table as Markdown; - prints it.")
+]
 ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
-LevelOption = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
-PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
-BeamOption = Annotated[int, typer.Option("--beam", help="Hypotheses kept; 1 is greedy.")]
+PrecisionOption = Annotated[
+    str, typer.Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")
+]
+BeamOption = Annotated[int, typer.Option("--beam", help="Beam size; 1 is greedy search.")]
 NgramOption = Annotated[
     int,
-    typer.Option("--no-repeat-ngram", min=0, metavar="N", help="Never the same N tokens twice; 0: no such rule."),
+    typer.Option("--no-repeat-ngram", min=0, metavar="N", help="Never repeat a run of N tokens; 0: no limit."),
 ]
 MaxRunOption = Annotated[
-    int, typer.Option("--max-run", min=0, metavar="N", help="No token more than N times in a row; 0: no such rule.")
+    int, typer.Option("--max-run", min=0, metavar="N", help="A token may stand at most N times in a row; 0: no limit.")
 ]
 LengthPenaltyOption = Annotated[
     float,
-    typer.Option("--length-penalty", help="Rank a beam by log-probability / length to this power; more: longer text."),
+    typer.Option(
+        "--length-penalty", help="Rank hypotheses by log-probability / length to this power; larger: longer text."
+    ),
 ]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 DistanceOption = Annotated[
     list[str] | None,
     typer.Option(
         "--distance",
-        help="How models of ours compare sentences: cosine, euclidean, w2, mahalanobis, jensen-shannon (posteriors), "
-        "wmd (pieces; needs POT) or probability (of var-siamese); may be repeated, for a row each.",
+        help="How our models compare sentences: cosine, euclidean, w2, mahalanobis, jensen-shannon (posteriors), "
+        "wmd (tokens; needs POT) or probability (of var-siamese); may be repeated, one row each.",
         show_default="the model's own, mostly cosine",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
-PRINTED = ("csv", "latex", "md")  # what can go to stdout
+PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
 
 
 def load(model: Path, device: str, precision: str = "auto") -> Embedder:
@@ -99,9 +107,9 @@ def open_models(
     *,
     own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """What these specs name, by `short_names`; with distances once for each, by "NAME DISTANCE".
+    """Open encoders and key them by `short_names`; if distances are given, once for each, as "NAME DISTANCE".
 
-    With `own_probability` and no distances, a model that tells duplicates is compared by its probability.
+    With `own_probability` and no distances, a duplicate classifier is compared by its probability.
     """
     from bgt_core.adapters.distances import compared_by, with_own_probability
 
@@ -112,7 +120,7 @@ def open_models(
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """The name given as NAME=SPEC; else the last part of each path, or all of it where others end alike."""
+    """Name each spec: as given in NAME=SPEC, else the last part of its path, or all of it if another ends the same."""
     short = {spec: Path(spec).name.removesuffix(".parquet") for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
@@ -120,7 +128,7 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """NAME=SPEC without its name; a file or folder that is so called keeps it."""
+    """Remove the name from NAME=SPEC, unless a file or folder has that whole name."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 
@@ -131,12 +139,12 @@ def split_names(values: Sequence[str] | None) -> list[str]:
 
 
 def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
-    """Those of the files that are to be printed instead, "-"."""
+    """Return the names of the files given as "-", which are printed."""
     return [name for name, path in files.items() if path == STDOUT]
 
 
 def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
-    """NotFound where the folder of a file is absent, UsageError where stdout can't hold all it should."""
+    """Raise NotFound if the folder of a file does not exist, UsageError if stdout would get two documents."""
     printed = on_stdout(files)
     if binary := [name for name in printed if name not in PRINTED]:
         raise UsageError(f"-: only {', '.join(PRINTED)} can go to stdout; give a file.", parameter=binary[0])
@@ -146,14 +154,14 @@ def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None
         raise UsageError(text, parameter=printed[0])
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
-            raise NotFound(f"{path}: there is no folder {path.parent}.", parameter=name)
+            raise NotFound(f"{path}: the folder {path.parent} does not exist.", parameter=name)
 
 
 def tune_training() -> None:
-    """Settings that torch and oneDNN look up once, when they are first used; the caller's own stay.
+    """Set environment variables that torch and oneDNN read when they are first used; those already set stay.
 
-    Huge pages; and few compiled products in oneDNN's caches, where every update brings new shapes of attention and by
-    default a thousand stay, in more memory than a small model's training takes.
+    Enable huge pages, and keep oneDNN's caches of compiled kernels small. Every update has new attention shapes, and
+    the default of a thousand kernels takes more memory than the training of a small model.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):

@@ -33,7 +33,7 @@ class Progress:
 
     def __call__(self, row: dict[str, Any]) -> None:
         if self.bar:
-            self.bar.start()  # at the first row: of several workers one has rows to show
+            self.bar.start()  # not before the first row: only one of several workers reports rows
         if row["kind"] == "data":
             self.print("data: " + ", ".join(f"{count} {what}" for what, count in row["pairs"].items()))
             for example in row["skipped"]:
@@ -55,7 +55,7 @@ class Progress:
             self.bar.update(self.task, description=f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s")
 
     def print(self, line: str) -> None:
-        """A line of its own, above the bar where there is one."""
+        """Print a line, above the bar if there is one."""
         if self.bar is None:
             print(line, file=sys.stderr, flush=True)
         else:
@@ -64,7 +64,7 @@ class Progress:
 
 @contextmanager
 def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """On a terminal, a bar of the rows done; elsewhere nothing."""
+    """Show a bar of the rows done if stderr is a terminal."""
     with progress.Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=None)
         yield lambda rows, total: bar.update(task, completed=rows, total=total)

@@ -18,7 +18,7 @@ from bgt_core.errors import Interrupted, UsageError
 if TYPE_CHECKING:
     from bgt_core.questions import Hit, QuestionStore
 
-app = typer.Typer(no_args_is_help=True, help="Which of many stored questions a new one repeats.")
+app = typer.Typer(no_args_is_help=True, help="Find the stored questions that mean the same as a new one.")
 
 
 @app.command(cls=Command)
@@ -26,13 +26,13 @@ def build(
     source: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="One question a line (.gz, .xz, .zst too); copies count once.")
     ],
-    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder, the store.")],
+    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder for the store.")],
     model: options.EncoderOption = str(PRETRAINED),
     dev: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labelled pairs to calibrate probabilities on.")
     ] = None,
-    columns: Annotated[str, typer.Option(help="Columns of --dev; _ for one that is not read.")] = "label,a,b",
-    topics: Annotated[int, typer.Option(help="Also find so many topics (LDA), to search within; 0: none.")] = 0,
+    columns: Annotated[str, typer.Option(help="Columns of --dev; _ is a column to skip.")] = "label,a,b",
+    topics: Annotated[int, typer.Option(help="Also find this many topics (LDA), to search within; 0: none.")] = 0,
     seed: options.SeedOption = 0,
     lang: options.LangOption = "en",
     device: options.DeviceOption = "auto",
@@ -76,7 +76,7 @@ def build(
 
 @app.command(cls=Command)
 def query(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="What `build` made.")],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The store that `build` made.")],
     questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...")] = None,
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
@@ -85,22 +85,23 @@ def query(
     within: Annotated[
         int | None,
         typer.Option(
-            help="Search only questions of this many topics, the query's largest.", show_default="all are searched"
+            help="Search only the questions of the query's largest topics, this many.", show_default="all are searched"
         ),
     ] = None,
-    shortlist: Annotated[
-        int, typer.Option(help="Questions nearest by W2 that the model ranks; others can't be shown.")
-    ] = 500,
+    shortlist: Annotated[int, typer.Option(help="Number of questions nearest by W2 that the model then ranks.")] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
     model: Annotated[
         str | None,
-        typer.Option(help="A checkpoint or run folder, or as in `build`, if it moved.", show_default="the store's"),
+        typer.Option(
+            help="A checkpoint or run folder, or as in `build`: the store's model, if it has moved.",
+            show_default="the store's",
+        ),
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """The stored questions most like each of these, with the probability that both mean the same."""
+    """Find the stored questions most similar to each of these, with the probability that both mean the same."""
     from bgt_core.data.textfile import text_lines
     from bgt_core.questions import QuestionStore
     from bgt_core.questions.card import StoreCard
@@ -109,10 +110,10 @@ def query(
     if file:
         texts += [line for _, line in text_lines(file) if line.strip()]
     if not texts:
-        raise UsageError("is needed, in quotes; or --file with one a line.", parameter="questions")
+        raise UsageError("is needed, in quotes; or --file, with one question per line.", parameter="questions")
     card = StoreCard.load(store)
     if not (spec := model or card.model):
-        raise UsageError(f"is needed: {store} does not say which model made it.", parameter="model")
+        raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     opened = QuestionStore.open(store, open_encoder(spec, device, precision))
     results = opened.query(texts, k=k, within=within, shortlist=None if exact else shortlist)
     if as_json:

@@ -16,19 +16,19 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="bgt (the paper's), bgt-bound (ours), an ablation or baseline, as english-vae, or a "
-            "second stage, as pair-classifier."
+            help="Recipe: bgt (the paper's), bgt-bound (ours), an ablation or baseline such as english-vae, or a "
+            "second stage such as pair-classifier."
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="Output folder, of the run.")],
+    out: Annotated[Path, typer.Option(help="Output folder for the run.")],
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="Data: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
-            "en-fr=FILE where files have different columns: each set of them is a corpus, and --set "
-            "train.sampling_temperature=5 gives small ones more than their share. news/en-fr=FILE says a kind of text, "
-            "and --set train.kind_weights=news:3,docs:0.5 how often its rows count."
+            help="Data: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. May be repeated. "
+            "Write en-fr=FILE if files have different columns: files with the same columns form a corpus, and --set "
+            "train.sampling_temperature=5 samples small corpora more often. Write news/en-fr=FILE to name a kind of "
+            "text; --set train.kind_weights=news:3,docs:0.5 weights the kinds."
         ),
     ] = None,
     langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr.")] = None,
@@ -40,14 +40,14 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="FILE|none",
-            help="Another encoder's vectors of the rows of --data, .npy, as `bgt embed` writes them of one side; one "
-            "file for each, in their order, or none. Every column is taught them: its semantic mean, through a linear "
-            "map, points where they do; --set objective.distillation.weight=200 says how much that counts.",
+            help="Vectors of another encoder to learn from: .npy, as `bgt embed` writes them for one side of --data; "
+            "one file for each --data, in the same order, or none. A linear map of each column's semantic mean is "
+            "trained to point in their direction; --set objective.distillation.weight=200 sets the weight.",
         ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A recipe's setting, as in train.learning_rate=0.001. Several allowed."),
+        typer.Option("--set", help="A setting of the recipe, as in train.learning_rate=0.001. May be repeated."),
     ] = None,
     init_from: Annotated[
         str | None, typer.Option("--init-from", help="Start from this checkpoint's weights, sizes and tokenizer.")
@@ -62,9 +62,9 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Processes that share the cores of a CPU and the micro-batches of each update: one too large "
-            "for micro_tokens is halved until its parts fit, others are cut into micro_batches. More would idle.",
-            show_default="one a core, but none that idles",
+            help="Number of processes on a CPU; they share its cores and the micro-batches of each update. More than "
+            "the micro-batches of an update would be idle.",
+            show_default="one per core, at most one per micro-batch",
         ),
     ] = None,
 ) -> None:
@@ -78,16 +78,18 @@ def train(
     with Progress() as report:
         if resume:
             if recipe or data or langs or columns or init_from or tokenizer or teacher:
-                text = "continues the run as it was started: give it --out, and --set for what may change."
+                text = "continues a run with its own settings: give only --out, and --set for settings to change."
                 raise UsageError(text, parameter="resume")
             changed = parse_overrides(overrides or [])
             folder = run.resume(out, device=device, workers=workers, report=report, overrides=changed)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
-                raise UsageError(f"is needed by a new run, as in: {example}", parameter="data" if recipe else "recipe")
+                raise UsageError(
+                    f"is needed to start a run, as in: {example}", parameter="data" if recipe else "recipe"
+                )
             if langs and columns:
-                raise UsageError("and --columns say the same; give one.", parameter="langs")
+                raise UsageError("and --columns both name the columns; give one.", parameter="langs")
             folder = run.train(
                 recipe,
                 data,

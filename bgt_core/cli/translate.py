@@ -28,13 +28,13 @@ CommandOption = Annotated[
     str | None,
     typer.Option(
         metavar="'PROGRAM ARGS'",
-        help="Instead of --model: any program that reads lines and writes a translation of each. It is started for "
-        "every portion of the text, without a shell.",
+        help="Instead of --model: a program that reads lines and writes a translation of each. It is started without "
+        "a shell, once for every part of the text.",
     ),
 ]
-PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
+PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 if the device supports it.")]
 MaxLengthOption = Annotated[
-    int, typer.Option(help="Maximum length of both sides, in pieces; longer sentences are not translated.")
+    int, typer.Option(help="Maximum length of both sides, in tokens; longer sentences are not translated.")
 ]
 
 
@@ -42,17 +42,17 @@ def translate(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN", help="One sentence per line (.gz, .xz, .zst too), - reads stdin. With --score, translations."
+            metavar="IN", help="One sentence per line (.gz, .xz, .zst too), - reads stdin. With --score, pairs."
         ),
     ],
     model: TranslatorOption = None,
     command: CommandOption = None,
     into: Annotated[
         str | None,
-        typer.Option(help="Language to write.", show_default="the model's first; with --score, that of --langs"),
+        typer.Option(help="Target language.", show_default="the model's first; with --score, that of --langs"),
     ] = None,
     score: Annotated[
-        bool, typer.Option("--score", help="Translate one side of IN and compare with the other: chrF and BLEU.")
+        bool, typer.Option("--score", help="Translate one side of IN and score it against the other: chrF and BLEU.")
     ] = False,
     langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr, for --score.")] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Lower-case all text first, for --score.")] = False,
@@ -66,13 +66,13 @@ def translate(
     precision: PrecisionOption = "auto",
     as_json: options.JsonOption = False,
 ) -> None:
-    """Translate sentences, one per line; an empty line has no translation. Or measure how well that is done.
+    """Translate sentences, one per line; an empty line stays empty. With --score, measure the translations.
 
-    What --score prints as --json is what `bgt export --card` keeps with a model.
+    `bgt export --card` adds the output of --score --json to a model's card.
     """
     if not score and (langs or lowercase or as_json):
         given = {"langs": langs, "lowercase": lowercase, "as_json": as_json}
-        raise UsageError("goes with --score.", parameter=next(name for name in given if given[name]))
+        raise UsageError("needs --score.", parameter=next(name for name in given if given[name]))
     check_least(100, resamples=resamples)
     other, into = direction(langs or "", into) if score else (None, into)
     rules = {"no_repeat_ngram": no_repeat_ngram, "max_run": max_run, "length_penalty": length_penalty}
@@ -93,7 +93,7 @@ def translate(
 
 
 def direction(langs: str, into: str | None) -> tuple[str, str]:
-    """(what is read, what is written) of "en,fr": the first is written, unless `into` says the other."""
+    """Return the source and the target language of "en,fr": the target is the first, unless `into` is the second."""
     pair = [lang for lang in langs.split(",") if lang != "_"]
     if len(pair) != 2 or not all(pair) or len(set(pair)) != 2:
         raise UsageError(f"{langs}: expected two languages, as in en,fr.", parameter="langs")
@@ -106,7 +106,7 @@ def direction(langs: str, into: str | None) -> tuple[str, str]:
 def open_translator(
     model: Path | None, command: str | None, device: str, precision: str, **search: object
 ) -> SentenceTranslator:
-    """That of --model or --command; `search` as `BeamTranslator` takes it."""
+    """Open the translator of --model or --command; `search` holds arguments of `BeamTranslator`."""
     if (model is None) == (command is None):
         raise UsageError("or --command: give one of them, a translator or a program.", parameter="model")
     if command is not None:
@@ -120,7 +120,7 @@ def open_translator(
 
 
 def portions(source: Path) -> Iterator[list[str]]:
-    """Lines of a file or of stdin, so many at a time."""
+    """Yield the lines of a file or of stdin, `PORTION` at a time."""
     from bgt_core.data.textfile import text_lines
 
     lines = (line for _, line in text_lines(source))
@@ -131,7 +131,7 @@ def portions(source: Path) -> Iterator[list[str]]:
 def scored(
     translator: SentenceTranslator, source: Path, columns: Sequence[str], into: str, lowercase: bool, resamples: int
 ) -> tuple[list[TranslationScore], str]:
-    """The measures of the translations of a file of pairs, and what they are of, in a few words."""
+    """Score the translations of a file of pairs. Returns the scores, and a note on the number of pairs."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.translation import score_translations
@@ -162,7 +162,7 @@ def document(results: Sequence[TranslationScore], how: str) -> dict[str, object]
 
 
 def show(results: Sequence[TranslationScore], how: str) -> None:
-    """A table with 95% intervals, and on stderr what it is about."""
+    """Print a table with 95% intervals, and on stderr how it was measured."""
     from bgt_core import tables
 
     rows = [

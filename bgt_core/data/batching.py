@@ -1,7 +1,7 @@
-"""A corpus to batches: which pairs make up step s, and how they are cut to fit a device.
+"""Turn a corpus into batches: choose the pairs of step s, and cut them to fit a device.
 
-An optimiser step is an *update*: a uniformly random set of pairs. It follows from (seed, step) alone, so training
-starts anywhere without a saved position, and it is the same on every device. Only then is it sorted by length and cut
+An optimiser step is an *update*: a uniformly random set of pairs. It depends on (seed, step) alone, so training
+can start anywhere without a saved position, and it is the same on every device. It is then sorted by length and cut
 into micro-batches, for memory; gradients add up over them.
 """
 
@@ -28,14 +28,14 @@ WINDOW = 8192  # validation pairs sorted together
 
 @dataclass(frozen=True, eq=False)
 class StepBatch:
-    """What one worker computes of an optimiser step."""
+    """One worker's share of an optimiser step."""
 
-    pairs: int  # rows of the whole update, all workers together
+    pairs: int  # rows of the whole update, over all workers
     batches: Mapping[int, Batch]  # its micro-batches by their number in the update
-    closes_mega_batch: bool = True  # a run can continue from the weights that this leads to, and nothing else
+    closes_mega_batch: bool = True  # only after such an update can a run continue from the weights alone
 
     def pin(self) -> StepBatch:
-        """The same where a GPU can fetch it while it computes."""
+        """The same in pinned memory, which a GPU copies from while it computes."""
         return replace(self, batches={number: batch.pin() for number, batch in self.batches.items()})
 
 
@@ -43,19 +43,20 @@ class StepBatch:
 class Batching:
     """How a corpus becomes updates and micro-batches.
 
-    The anchor, whose sentence gives the semantic latent, alternates over micro-batches and steps: micro-batch i of
-    step s takes column (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its
-    released code does so per micro-batch, with a counter that a restart forgets. Which column each is written from
-    turns in the same way.
+    The anchor, which provides the semantic latent, alternates over micro-batches and steps: micro-batch i of step s
+    takes column (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its released code
+    alternates per micro-batch, by a counter that a restart resets. The column that each is predicted from changes in
+    the same way.
     """
 
-    batch_tokens: int  # of an update, about; counted on the longest side of each row, EOS included (paper: 25,000)
-    micro_tokens: int  # padded tokens of the longest side that fit the device's memory; changes no update
+    # approximate tokens per update, counted on the longest side of each row, EOS included (paper: 25,000)
+    batch_tokens: int
+    micro_tokens: int  # padded tokens of the longest side that fit the device's memory; does not change updates
     seed: int
-    scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
-    micro_batches: int = 1  # at least so many in an update, of equally many tokens: workers share them
-    temperature: float = 1.0  # of sampling: above 1 a small corpus has more than its share of each update
-    weights: Mapping[str, float] = field(default_factory=dict)  # of kinds of text: how often a token of it counts
+    scramble: float = 0.0  # share of the training sentences whose tokens are permuted
+    micro_batches: int = 1  # minimum number of micro-batches per update, of equal size: workers share them
+    temperature: float = 1.0  # of sampling: above 1, small corpora get more than their share of each update
+    weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
 
     def __post_init__(self) -> None:
         if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
@@ -64,16 +65,16 @@ class Batching:
             raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
-        """Optimiser steps per epoch: in each epoch every row comes once, or with a temperature or weights, as many
-        tokens as all rows have."""
+        """Optimiser steps per epoch. In an epoch every row comes once; with a temperature or weights, as many tokens
+        are drawn as all rows have."""
         if not len(corpus):
-            raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
-        largest = max(self._counts(corpus)) if self._samples else len(corpus)  # it has a row in every update
+            raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs")
+        largest = max(self._counts(corpus)) if self._samples else len(corpus)  # this corpus has a row in every update
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Optimiser step `step` (from 0), the longest sentences first; what rank `worker` of `workers` gets of its
-        micro-batches. Each micro-batch is of one corpus."""
+        """Make the micro-batches of rank `worker` of `workers` for optimiser step `step` (from 0), the longest
+        sentences first. Each micro-batch is from one corpus."""
         indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
         shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
@@ -85,7 +86,8 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """The rows of optimiser step `step`, int64: by temperature and weights, or else of one permutation of all."""
+        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or else from a permutation of all
+        rows."""
         updates = self.updates(corpus)
         if self._samples:
             return draw(corpus.strata, self._counts(corpus), step, updates, self.seed)
@@ -102,7 +104,7 @@ class Batching:
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
-    """make(step) for each step, made by a thread while the steps before are computed."""
+    """Yield make(step) for each step; a thread makes them while earlier steps are computed."""
     with ThreadPoolExecutor(1) as thread:
         coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
         for step in steps:
@@ -125,7 +127,7 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
 def micro_rows(
     corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
 ) -> Iterator[tuple[Corpus, np.ndarray]]:
-    """Rows of each micro-batch, with the corpus they are of."""
+    """The rows of each micro-batch, with their corpus."""
     for part, rows in corpus.parts(indices):
         lengths = part.lengths(rows)
         for portion in split_evenly(lengths, micro_batches):
@@ -134,10 +136,11 @@ def micro_rows(
 
 
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longest side: their rows.
+    """Group pairs of similar length, at most `micro_tokens` padded tokens on the longest side; return their rows.
 
-    lengths (B, sides). What does not fit is halved into equally many tokens, which workers share evenly. A longer pair
-    stands alone. The longest come first: where memory is too small, the first batch shows it.
+    lengths (B, sides). A group that does not fit is halved into parts of equal tokens, which workers share evenly. A
+    pair that is longer than the limit is a group of its own. The longest come first: if memory is too small, the first
+    batch shows it.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -148,7 +151,7 @@ def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]
 
 
 def deal(sizes: Sequence[int], workers: int) -> list[int]:
-    """Which worker gets each micro-batch: the largest first, to the one that has least."""
+    """Assign micro-batches to workers: the largest first, each to the worker with the least so far."""
     loads, shares = [0] * workers, [0] * len(sizes)
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
         shares[number] = loads.index(min(loads))
@@ -157,8 +160,8 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Pairs of similar length together, in portions of equally many tokens but for a sentence: the rows of each, in
-    their order; the longest sentences come first. lengths (B, sides)."""
+    """Group pairs of similar length into portions of nearly equal tokens: return the rows of each, in order, with the
+    longest sentences first. lengths (B, sides)."""
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
     edges = np.searchsorted(middles, tokens.sum() * np.arange(1, portions) / portions)
@@ -171,9 +174,9 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:
-    """A batch of these rows. `turn` says which column is the anchor and which each is written from; `scramble` is the
-    share of sentences whose words are shuffled, drawn from the numbers `draw`. A column whose name begins with
-    "altered" is no side: it holds altered sentences of the column of its language."""
+    """Make a batch of these rows. `turn` determines the anchor and the column that each is predicted from; `scramble`
+    is the share of sentences with shuffled words, chosen by the numbers `draw`. A column whose name begins with
+    "altered" is not a side: it holds altered sentences of the column with its language."""
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]
     sides = {

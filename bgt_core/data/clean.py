@@ -1,6 +1,6 @@
-"""Parallel text, cleaned: read, normalised, filtered, freed of copies and of what we evaluate on, and written anew.
+"""Clean parallel text: normalise and filter it, drop copies and evaluation sentences, and write the rest.
 
-Memory grows by 8 bytes per pair that stays (24 at moments), for the hashes that tell copies. The same sources and
+Memory grows by 8 bytes per kept pair (24 at times), for the hashes that detect copies. The same sources and
 settings give the same bytes.
 """
 
@@ -27,23 +27,24 @@ from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "pieces")
-Count = Callable[[Sequence[str]], list[int]]  # N sentences -> how long each is
+Count = Callable[[Sequence[str]], list[int]]  # N sentences -> their lengths
 Report = Callable[[int, int | None], None]  # pairs read so far, pairs in all (not known)
 
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """What a pair must be; lengths are in `unit`."""
+    """The rules that a pair must pass; lengths are in `unit`."""
 
     min_length: int = 1
     max_length: int = 100
     max_ratio: float = 9.0  # of the longer to the shorter side; as in Moses' cleaning script
     unit: str = "words"
-    max_pairs: int | None = None  # a sample of that many, the same whatever the order of the sources
+    max_pairs: int | None = None  # size of a random sample, which is the same for any order of the sources
     seed: int = 1
-    keep: tuple[ScoreRange, ...] = ()  # what the second column must score as a translation of the first
-    words: str = "spaces"  # of these scores, see `filters.scores.word_tokenizer`
-    first_of_reference: bool = False  # of pairs with the same first column only the first that passes all else
+    keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column as a translation of the first
+    words: str = "spaces"  # how these scores split words, see `filters.scores.word_tokenizer`
+    # of pairs with the same first column, keep only the first that passes all other rules
+    first_of_reference: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_length <= self.max_length:
@@ -55,7 +56,7 @@ class CleaningRules:
 
 
 class Cleaned(NamedTuple):
-    """What `clean` has written, and why the others are not there."""
+    """The result of `clean`: the files, and why other pairs were dropped."""
 
     kept: int
     dropped: dict[str, int]  # filter -> pairs, each counted once, for the first filter that drops it
@@ -75,21 +76,22 @@ def clean(
     strict: bool = False,
     report: Report = lambda pairs, total: None,
 ) -> Cleaned:
-    """Writes the good pairs of `sources` to `out`, and OUT.json, the card that says how it was made.
+    """Write the good pairs of `sources` to `out`, and OUT.json, a card that describes how.
 
-    `columns` are languages, or names with their languages, one of which may be a column of numbers, which is written
-    too: "reference:en", "translation:en", "cost:label". `exclude` are files or folders of sentences, one per line or
-    several in columns: a pair with one of them on either side is dropped, whatever its case and punctuation. `models`
-    are more scores that `rules.keep` may name, of the second column's sentences. `licence` is recorded; without it,
-    what `bgt data download` recorded of the sources.
+    `columns` are languages, or names with their languages; one may be a column of numbers, which is also written:
+    "reference:en", "translation:en", "cost:label". `exclude` are files or folders of sentences, one per line or several
+    in columns: a pair with one of them on either side is dropped, whatever its case and punctuation. `models` are
+    further scores of the second column for `rules.keep`. `licence` is recorded; by default the one that `bgt data
+    download` recorded.
 
-    Raises UsageError for settings that don't fit, and DataError for bad sources (see `read_pairs`) and where no pair
-    is left.
+    Raises UsageError for inconsistent settings, and DataError for bad sources (see `read_pairs`) and if no pair is
+    left.
     """
     rules, models = rules or CleaningRules(), models or {}
     suffix(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # of what is read, of the file
+    # of the columns that are read; of all columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")
@@ -103,7 +105,7 @@ def clean(
         text = "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label."
         raise UsageError(text, parameter="keep")
     sample = []
-    if rules.max_pairs is not None:  # a first look finds the hash that divides the sample from the others
+    if rules.max_pairs is not None:  # a first pass finds the hash that separates the sample from the rest
         seen = Seen()
         for candidates in reader.read(Skipped(), lambda pairs, total: None):
             filters.apply(_filters(rules, held_out, scores, seen), candidates, Counter())
@@ -135,11 +137,11 @@ def clean(
 
 
 class _Reader(NamedTuple):
-    """The sound pairs of all sources, with what filters look at."""
+    """The sound pairs of all sources, with the data that filters need."""
 
     sources: Sequence[Path]
-    columns: Sequence[str]  # of the file, those that nobody reads too
-    label: int  # which of those that are read holds numbers; -1: none
+    columns: Sequence[str]  # all columns of the file, skipped ones too
+    label: int  # index of the column of numbers among those read; -1 if there is none
     measure: Count
     seed: int
     strict: bool
@@ -159,14 +161,14 @@ class _Reader(NamedTuple):
             audit.end()
 
     def candidates(self, rows: Sequence[Row]) -> tuple[Candidates | None, list[Bad]]:
-        """The sound rows, None where there is none, and what is wrong with the others."""
+        """Read the sound rows (None if there are none), and the errors of the others."""
         pairs, bad = check(rows, self.columns)
         cells: list[str] = []
         numbers = None
         if self.label >= 0 and pairs:
-            sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
+            sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
             numbers = np.array([number(pair[self.label]) for pair in pairs])
-            reason = f"the {read_columns(self.columns)[self.label]} is no number"
+            reason = f"the {read_columns(self.columns)[self.label]} is not a number"
             bad = sorted([*bad, *((int(index), "no number", reason) for index in sound[np.isnan(numbers)])])
             pairs = [pair for pair, value in zip(pairs, numbers, strict=True) if not np.isnan(value)]
             cells = [pair[self.label] for pair in pairs]
@@ -179,7 +181,7 @@ class _Reader(NamedTuple):
 
 
 def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], seen: Seen) -> list[Filter]:
-    """In the order in which they are asked; `seen` is the memory of the last one."""
+    """The filters in order; `seen` is the memory of the last one."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
         if not len(held_out) or not candidates.pairs:
@@ -202,15 +204,13 @@ def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], see
 
 
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hashes of what no two pairs may share, (N,) uint64."""
+    """Hashes that must be unique among pairs, (N,) uint64."""
     return candidates.first_hashes if rules.first_of_reference else candidates.hashes
 
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "pieces") != (tokenizer is not None):
-        raise UsageError(
-            "pieces needs a tokenizer, and a tokenizer is used for nothing else: give both.", parameter="unit"
-        )
+        raise UsageError("pieces and a tokenizer go together: give both.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
@@ -218,12 +218,12 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
         return lambda sentences: [len(sentence) for sentence in sentences]
     if unspaced := UNSPACED & set(map(primary, langs)):
         names = ", ".join(sorted(unspaced))
-        raise UsageError(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.")
+        raise UsageError(f"{names} has no spaces between words: use characters, or pieces with a tokenizer.")
     return lambda sentences: [len(sentence.split()) for sentence in sentences]
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hashes of the keys of every cell of these files but numbers."""
+    """Hash the keys of every cell of these files except numbers."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if not _is_number(cell)}
@@ -233,7 +233,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or every file of a folder but hidden ones and our records."""
+    """The file, or every file of a folder except hidden ones and our records."""
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():

@@ -1,4 +1,4 @@
-"""Columns of a corpus: their names, their languages, and which files hold which of them."""
+"""Columns of a corpus: their names, their languages, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError
 
-LABEL = "label"  # in place of a column's language: the column holds numbers
-ALTERED = "altered"  # how the name of a column begins whose sentences mean something else than their row
-SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
+LABEL = "label"  # a column with this in place of a language holds numbers
+ALTERED = "altered"  # prefix of the names of columns whose sentences have another meaning than their row
+SKIPPED = "_"  # a column with this in place of a name is skipped
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
 THREE_LETTERS = {  # ISO 639-1 -> ISO 639-3
@@ -29,9 +29,9 @@ class Source:
     """A file of rows (or prefix of line-aligned files), the columns it has, and vectors that belong to its rows."""
 
     path: Path
-    columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for one that is not read
+    columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
     targets: Path | None = None  # .npy, float32 (rows, D): a teacher's vectors of the rows
-    kind: str = ""  # of text, as "news": what sampling may weigh
+    kind: str = ""  # kind of text, as "news", which sampling may weight
 
     def __str__(self) -> str:
         return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
@@ -53,26 +53,26 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
     altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
     if missing := [name for name, lang in altered.items() if lang not in plain]:
         raise UsageError(
-            f"{', '.join(columns)}: '{missing[0]}' alters no column; add one of its language", parameter="columns"
+            f"{', '.join(columns)}: '{missing[0]}' needs another column of its language", parameter="columns"
         )
     return {name: plain[lang] for name, lang in altered.items()}
 
 
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """The names of a file's columns but those that are `SKIPPED`."""
+    """The names of a file's columns without the `SKIPPED` ones."""
     return tuple(column for column in columns if column != SKIPPED)
 
 
 def primary(lang: str) -> str:
-    """The language of a code without its script and region: "pt-BR" -> "pt"."""
+    """Remove script and region from a language code: "pt-BR" -> "pt"."""
     return lang.partition("-")[0]
 
 
 def split_langs(text: str) -> list[str]:
-    """Split languages that are joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
+    """Split languages joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
 
-    A script, a region or a year belongs to the language before it. They are told by how BCP 47 writes them: zh-Hant,
-    pt-BR, es-419, de-1996.
+    A script, a region or a year belongs to the language before it. They are recognised by their form in BCP 47:
+    zh-Hant, pt-BR, es-419, de-1996.
     """
     return _JOINED.findall(text)
 
@@ -80,7 +80,7 @@ def split_langs(text: str) -> list[str]:
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     """["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
 
-    Raises UsageError for what names no language, for a name that comes twice, and where no column holds text.
+    Raises UsageError for an entry without a language, for a repeated name, and if no column holds text.
     """
     columns = [str(column) for column in columns]
     parsed: dict[str, str] = {}
@@ -93,7 +93,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
             )
         if name in parsed:
             raise UsageError(
-                f"{', '.join(columns)}: '{name}' comes twice; call them a:{lang} and b:{lang}", parameter="columns"
+                f"{', '.join(columns)}: '{name}' is repeated; use names, as in a:{lang},b:{lang}", parameter="columns"
             )
         parsed[name] = lang
     languages = list(parsed.values())
@@ -107,24 +107,24 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = None) -> Source:
     """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind;
-    "a,b,_=a.tsv" -> one whose third column is not read.
+    "a,b,_=a.tsv" -> one whose third column is skipped.
 
-    `columns` are the names that are known; none: whatever the text says. Raises UsageError for an unknown column.
+    `columns` are the known names; if empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
     if not equals or is_file(text) or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
         if not columns:
-            raise UsageError(f"'{text}': say its columns, as en-fr={text}", parameter="data")
+            raise UsageError(f"'{text}': give its columns, as en-fr={text}", parameter="data")
         return Source(Path(text), tuple(columns), targets)
     plain = named[2].split("," if "," in head else "-")
     names = tuple(plain if "," in head or {*plain} <= {*columns} else split_langs(named[2]))
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
-        raise UsageError(f"'{text}': no column '{unknown[0]}'; there are {', '.join(columns)}", parameter="data")
+        raise UsageError(f"'{text}': no column '{unknown[0]}'; expected {', '.join(columns)}", parameter="data")
     return Source(Path(path), names, targets, named[1] or "")
 
 
 def is_file(text: str) -> bool:
-    """Whether there is a file or folder of that name; no name that the system refuses is one."""
+    """Whether a file or folder of that name exists; False for a name that the system rejects."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -141,6 +141,6 @@ def parse_weights(text: str) -> dict[str, float]:
                 f"'{part}': expected KIND:WEIGHT, above 0, as news:3 or docs:0.5", parameter="kind_weights"
             )
         if kind in weights:
-            raise UsageError(f"'{text}': '{kind}' comes twice", parameter="kind_weights")
+            raise UsageError(f"'{text}': '{kind}' is repeated", parameter="kind_weights")
         weights[kind] = float(weight)
     return weights

@@ -1,4 +1,4 @@
-"""CoNLL-U (universaldependencies.org/format.html): parsed sentences, checked to be trees as they are read."""
+"""CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that they are trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Word:
     relation: str  # with its subtype, as in nsubj:pass
 
     def is_a(self, relation: str) -> bool:
-        """Whether the relation to the head is this one, whatever its subtype."""
+        """Whether this is the relation to the head, whatever its subtype."""
         return self.relation.partition(":")[0] == relation
 
 
@@ -66,7 +66,7 @@ class Parsed:
         return self.children[0][0]
 
     def under(self, word: Word) -> set[int]:
-        """Numbers of a word and of all below it."""
+        """Numbers of a word and of all its descendants."""
         numbers, stack = set(), [word]
         while stack:
             numbers.add(stack[-1].number)
@@ -141,6 +141,6 @@ def _check_tree(parsed: Parsed, location: str) -> None:
     if [word.number for word in words] != list(range(1, len(words) + 1)):
         raise DataError(f"{location}: sentence whose words are not numbered 1, 2, 3, ...")
     if roots != 1 or not all(0 <= word.head <= len(words) for word in words):
-        raise DataError(f"{location}: sentence with {roots} roots or a head that is no word; expected one root.")
+        raise DataError(f"{location}: sentence with {roots} roots or a head that is not a word; expected one root.")
     if len(parsed.under(parsed.root)) < len(words):
-        raise DataError(f"{location}: sentence with a cycle of heads; expected a tree.")
+        raise DataError(f"{location}: sentence with a cycle; expected a tree.")

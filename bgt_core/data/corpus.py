@@ -14,13 +14,13 @@ from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
 
-FORMAT = 2  # of the store; goes up when its files change, so that an old store is never misread
+FORMAT = 2  # version of the store's files; increased when they change, so that an old store is never misread
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """What `prepare` made; raises `BgtError` as `Corpus.open`."""
+    """Open a store made by `prepare`; raises `BgtError` as `Corpus.open`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -32,7 +32,7 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
 
 
 def verify_corpus(corpus: Corpus | Mixture) -> None:
-    """DataError where a file of the store is not what `prepare` wrote."""
+    """Raise DataError if a file of the store has changed since `prepare`."""
     for part in corpus.corpora:
         there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
         if not isinstance(files := part.store.get("files"), dict):
@@ -43,19 +43,19 @@ def verify_corpus(corpus: Corpus | Mixture) -> None:
 
 
 class Stratum(NamedTuple):
-    """The rows of one kind of text in one corpus; they lie together."""
+    """The rows of one kind of text in one corpus; they are contiguous."""
 
     columns: tuple[str, ...]
     kind: str
-    first: int  # row, as the corpus or mixture numbers them
+    first: int  # first row, in the numbering of the corpus or mixture
     rows: int
-    tokens: int  # of the longest side of each row, EOS included
+    tokens: int  # sum over rows of the longest side, EOS included
 
 
 class Corpus:
-    """One split of a token store: N rows as piece ids, mapped read-only from disk.
+    """One split of a token store: N rows of token ids, mapped read-only from disk.
 
-    `store` is what `store.json` says: settings, sources, what was kept, dropped and skipped, and why.
+    `store` is the content of `store.json`: settings, sources, and the numbers of rows kept, dropped and skipped.
     """
 
     def __init__(self, folder: Path, split: str, store: Json):
@@ -63,7 +63,7 @@ class Corpus:
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # of text
-        self.tokens: int = store["splits"][split]["tokens"]  # of the longest side of each row, EOS included
+        self.tokens: int = store["splits"][split]["tokens"]  # sum over rows of the longest side, EOS included
         self.strata = _strata(tuple(self.columns), store["splits"][split])
         self._index = _mapped(folder / f"{split}.index", np.int64)
         self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
@@ -74,7 +74,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Raises NotFound where `folder` holds no store, DataError for a damaged one or one of another format."""
+        """Raises NotFound if `folder` is not a token store, DataError for a damaged one or one of another format."""
         folder = Path(folder)
         check_choice(SPLITS, split=split)
         try:
@@ -96,26 +96,26 @@ class Corpus:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """Itself, a mixture of one."""
+        """Itself, as a mixture of one."""
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """The corpora that these rows lie in, each with their numbers there: itself, and all of them."""
+        """Split rows by corpus, with their numbers there: here, itself and all rows."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
-        """Pieces of each side of B rows, EOS included, (B, columns)."""
+        """Lengths of each side of B rows in tokens, EOS included, (B, columns)."""
         rows = self._index[indices]
         return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
 
     def take(self, column: str, indices: np.ndarray) -> list[np.ndarray]:
-        """Piece ids of one side of B rows, each ending in EOS: B arrays (T,), read-only views of the file."""
+        """Token ids of one side of B rows, each ending in EOS: B arrays (T,), read-only views of the file."""
         ids, rows = self._ids[column], self._index[indices]
         starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def pieces(self, lang: str, vocab_size: int) -> np.ndarray:
-        """Which pieces occur in its text of a language, held-out rows too: (V,) bool."""
+        """The tokens that occur in its text of a language, held-out rows included: (V,) bool."""
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
@@ -123,16 +123,16 @@ class Corpus:
         return occurs
 
     def labels(self, indices: np.ndarray) -> np.ndarray | None:
-        """The labels of B rows, (B,) float32; None where there are none."""
+        """The labels of B rows, (B,) float32; None if the corpus has none."""
         return None if self._labels is None else self._labels[self._index[indices]]
 
     def targets(self, indices: np.ndarray) -> np.ndarray | None:
-        """The target vectors of B rows, (B, D) float32; None where there are none."""
+        """The target vectors of B rows, (B, D) float32; None if the corpus has none."""
         return None if self._targets is None else self._targets[self._index[indices]]
 
 
 class Mixture:
-    """Corpora with different columns as one: rows of the first come first."""
+    """Corpora with different columns as one: their rows follow one another."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)
@@ -154,14 +154,14 @@ class Mixture:
         return np.logical_or.reduce([corpus.pieces(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """The corpora that these rows lie in, each with their numbers there."""
+        """Split rows by corpus, with their numbers there."""
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
 
 
 def _strata(columns: tuple[str, ...], split: Json) -> list[Stratum]:
-    """Of every kind that has a row in this split."""
+    """The strata of all kinds with a row in this split."""
     strata, first = [], 0
     for kind, (rows, tokens) in split["kinds"].items():
         if rows:
@@ -177,7 +177,7 @@ def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:
 
 
 def _sizes(store: Json) -> dict[str, int]:
-    """Bytes that each file of a whole store has."""
+    """The size in bytes of each file of a complete store."""
     item, pairs, columns = np.dtype(store["dtype"]).itemsize, store["pairs"]["kept"], store["settings"]["columns"]
     sizes = {f"{split}.index": 8 * store["splits"][split]["pairs"] for split in SPLITS}
     for column, lang in columns.items():

@@ -1,8 +1,8 @@
-"""From space-separated tokens back to text as people write it.
+"""Turn space-separated tokens back into ordinary text.
 
 SentEval's files are tokenised as by Moses ("I can 't", "&quot;"), xprobe's in a way of their own ("l' action",
 "Madrid ' in"), trees as in the Penn Treebank ("ca n't", "-LRB-"). The models read text, so tokens are joined before
-use. What tokenising destroyed is guessed: straight quotes open and close in turn, French keeps a space within « » and
+use. Lost information is guessed: straight quotes open and close in turn, French keeps a space within « » and
 before ! ? : ;.
 """
 

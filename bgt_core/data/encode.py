@@ -1,12 +1,12 @@
-"""Rows of text to what a token store holds of them, on every core.
+"""Encode rows of text for a token store, on every core.
 
-Each core has a process of its own, which gets chunks of rows and gives back bytes. Results come in the order of the
+Each core has its own process, which gets chunks of rows and returns bytes. Results come in the order of the
 chunks, so that a store is the same whatever the number of processes.
 
-Why not a pool of a library: the standard library's processes import the caller's main module, which costs each of
-them torch and breaks scripts without a main guard; those and joblib's outlive a caller that is killed, and joblib's
-take 16% more processor time. These import what is named here, and end when the pipe to the caller does. What goes
-through it is `marshal`, which holds plain values and, unlike pickle, runs nothing when it is loaded.
+Pools of libraries have drawbacks: the standard library's processes import the caller's main module, which costs each of
+them torch and breaks scripts without a main guard; those and joblib's outlive a killed caller, and joblib's take 16%
+more processor time. These import only this module's imports, and end when the pipe to the caller does. Data passes
+through it as `marshal`, which holds plain values and, unlike pickle, runs no code when it is loaded.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ from bgt_core.data.parallel import Bad, Row, check
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
-MAX_PROCESSES = 8  # as many as one reader keeps busy
-NO_NUMBER = "the label is no number; expected 0, 1, 2, ... for classes"
+MAX_PROCESSES = 8  # as many as one reader can feed
+NO_NUMBER = "the label is not a number; expected 0, 1, 2, ... for classes"
 COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
 
 
 class Encoded(NamedTuple):
-    """One chunk of rows; a pair stays where the number of pieces of every side is within the limits."""
+    """One encoded chunk; a pair is kept if the number of tokens of every side is within the limits."""
 
     rows: int
     bad: list[Bad]
-    short: int  # pairs that are left out
+    short: int  # dropped pairs that are too short
     long: int
-    lengths: list[bytes]  # int64 of each language: pieces of the pairs that stay, EOS included
-    ids: list[bytes]  # of each language: their pieces, one sentence after another
-    hashes: bytes  # 8 bytes a row that stays: of the first column's case-folded text
+    lengths: list[bytes]  # int64 for each language: tokens of the kept pairs, EOS included
+    ids: list[bytes]  # for each language: their tokens, one sentence after another
+    hashes: bytes  # 8 bytes per kept row: a hash of the first column's case-folded text
     kept: bytes  # int64: the indices of the rows that stay
-    labels: bytes  # float32 of the rows that stay; empty without a column of labels
+    labels: bytes  # float32 for the kept rows; empty without a column of labels
 
 
 class RowTokenizer(NamedTuple):
-    """Rows to piece ids: all that decides what becomes of a row."""
+    """The settings of encoding: they fully determine the result for a row."""
 
     tokenizer: Tokenizer
-    columns: tuple[str, ...]  # of the files, those too that are not read
-    label: int  # which of the columns that are read holds labels; -1: none
+    columns: tuple[str, ...]  # all columns of the files, skipped ones too
+    label: int  # index of the column of labels among those read; -1 if there is none
     min_pieces: int
     max_pieces: int
     seed: int
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the stored ids."""
+        """The dtype of the stored ids."""
         return np.dtype("uint16" if self.tokenizer.vocab_size <= 2**16 else "uint32")
 
     @property
@@ -73,7 +73,7 @@ class RowTokenizer(NamedTuple):
 
     def __call__(self, rows: Sequence[Row]) -> Encoded:
         pairs, bad = check(rows, self.columns)
-        sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
+        sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
         columns = list(zip(*pairs, strict=True)) or [() for _ in read_columns(self.columns)]
         labels = np.zeros(len(pairs), np.float32)
         if self.label >= 0:
@@ -100,7 +100,7 @@ class RowTokenizer(NamedTuple):
 
 
 def number(text: str) -> float:
-    """The finite number that a label says; NaN for anything else."""
+    """Parse the finite number of a label; NaN for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -109,17 +109,18 @@ def number(text: str) -> float:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def encode(
     tokenizer: RowTokenizer, chunks: Iterator[tuple[int, list[Row]]], workers: int
 ) -> Generator[tuple[int, Encoded], None, None]:
-    """Each (number of its source, chunk) encoded, in order, by `workers` processes, or in this one where that is 1.
+    """Yield each (number of its source, chunk) encoded, in order, by `workers` processes, or in this process if that is
+    1.
 
-    At most two chunks a process are held at any time. A `BgtError` of `chunks` comes after the results before it.
-    Raises RuntimeError where a process dies, as it does where the system runs out of memory.
+    At most two chunks per process are held at any time. A `BgtError` of `chunks` is raised after the results before it.
+    Raises RuntimeError if a process dies, for example because the system runs out of memory.
     """
     if workers == 1:
         yield from ((source, tokenizer(rows)) for source, rows in chunks)
@@ -143,7 +144,7 @@ def encode(
 
 
 class _Processes:
-    """Processes that run `tokenizer`, each served by a thread of its own and started when there is work for it."""
+    """Processes that run `tokenizer`, each served by its own thread and started when it has work."""
 
     def __init__(self, tokenizer: RowTokenizer, count: int):
         self._tokenizer = tokenizer
@@ -165,9 +166,10 @@ class _Processes:
             raise RuntimeError(f"a process that encodes text ended with exit code {code}") from error
 
     def _start(self) -> None:
-        """Gives the current thread its process, and that its tokenizer."""
+        """Start the process of the current thread, and send it the tokenizer."""
         environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),  # what can be imported here can be there
+            # so that the process can import the same modules
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
             "OPENBLAS_NUM_THREADS": "1",  # numpy would start one thread a core in each process
         }
         process = self._own.process = subprocess.Popen(
@@ -175,7 +177,7 @@ class _Processes:
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches the caller only, which ends the others
+            start_new_session=True,  # Ctrl-C reaches only the caller, which ends the others
         )
         self._started.append(process)
         tokenizer, *rest = self._tokenizer
@@ -186,11 +188,11 @@ class _Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._started:  # they keep nothing, so they need no goodbye
+        for process in self._started:  # they hold no state, so killing them is safe
             process.kill()
         self._threads.shutdown(cancel_futures=True)
         for process in self._started:
-            process.kill()  # one that a thread has started meanwhile
+            process.kill()  # started by a thread meanwhile
             process.communicate()
 
 
@@ -201,13 +203,13 @@ def _send(file: IO[bytes], value: Any) -> None:
 
 
 def _receive(file: IO[bytes]) -> Any:
-    """Raises EOFError where the other side has ended."""
+    """Read exactly this many bytes; raises EOFError if the other side has ended."""
     size = int.from_bytes(file.read(8), "little")
     return marshal.loads(file.read(size))
 
 
 def _serve() -> None:
-    """What each process does, until the caller has ended."""
+    """The main loop of each process, until the caller has ended."""
     requests, responses = sys.stdin.buffer, sys.stdout.buffer
     gc.disable()  # nothing here is in a cycle, and looking for cycles among the many lists takes an eighth of the time
     try:
@@ -216,7 +218,7 @@ def _serve() -> None:
         while True:
             _send(responses, tuple(tokenizer(_receive(requests))))
     except (EOFError, BrokenPipeError):
-        os._exit(0)  # a normal end would flush to a pipe that nobody reads
+        os._exit(0)  # a normal exit would flush to a pipe without a reader
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Are files still what their manifest or card says? Bytes, SHA-256, rows, columns, UTF-8."""
+"""Check that files match their manifest or card: bytes, SHA-256, rows, columns, UTF-8."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bgt_core.errors import BgtError, NotFound
 
 
 class FileCheck(NamedTuple):
-    """What checking one file showed; without problems it is as recorded."""
+    """The result of checking one file; without problems it is as recorded."""
 
     path: Path
     rows: int | None
@@ -20,15 +20,15 @@ class FileCheck(NamedTuple):
 
 
 def inspect(path: Path) -> list[FileCheck]:
-    """Every file that `path` accounts for: a folder with a manifest, the manifest itself, or a prepared file.
+    """Check every file that `path` records: a folder with a manifest, the manifest itself, or a prepared file.
 
-    Raises NotFound where there is neither manifest nor card, and DataError where one is damaged.
+    Raises NotFound without a manifest or card, and DataError if one is damaged.
     """
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or path.name == manifest.NAME:
         expected = {folder / name: entry for name, entry in manifest.read_manifest(folder)["files"].items()}
         if not expected and not any(folder.glob("*")):
-            raise NotFound(f"{path}: nothing is there; see `bgt data download`.")
+            raise NotFound(f"{path}: it does not exist; see `bgt data download`.")
         cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != manifest.NAME}
         expected |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
         if not expected:
@@ -41,13 +41,13 @@ def inspect(path: Path) -> list[FileCheck]:
 
 
 def inspect_table(path: Path, langs: Sequence[str]) -> FileCheck:
-    """Any table of pairs: UTF-8, as many columns as languages, no empty side."""
+    """Check any table of pairs: UTF-8, as many columns as languages, no empty side."""
     rows, problems = _read(path, langs)
     return FileCheck(path, rows, problems if rows else [*problems, "no rows"])
 
 
 def _card(file: Path) -> manifest.Json | None:
-    """Other JSON files are none of ours."""
+    """Ignore other JSON files."""
     try:
         return manifest.read_card(file)
     except BgtError:
@@ -56,7 +56,7 @@ def _card(file: Path) -> manifest.Json | None:
 
 def _inspect(path: Path, expected: manifest.Json) -> FileCheck:
     if not path.is_file():
-        return FileCheck(path, None, ["gone; download or prepare it again"])
+        return FileCheck(path, None, ["missing; download or prepare it again"])
     actual, problems, rows = manifest.facts(path), [], None
     if actual["bytes"] != expected["bytes"]:
         problems.append(f"{actual['bytes']} bytes, expected {expected['bytes']}")
@@ -74,7 +74,7 @@ def _inspect(path: Path, expected: manifest.Json) -> FileCheck:
 
 
 def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:
-    """(rows, what is wrong with the first bad ones): every cell is UTF-8 and not blank, and none is missing."""
+    """Count the rows and list the first errors: cells that are missing, blank, or not UTF-8."""
     rows, bad = 0, list[str]()
     for chunk in chunks(path, columns):
         bad += [f"line {rows + place + 1}: {message}" for place, _, message in check(chunk, columns)[1]]

@@ -1,9 +1,9 @@
-"""What lies in a folder of data and where it came from: the manifest FOLDER/bgt-data.json, and a card per file we made.
+"""Records of a data folder: the manifest FOLDER/bgt-data.json, and a card for each file that we made.
 
 A manifest has these parts:
 
-    sources.NAME   address, bytes and SHA-256 of what was downloaded, licence, when
-    files.NAME     bytes, SHA-256 and, where we wrote it, columns and rows; of which source
+    sources.NAME   address, bytes and SHA-256 of the download, its licence and date
+    files.NAME     bytes, SHA-256 and source; columns and rows if we wrote it
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def read_manifest(folder: Path) -> Json:
-    """The manifest of `folder`, an empty one where it has none; DataError for a damaged one."""
+    """The manifest of `folder`, empty if it has none; DataError for a damaged one."""
     path = folder / NAME
     try:
         if not path.exists():
@@ -37,21 +37,21 @@ def read_manifest(folder: Path) -> Json:
             raise ValueError("not a manifest of this version")
         for record in [*manifest["sources"].values(), *manifest["files"].values()]:
             if not isinstance(record, dict):
-                raise ValueError("an entry is no object")
+                raise ValueError("an entry is not an object")
     except NotFound:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: damaged ({error}); remove it, and download again what it listed.") from None
+        raise DataError(f"{path}: damaged ({error}); remove it, and download its data again.") from None
     return manifest
 
 
 def write_manifest(folder: Path, manifest: Json) -> None:
-    """Replaces the manifest of `folder`; NotFound where it can't be written."""
+    """Replace the manifest of `folder`; NotFound if it can't be written."""
     files.write_json(folder / NAME, manifest, indent=1)
 
 
 def facts(path: Path) -> Json:
-    """Bytes and SHA-256 of a file; NotFound where it can't be read."""
+    """Bytes and SHA-256 of a file; NotFound if it can't be read."""
     try:
         return {"bytes": path.stat().st_size, "sha256": files.sha256_file(path)}
     except OSError as error:
@@ -59,12 +59,12 @@ def facts(path: Path) -> Json:
 
 
 def card_path(path: Path) -> Path:
-    """Where `bgt data prepare` says what the file `path` holds."""
+    """The path of the card that `bgt data prepare` writes for the file `path`."""
     return path.with_name(path.name + ".json")
 
 
 def read_card(path: Path) -> Json | None:
-    """The card of a prepared file, None where it has none; DataError for a damaged one."""
+    """The card of a prepared file, None if it has none; DataError for a damaged one."""
     try:
         if not card_path(path).exists():
             return None
@@ -79,9 +79,9 @@ def read_card(path: Path) -> Json | None:
 def write_card(
     path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
 ) -> None:
-    """Write the card of a table: what it holds, the files it was made of with their licences, and `about`.
+    """Write the card of a table: its content, its source files with their licences, and `about`.
 
-    Replaces an older card. Raises NotFound where it can't be written.
+    Replaces an older card. Raises NotFound if it can't be written.
     """
     card = {"schema": CARD, "file": {**facts(path), "columns": list(columns), "rows": rows}, **about}
     files.write_json(card_path(path), card | provenance(sources, licence), indent=1)
@@ -94,7 +94,7 @@ def provenance(sources: Sequence[Path], licence: str | None = None) -> Json:
 
 
 def manifest_of(path: Path) -> tuple[Json, Json] | None:
-    """(manifest, its entry of this file) of the nearest manifest that lists `path`, None where none does."""
+    """(manifest, its entry of this file) of the nearest manifest that lists `path`, or None."""
     for folder in path.absolute().parents:
         if (folder / NAME).is_file():
             manifest = read_manifest(folder)
@@ -104,7 +104,7 @@ def manifest_of(path: Path) -> tuple[Json, Json] | None:
 
 
 def recorded_facts(path: Path) -> Json | None:
-    """What its card or its manifest says of a file (bytes, SHA-256, columns, rows), None where neither does."""
+    """The record of a file in its card or manifest (bytes, SHA-256, columns, rows), or None."""
     if card := read_card(path):
         return card["file"]
     listed = manifest_of(path)
@@ -112,7 +112,7 @@ def recorded_facts(path: Path) -> Json | None:
 
 
 def licence_of(path: Path) -> str:
-    """Of a file that `bgt data` made; "not recorded" for any other."""
+    """The licence of a file that `bgt data` made; "not recorded" for any other."""
     if card := read_card(path):
         return card["licence"]
     if listed := manifest_of(path):

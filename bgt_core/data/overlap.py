@@ -1,6 +1,6 @@
-"""How far two languages share their writing: the overlap of their letters, and of the pieces of one vocabulary.
+"""How similar the writing of two languages is: the overlap of their letters, and of the tokens of one vocabulary.
 
-Both compare relative frequencies in translations of the same sentences, so that what the texts are about cancels out.
+Both compare relative frequencies in translations of the same sentences, so that the topics of the texts cancel out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SENTENCES = 20_000  # translations that an overlap is measured on, at most
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
-    """From 0 to 1: the share of the letters of one language, case apart, that the other's frequencies cover."""
+    """The share, from 0 to 1, of one language's letters, ignoring case, that the other's frequencies cover."""
     return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
 
 
 def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) -> float:
-    """The same of the pieces of one tokenizer, trained on both sides and lower-cased; DataError as of its training."""
+    """The same for the tokens of one tokenizer, trained on both sides in lower case; DataError as for its training."""
     tokenizer = Tokenizer.train([*first, *second], vocab_size, lowercase=True)
     return overlap(
         *(Counter(piece for ids in tokenizer.encode(texts) for piece in ids[:-1]) for texts in (first, second))
@@ -29,15 +29,15 @@ def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) 
 
 
 def is_letter(char: str) -> bool:
-    """Marks count too: scripts of Asia write vowels with them."""
+    """Count letters and marks: scripts of Asia write vowels as marks."""
     return unicodedata.category(char)[0] in "LM"
 
 
 def overlap(first: Counter, second: Counter) -> float:
-    """The sum over kinds of the smaller relative frequency: 1 less the total variation distance.
+    """The sum over kinds of the smaller relative frequency: 1 minus the total variation distance.
 
-    Raises DataError where there is nothing to count.
+    Raises DataError if one side is empty.
     """
     if not first or not second:
-        raise DataError("A side without letters has no overlap; give text in both languages.")
+        raise DataError("One side has no letters; give text in both languages.")
     return sum(min(count / first.total(), second[kind] / second.total()) for kind, count in first.items())

@@ -1,4 +1,5 @@
-"""Pairs to files that `parallel` reads: TSV (plain, .gz, .xz, .zst) or Parquet. The same pairs give the same bytes."""
+"""Write pairs to files that `parallel` reads: TSV (plain, .gz, .xz, .zst) or Parquet. The same pairs give the same
+bytes."""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ Add = Callable[[Sequence[Row]], None]
 
 @contextmanager
 def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
-    """A function that adds rows of UTF-8 to `out`, which is there, whole, when the `with` block ends well.
+    """A function that adds rows of UTF-8 to `out`, which appears, complete, when the `with` block ends without an
+    error.
 
-    What a killed process left of it is removed. Raises UsageError for a name with another ending than `SUFFIXES` and
-    while another process writes it, NotFound where it can't be written.
+    A part that a killed process left is removed. Raises UsageError for a suffix that is not in `SUFFIXES` and while
+    another process writes it, NotFound if it can't be written.
     """
     suffix(out)
     opened = _parquet if out.suffix == ".parquet" else _tsv
@@ -37,7 +39,7 @@ def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
 
 
 def suffix(out: Path) -> str:
-    """The one of `SUFFIXES` that the name ends in; UsageError where there is none."""
+    """The suffix of the name, one of `SUFFIXES`; UsageError for another."""
     for ending in SUFFIXES:
         if out.name.endswith(ending):
             return ending
@@ -56,7 +58,9 @@ def _tsv(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
-        return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)  # without name and time: the same bytes
+        return gzip.GzipFile(
+            filename="", mode="wb", fileobj=raw, mtime=0
+        )  # no name or time, so that the same pairs give the same bytes
     if kind == ".xz":
         return lzma.open(raw, "wb")
     if kind == ".zst":

@@ -1,6 +1,6 @@
-"""Files of translations to pairs of normalised sentences: TSV, Moses, Parquet.
+"""Read files of translations as pairs of normalised sentences: TSV, Moses, Parquet.
 
-    `chunks` -> `check` -> `Audit`: rows of bytes, sound pairs, what is said of the others
+    `chunks` -> `check` -> `Audit`: rows of bytes, sound pairs, reports of bad rows
 
 Nothing here holds a file in memory: lines stream in, pairs stream out.
 """
@@ -25,22 +25,22 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files.parquet import reading_parquet
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # bytes; a longer one is no text, and would fill the memory
-EXAMPLES = 20  # of bad lines that are kept
+LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
+EXAMPLES = 20  # number of bad lines that are kept as examples
 ROWS = 4096  # of a Parquet file read together
 BLOCK = 2**20  # bytes read together
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
-Row = Sequence[bytes]  # one translation, one side a language
-Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, what was found and what is expected
+Row = Sequence[bytes]  # one translation, one side per language
+Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, and a message of what was found and expected
 
 
 @dataclass
 class Skipped:
-    """What reading left out: how many lines for each reason, and the first of them."""
+    """Lines that reading left out: their number for each reason, and the first of them."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> lines
-    examples: list[str] = field(default_factory=list)  # "file:line: what was found and what is expected"
+    examples: list[str] = field(default_factory=list)  # "file:line: message"
 
     def add(self, reason: str, message: str) -> None:
         self.counts[reason] += 1
@@ -51,15 +51,14 @@ class Skipped:
 def read_pairs(
     source: Path | str, langs: Sequence[str], skipped: Skipped, strict: bool = False
 ) -> Iterator[tuple[str, ...]]:
-    """Translations of `source`, normalised, in the order of `langs`.
+    """Read the translations of `source`, normalised, in the order of `langs`.
 
-    `source` is a TSV (one column a language, in the order of `langs`, no quoting, no header), a Parquet file (columns
-    named by language), or a prefix: `corpus` where `corpus.en` and `corpus.fr` exist, aligned by line (Moses).
-    TSV and Moses files may end in .gz, .xz or .zst. Lines end at a line feed and nowhere else. A column that is called
-    "_" is left out.
+    `source` is a TSV (one column per language, in the order of `langs`, no quoting, no header), a Parquet file (columns
+    named by language), or a prefix: `corpus` if `corpus.en` and `corpus.fr` exist, aligned by line (Moses). TSV and
+    Moses files may end in .gz, .xz or .zst. Lines end at a line feed only. A column named "_" is skipped.
 
-    A bad line is counted in `skipped` and left out; with `strict` it raises `BgtError`. So does a source that is
-    absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
+    A bad line is counted in `skipped` and left out; with `strict` it raises `BgtError`. `BgtError` is also raised for a
+    source that is absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
     """
     audit = Audit(source, langs, skipped, strict)
     for rows in chunks(source, langs):
@@ -76,14 +75,15 @@ def sentences(
     strict: bool = False,
     without: int | None = None,
 ) -> Iterator[str]:
-    """Every sentence of every column, but the column `without`, to train a tokenizer on; errors as in `read_pairs`."""
+    """Every sentence of every column, except the column `without`, to train a tokenizer on; errors as in
+    `read_pairs`."""
     for source in sources:
         for row in read_pairs(source, columns, Skipped() if skipped is None else skipped, strict):
             yield from (text for number, text in enumerate(row) if number != without)
 
 
 def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
-    """The file that `source` names, or one a language where it is a Moses prefix; `BgtError` where none exists."""
+    """The file that `source` names, or one per language for a Moses prefix; `BgtError` if none exists."""
     source = Path(source)
     if source.is_file():
         return [source]
@@ -113,7 +113,7 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     size = 0
     for row in _moses(files) if len(files) > 1 else _parquet(files[0], langs):
         chunk.append(row)
-        size += len(row) + sum(map(len, row))  # with what ends each side, so that empty lines count too
+        size += len(row) + sum(map(len, row))  # with the end of each side, so that empty lines count too
         if size >= CHUNK:
             yield chunk
             chunk, size = [], 0
@@ -121,7 +121,7 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
 
 
 def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
-    """The sound rows as normalised pairs, without columns that are `SKIPPED`, and what is wrong with the others."""
+    """Split rows into sound ones, as normalised pairs without `SKIPPED` columns, and the errors of the others."""
     wanted = [number for number, lang in enumerate(langs) if lang != SKIPPED]
     pairs: list[tuple[str, ...]] = []
     bad: list[Bad] = []
@@ -146,7 +146,7 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
 
 @dataclass
 class Audit:
-    """What becomes of the rows of one source: bad ones are counted and named, or with `strict` refused."""
+    """Handles the rows of one source: counts and names bad ones, or with `strict` rejects them."""
 
     source: Path | str
     langs: Sequence[str]
@@ -154,10 +154,11 @@ class Audit:
     strict: bool
     rows: int = 0
     bad: int = 0
-    first: str = ""  # what is wrong with the first bad row
+    first: str = ""  # the error of the first bad row
 
     def add(self, rows: int, bad: Sequence[Bad]) -> None:
-        """The next chunk: how many rows, and the bad ones; raises `BgtError` for the first of them with `strict`."""
+        """Record the next chunk: its number of rows, and the bad ones; with `strict`, raise `BgtError` for the first of
+        them."""
         for place, reason, found in bad:
             message = f"{self.source}:{self.rows + place + 1}: {found}"
             if self.strict:
@@ -168,9 +169,9 @@ class Audit:
         self.bad += len(bad)
 
     def end(self) -> None:
-        """Raises `BgtError` where there was no row, or no good one."""
+        """Raise `BgtError` if there was no row, or no good one."""
         if not self.rows:
-            raise DataError(f"{self.source} is empty; expected one translation a line, in {', '.join(self.langs)}")
+            raise DataError(f"{self.source} is empty; expected one translation per line, in {', '.join(self.langs)}")
         if self.bad == self.rows:
             raise DataError(f"none of the {self.rows} lines of {self.source} holds a translation; {self.first}")
 
@@ -213,7 +214,7 @@ def lines(file: Path) -> Iterator[bytes]:
 
 
 def line_lists(file: Path) -> Iterator[list[bytes]]:
-    """`lines`, in lists of those that end in one block of the file; no list is empty."""
+    """`lines` in lists, one for each block of the file; no list is empty."""
     rest = b""
     for block in _blocks(file):
         text = rest + block
@@ -243,7 +244,7 @@ def _blocks(file: Path) -> Iterator[bytes]:
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:
-    """Frame by frame: zstandard's own file reader takes a truncated file for a complete one."""
+    """Decompress frame by frame: zstandard's own file reader takes a truncated file for a complete one."""
     frame = None
     while block := raw.read(BLOCK // 8):
         while block:

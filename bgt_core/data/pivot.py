@@ -1,6 +1,6 @@
-"""Translations found through a third language: French and Spanish of one English sentence.
+"""Find translations through a third language: French and Spanish of the same English sentence.
 
-So a model that saw each of them with English alone is measured on pairs that it never saw together.
+They test a model on a pair of languages that it was never trained on together.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from bgt_core.errors import DataError, UsageError
 
 
 def pivot(left: Path, right: Path, langs: Sequence[str], out: Path, *, strict: bool = False) -> Cleaned:
-    """Writes a pair to `out` for each sentence that both files have in the first of three `langs`; OUT.json is a card.
+    """Write a pair to `out` for each sentence that both files have in the first of three `langs`; OUT.json is a card.
 
-    `left` holds the first and second language, `right` the first and third. Of several translations the first is taken.
-    A pair is dropped where its two sides, or a side and one written before, are copies but for case and punctuation:
-    what `out` is for, retrieval, takes a copy for a miss. The left file is held in memory.
+    `left` holds the first and second language, `right` the first and third. Of several translations the first is used.
+    A pair is dropped if its two sides, or a side and an earlier one, are equal but for case and punctuation, because
+    retrieval, the purpose of `out`, would count a copy as a miss. The left file is held in memory.
 
-    Raises UsageError for other than three languages, and DataError for bad sources (see `read_pairs`) and where no
+    Raises UsageError unless there are three languages, and DataError for bad sources (see `read_pairs`) and if no
     sentence is in both.
     """
     suffix(out)
     if len(set(langs)) != 3 or len(langs) != 3 or not all(langs):
         raise UsageError(
-            f"{','.join(langs)}: expected three, that of both files first, as in en,fr,es.", parameter="langs"
+            f"{','.join(langs)}: expected three languages, the shared one first, as in en,fr,es.", parameter="langs"
         )
     through, first, second = langs
     skipped, dropped = Skipped(), Counter[str]()

@@ -1,7 +1,7 @@
-"""A table that is written a portion at a time and continued after any stop (`files.resumable`), with a card.
+"""A table with a card that is written in portions, and can be continued after any stop (`files.resumable`).
 
-A portion is compressed by itself, as a member, stream or frame of its own, which is what these formats are made of: a
-file can then be cut after any portion and grow on, and files one after another are one file.
+Each portion is compressed by itself, as a separate member, stream or frame, which these formats allow: a
+file can then be cut after any portion and extended, and files can be concatenated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bgt_core.files.resumable import ResumableFile, counts_of, describe_differen
 class ResumableTable(ResumableFile):
     """Rows of `columns` that grow in OUT.partial, a TSV (plain, .gz, .xz or .zst); OUT.json becomes its card.
 
-    `counts` are what is counted beside the bytes and the rows written.
+    `counts` are counters beside those of bytes and rows.
     """
 
     def __init__(self, out: Path, columns: Sequence[str], counts: Sequence[str], maker: str, verb: str):
@@ -33,10 +33,10 @@ class ResumableTable(ResumableFile):
             raise UsageError(f"{out}: Parquet can't be continued; write to a .tsv, .tsv.gz, .tsv.xz or .tsv.zst.")
         super().__init__(out, ("bytes", "rows", *counts))
         self.columns, self.maker, self.verb = tuple(columns), maker, verb
-        self.about: manifest.Json = {}  # what the card says besides; at least the licence
+        self.about: manifest.Json = {}  # further entries of the card; at least the licence
 
     def append(self, rows: Sequence[Row], **counts: int) -> None:
-        """Adds a portion of UTF-8 rows, and to each of the other counts."""
+        """Add a portion of UTF-8 rows, and increase each of the other counters."""
         data = compressed(b"".join([b"\t".join(row) + b"\n" for row in rows]), self.suffix) if rows else b""
         self._write(data, {"bytes": len(data), "rows": len(rows), **counts})
 
@@ -48,7 +48,7 @@ class ResumableTable(ResumableFile):
             card = manifest.read_card(self.out) or {}
             counts = counts_of(card, self.counts)
             whole = manifest.facts(self.out)["bytes"] == counts["bytes"]
-        except (BgtError, KeyError, TypeError, ValueError):  # none of ours: it will be replaced
+        except (BgtError, KeyError, TypeError, ValueError):  # not one of our files: it will be replaced
             return None
         return counts if whole and not describe_difference(card, self.provenance) else None
 
@@ -58,7 +58,7 @@ class ResumableTable(ResumableFile):
 
 
 def compressed(data: bytes, kind: str) -> bytes:
-    """The bytes as files of that suffix hold them; the same bytes give the same."""
+    """Compress bytes for files of that suffix; the result is deterministic."""
     if kind.endswith(".gz"):
         return gzip.compress(data, mtime=0)
     if kind.endswith(".xz"):

@@ -1,9 +1,9 @@
-"""Which rows an update takes of each part of a mixture: shares by temperature and by kind.
+"""Choose the rows of an update from each part of a mixture: shares by temperature and by kind.
 
-The tokens of a corpus are counted, those of a kind times its weight, n; the corpora share an update as n^(1/T)
-(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"), and the kinds of a corpus share its part
-as their tokens times their weights. With T = 1 each corpus has the share that its tokens have, the higher T, the more
-equal they are.
+The size n of a corpus is its tokens, weighted by kind; the corpora share an update in proportion to n^(1/T)
+(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"), and the kinds of a corpus share its part in
+proportion to their tokens times their weights. With T = 1 each corpus gets its share of the tokens; the higher T, the
+more equal the shares are.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Rows of each stratum in an epoch, one or more, so that an epoch has as many tokens as all strata together.
+    """Rows of each stratum in an epoch, at least one, so that an epoch has as many tokens as all strata together.
 
-    `weights` are those of kinds; of others it is 1.
+    `weights` are those of kinds; the default is 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -38,9 +38,9 @@ def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mappi
 
 
 def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
-    """The rows of update `step`, int64, where `updates` make an epoch of `counts` rows of each stratum.
+    """The rows of update `step`, int64, if `updates` make an epoch of `counts` rows of each stratum.
 
-    Each stratum goes through a permutation of its rows, and when that ends, through the next: wherever training stands,
+    Each stratum is drawn in the order of a permutation of its rows, and then of the next permutation. So at any step,
     each of its rows was drawn as often as any other, or once more.
     """
     drawn = []
@@ -53,10 +53,11 @@ def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: i
 
 
 def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int = 0) -> np.ndarray:
-    """What stands at `positions` of the permutation of range(size) that (seed, epoch, stream) names; int64, same shape.
+    """The elements at `positions` of the permutation of range(size) that (seed, epoch, stream) names; int64, same
+    shape.
 
-    A Feistel network permutes the numbers of an even count of bits without a table; numbers past `size` go through it
-    again until they fall inside (cycle walking), which keeps it a permutation.
+    A Feistel network permutes the numbers with an even count of bits without a table; results past `size` go through it
+    again until they are inside (cycle walking), which keeps it a permutation.
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
@@ -75,7 +76,7 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 
 
 def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Spreads every bit over all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
+    """Mix every bit into all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
     numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return numbers ^ numbers >> np.uint64(31)

@@ -1,4 +1,4 @@
-"""Shuffled words, with which a recurrent encoder learns to rely less on their order (Wieting and Gimpel 2017)."""
+"""Shuffle words, so that a recurrent encoder relies less on their order (Wieting and Gimpel 2017)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
-    """About `share` of the sentences with their pieces permuted, EOS still last; which and how follows from `draw`.
+    """Permute the tokens of about `share` of the sentences, with EOS still last; `draw` determines which and how.
 
-    Drawn anew for every update. The released code of 2019 drew once, so that a sentence shuffled in the first epoch
-    stayed so in all.
+    The permutation is new for every update. The released code of 2019 drew it once, so that a sentence shuffled in the
+    first epoch stayed shuffled in all.
     """
     if not share:
         return sentences

@@ -2,7 +2,7 @@
 
     `chunks` -> `encode` -> `prepare` -> `Corpus`, or a `Mixture` of them
 
-Nothing here holds a corpus in memory: rows stream in, piece ids stream out, and a `Corpus` maps them read-only.
+Nothing here holds a corpus in memory: rows stream in, token ids stream out, and a `Corpus` maps them read-only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bgt_core.errors import DataError, NotFound, UsageError, check_least
 from bgt_core.files import sha256_file
 
 BLOCK = 2**16  # positions handled together
-SMALL = 2**21  # bytes of sources; less is encoded before other processes have started
+SMALL = 2**21  # bytes of sources; fewer are encoded before other processes have even started
 
 
 def prepare(
@@ -45,19 +45,19 @@ def prepare(
     strict: bool = False,
     workers: int | None = None,
 ) -> Corpus | Mixture:
-    """Reads, tokenises and filters `sources` into a store at `out`, and opens its train split.
+    """Read, tokenise and filter `sources` into a store at `out`, and open its train split.
 
-    `columns` are as `DataConfig.columns`. A plain path is a file of all of them; sources of other columns make a
-    mixture of corpora, one for each set of columns. A row stays where every side has `min_pieces` to `max_pieces`
-    pieces, EOS not counted (paper, sec. 4: 5 to 100). `valid_pairs` of all rows are held out by a hash of the first
-    column's case-folded text: all translations of one sentence fall on the same side, in every corpus that it comes
-    first in, so a few rows more than asked may be held out.
+    `columns` are as `DataConfig.columns`. A plain path is a file of all columns; sources with different columns make a
+    mixture of corpora, one for each set of columns. A row is kept if every side has `min_pieces` to `max_pieces`
+    tokens, EOS not counted (paper, sec. 4: 5 to 100). About `valid_pairs` of all rows are held out, by a hash of the
+    first column's case-folded text. So all translations of a sentence are in the same split, in every corpus where it
+    is in the first column, and a few rows more may be held out.
 
-    `workers` processes share the work, by default one per core; the store is the same whatever their number.
+    `workers` processes share the work, by default one per core; the store is the same for any number.
 
-    The store appears at `out` complete or not at all. One made before from the same files, tokenizer and settings is
-    reused. Raises `BgtError` for bad sources (see `read_pairs`), where no row is left to train on, and where `out`
-    holds anything else.
+    The store appears at `out` complete or not at all. A store made before from the same files, tokenizer and settings
+    is reused. Raises `BgtError` for bad sources (see `read_pairs`), if no row is left to train on, and if `out` holds
+    anything else.
     """
     out = Path(out)
     langs = parse_columns(columns)
@@ -69,7 +69,7 @@ def prepare(
         raise UsageError("sources: none; expected one file or more")
     check_least(1, workers=workers)
     parts = _group(sources, langs)
-    settings = [  # all that decides what a store holds
+    settings = [  # everything that determines a store
         {
             "format": FORMAT,
             "sources": [[sha256_file(file) for file in _files(source)] for source in of_part],
@@ -82,7 +82,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # refused before the long work
+        target_width(of_part)  # an error is raised before the long work
     if out.exists():
         return _reuse(out, settings, strict)
     work = out.with_name(f".{out.name}.{os.getpid()}.partial")  # a sibling, so that the rename stays on one disk
@@ -94,14 +94,14 @@ def prepare(
         except OSError:
             if not out.exists():
                 raise
-            return _reuse(out, settings, strict)  # another process was faster
+            return _reuse(out, settings, strict)  # another process has finished first
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return open_corpus(out)
 
 
 def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> dict[tuple[str, ...], list[Source]]:
-    """The sources of each set of columns, those of one kind one after the other."""
+    """Group sources by their columns, with those of one kind next to each other."""
     parts: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         if not isinstance(source, Source):
@@ -115,7 +115,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 
 def _files(source: Source) -> list[Path]:
-    """Every file that decides what becomes of a source."""
+    """Every file that determines the rows of a source."""
     files = source_files(source.path, source.columns)
     if source.targets is None:
         return [*files]
@@ -132,7 +132,7 @@ def _write(
     strict: bool,
     workers: int,
 ) -> None:
-    """The store in the new folder `work`: a corpus, or a folder for each corpus of a mixture."""
+    """Write the store into the new folder `work`: a corpus, or a folder for each corpus of a mixture."""
     mixed = len(parts) > 1
     folders = [work / "-".join(names) if mixed else work for names in parts]
     stores: list[Json] = []
@@ -180,7 +180,7 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 def _encode(
     sources: Sequence[Source], encoder: RowTokenizer, work: Path, skipped: Skipped, strict: bool, workers: int
 ) -> Json:
-    """Writes ids, offsets, labels, targets and a hash of every row that stays, and counts."""
+    """Write ids, offsets, labels, targets and a hash of every kept row, and counts."""
     texts = encoder.texts
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
@@ -215,7 +215,7 @@ def _encode(
                         raise DataError(f"{path} has {len(targets)} rows, {audit.source} more")
                     vectors = np.asarray(targets[kept], np.float32)
                     if not np.isfinite(vectors).all():
-                        raise DataError(f"{path}: a vector holds infinity or no number")
+                        raise DataError(f"{path}: a vector contains NaN or infinity")
                     files["targets"].write(vectors.tobytes())
             audit.end()
             if width and audit.rows != len(targets):
@@ -238,7 +238,7 @@ def _encode(
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
-    """The hash up to which rows are held out: so that about `valid_pairs` of all corpora together are."""
+    """The largest hash of a held-out row, so that about `valid_pairs` rows of all corpora are held out."""
     smallest = np.zeros(0, np.uint64)
     for folder in folders:
         for start in range(0, (folder / "hashes").stat().st_size // 8, BLOCK):
@@ -248,7 +248,7 @@ def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
 
 
 def _split(work: Path, store: Json, limit: int) -> None:
-    """Gives rows with hashes of at most `limit` to `valid`, and writes the position of every row of each split."""
+    """Assign rows with hashes up to `limit` to `valid`, and write the positions of the rows of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
     sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # rows and tokens of each kind
@@ -275,5 +275,5 @@ def _split(work: Path, store: Json, limit: int) -> None:
 
 
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
-    """Positions from `start`, at most `count`: read, as pages of a mapped file would pile up in memory."""
+    """Positions from `start`, at most `count`: read, because the pages of a mapped file would fill the memory."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)

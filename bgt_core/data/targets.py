@@ -1,4 +1,4 @@
-"""Vectors that another encoder made of the rows of a source: what a model may be taught."""
+"""Another encoder's vectors for the rows of a source, as a training target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bgt_core.vectors.arrays import read_npy
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Units of the vectors of the rows of one corpus; 0 where there are none."""
+    """Units of the vectors of one corpus's rows; 0 without vectors."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -25,7 +25,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """A file of vectors, floats (rows, D), mapped; NotFound or DataError where there is none."""
+    """Map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for another kind of file."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")

@@ -1,4 +1,4 @@
-"""Text to piece ids and back: one clean-up for all text, one SentencePiece model for all languages."""
+"""Convert text to token ids and back: one clean-up for all text, one SentencePiece model for all languages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import sentencepiece
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-TRAINING_SENTENCES = 2_000_000  # of a larger text a tokenizer sees a random sample, to bound its memory
+TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of a larger text, to bound its memory
 CLOSING_MARKS = set(".!?…。！？؟")
 INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
 
 
 def normalise(text: str) -> str:
-    """Text as every part of the toolkit reads it: NFC, no invisible characters, single spaces, stripped.
+    """Normalise text for all parts of the toolkit: NFC, no invisible characters, single spaces, stripped.
 
-    Case, accents and punctuation stay; lower-casing belongs to the tokenizer. Applying it twice changes nothing.
+    Case, accents and punctuation stay; the tokenizer may lower-case. Applying it twice changes nothing.
     """
-    if not text.isprintable():  # rare, so most sentences skip the walk over characters
+    if not text.isprintable():  # most sentences are printable, and skip the loop over characters
         text = "".join(
             " " if char.isspace() else char
             for char in text
@@ -60,7 +60,7 @@ def sentence_list(sentences: str | Iterable[str]) -> list[str]:
     texts = list(sentences)
     if wrong := next((row for row, text in enumerate(texts, 1) if not isinstance(text, str)), 0):
         given = f"row {wrong} of {len(texts)} is of type {type(texts[wrong - 1]).__name__}"
-        raise UsageError(f"{given}; expected a string. Leave out or fill in what is missing.", parameter="sentences")
+        raise UsageError(f"{given}; expected a string. Drop or fill missing values.", parameter="sentences")
     return texts
 
 
@@ -71,7 +71,7 @@ class Tokenizer:
     """
 
     def __init__(self, model: bytes):
-        """Raises DataError where `model` is no SentencePiece model, or one with other special ids than ours."""
+        """Raises DataError if `model` is not a SentencePiece model, or has other special ids than ours."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
@@ -81,7 +81,7 @@ class Tokenizer:
         special = tuple(getattr(self._pieces, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
         if special != (PAD, UNK, BOS, EOS):
             raise DataError(
-                f"tokenizer has pad, unk, bos, eos at {special}, expected {(PAD, UNK, BOS, EOS)}; train it anew"
+                f"tokenizer has pad, unk, bos, eos at {special}, expected {(PAD, UNK, BOS, EOS)}; train a new one"
             )
         self.model = model
         self.sha256 = hashlib.sha256(model).hexdigest()
@@ -91,15 +91,15 @@ class Tokenizer:
     def train(
         cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool, character_coverage: float = 0.9995
     ) -> Tokenizer:
-        """A unigram model of `vocab_size` pieces, special ones included.
+        """Train a unigram model of `vocab_size` tokens, special ones included.
 
-        The rarest characters, up to a share of 1 - `character_coverage` of the text, become UNK; the default is
-        SentencePiece's. The same sentences give the same bytes. Raises DataError where there is no text, or too little
+        The rarest characters, up to a share of 1 - `character_coverage` of the text, become UNK; the default is that of
+        SentencePiece. The same sentences give the same bytes. Raises DataError without text, or if there is too little
         or too varied text for `vocab_size`.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
-            raise DataError("no text to train a tokenizer on")
+            raise DataError("there is no text to train a tokenizer on")
         file = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -113,7 +113,7 @@ class Tokenizer:
                 unk_id=UNK,
                 bos_id=BOS,
                 eos_id=EOS,
-                num_threads=1,  # their number would decide the order of sums
+                num_threads=1,  # the number of threads would change the order of sums
                 minloglevel=2,
             )
         except RuntimeError as error:
@@ -122,22 +122,22 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
-        """From a file; raises NotFound where it is absent, and DataError where it is no tokenizer."""
+        """Read a file; raises NotFound if it is absent, and DataError if it is not a tokenizer."""
         try:
             model = Path(path).read_bytes()
         except FileNotFoundError as error:
-            raise NotFound(f"no tokenizer at {path}") from error
+            raise NotFound(f"{path}: no such tokenizer") from error
         try:
             return cls(model)
         except BgtError as error:
             raise type(error)(f"{path}: {error}") from error
 
     def save(self, path: Path | str) -> None:
-        """To a file, byte for byte."""
+        """Write the tokenizer to a file, byte for byte."""
         Path(path).write_bytes(self.model)
 
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
-        """N sentences, cleaned up by `normalise` unless they are -> N lists of piece ids, each ending in EOS.
+        """Encode N sentences, first cleaned up by `normalise`, as N lists of token ids, each ending in EOS.
 
         Raises UsageError as `sentence_list`.
         """
@@ -145,31 +145,31 @@ class Tokenizer:
         return self._pieces.encode(texts, add_eos=True, num_threads=1)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
-        """N lists of piece ids -> N sentences; PAD, BOS and EOS leave no trace, UNK shows as two question marks."""
+        """Decode N lists of token ids; PAD, BOS and EOS are dropped, UNK becomes two question marks."""
         silent = (PAD, BOS, EOS)
         return [self._pieces.decode([int(piece) for piece in ids if piece not in silent]) for ids in sentences]
 
     def probabilities(self) -> np.ndarray:
-        """Unigram probability of each piece, (V,) float32, as the model estimated them; special pieces get 1."""
+        """Unigram probability of each token, (V,) float32, as the model estimated it; special tokens get 1."""
         scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
 
     def texts(self) -> list[str]:
-        """The text of each token, V of them; one that begins a word begins with a space, special ones are empty."""
+        """The text of each of the V tokens; one that begins a word begins with a space, special ones are empty."""
         space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
         pieces = map(self._pieces.id_to_piece, range(self.vocab_size))
         return ["" if piece in special else text.replace(space, " ") for piece, text in enumerate(pieces)]
 
     def closing_marks(self) -> np.ndarray:
-        """Which tokens hold nothing but marks that end a sentence, (V,) bool."""
+        """The tokens that consist of sentence-final marks, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
         return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
-    """`size` of the sentences, each with the same chance (reservoir sampling); all of them where there are fewer.
+    """Draw `size` of the sentences with equal chances (reservoir sampling); all of them if there are fewer.
 
-    SentencePiece has a sampler too, but it draws differently in every process.
+    SentencePiece has its own sampler, but that draws differently in every process.
     """
     kept: list[str] = []
     draw = random.Random(1)
@@ -182,7 +182,7 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 
 
 def _reason(error: str, vocab_size: int) -> str:
-    """SentencePiece's internal check, in the words of someone who chose a vocabulary size."""
+    """Rephrase SentencePiece's internal check for a user who chose a vocabulary size."""
     if largest := re.search(r"set it to a value <= (\d+)", error):
         return f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
     if smallest := re.search(r"required_chars\. \d+ vs (\d+)", error):

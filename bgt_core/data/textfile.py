@@ -11,9 +11,10 @@ from bgt_core.errors import DataError
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a UTF-8 file, plain, .gz, .xz or .zst, or of stdin, "-"; numbered from 1, without its line end.
+    """Yield (number, line) of a UTF-8 file, plain, .gz, .xz or .zst, or of stdin, "-"; numbered from 1, without line
+    ends.
 
-    Raises DataError with file and line for what is not UTF-8, and otherwise as `lines` does.
+    Raises DataError with file and line for text that is not UTF-8, and otherwise as `lines` does.
     """
     stdin = (line.removesuffix(b"\n").removesuffix(b"\r") for line in sys.stdin.buffer) if str(path) == "-" else None
     for number, line in enumerate(stdin or lines(path), 1):

@@ -1,12 +1,12 @@
-"""Translations of a text, and the table that holds them beside what they should say.
+"""Translations of a text, and the table that holds them beside their references.
 
-Tab-separated, a row for each translation of each sentence, the best first:
+Tab-separated, one row per translation of each sentence, the best first:
 
     reference  translation  cost  row
 
-`reference` is the bitext's own sentence, in the language that is written, and `translation` what a translator made of
-the other side; `cost` is its negative log-likelihood in nats a piece, "nan" where the translator does not say, and
-`row` the number of the bitext's row, from 1. Where a file's columns are named, "_" leaves one out: "a,b,_,_=FILE".
+`reference` is the bitext's own sentence in the target language, and `translation` a translation of
+the other side; `cost` is its negative log-likelihood in nats per token, "nan" if the translator gives none, and
+`row` the number of the bitext's row, from 1. In a list of columns, "_" skips one: "a,b,_,_=FILE".
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ COLUMNS = ("reference", "translation", "cost", "row")
 
 
 class Translation(NamedTuple):
-    """What a sentence was translated to."""
+    """One translation of a sentence."""
 
     text: str
-    cost: float  # negative log-likelihood, nats a piece; NaN where the translator does not say
+    cost: float  # negative log-likelihood, nats per token; NaN if the translator gives none
 
 
 class SentenceTranslator(Protocol):
-    """Whatever translates: `generation.translate.BeamTranslator`, or a program of others,
+    """A translator: `generation.translate.BeamTranslator`, or an external program,
     `adapters.command.CommandTranslator`."""
 
     @property
     def fingerprint(self) -> str:
-        """What decides the translations, in one line."""
+        """A fingerprint of the translations, in one line."""
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
-        """N sentences -> the translations of each, the best first; none where there is none."""
+        """Translate N sentences: the translations of each, the best first; empty for one that can't be translated."""
 
 
 def table_rows(reference: str, translations: Sequence[Translation], row: int) -> list[tuple[bytes, ...]]:
-    """The rows of one sentence: its translations, and the row of the bitext that it stands in."""
+    """Rows of the table for one sentence: its translations, and the number of its row in the bitext."""
     return [
         (reference.encode(), text.encode(), f"{cost:.4f}".encode(), str(row).encode()) for text, cost in translations
     ]

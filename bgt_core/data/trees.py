@@ -11,17 +11,17 @@ from bgt_core.data.detokenise import detokenise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
 
-DEEPEST = 200  # brackets within brackets: no sentence has as many, and walking down a tree takes a call for each
+DEEPEST = 200  # nested brackets: real sentences have fewer, and a tree is walked by recursion
 _PART = re.compile(r"[()]|[^\s()]+")
-ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # brackets around the whole sentence, without meaning
+ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # labels of brackets around the whole sentence
 _EMPTY = "-NONE-"  # label of a trace
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A constituent with its parts, or a part of speech with its word; that of a sentence is its top constituent.
+    """A constituent with its parts, or a part of speech with its word; a sentence is its top constituent.
 
-    Labels are without function ("NP" for "NP-SBJ"); traces, and constituents of traces alone, are left out.
+    Labels have no function ("NP" for "NP-SBJ"); traces, and constituents of traces alone, are left out.
     """
 
     label: str
@@ -35,11 +35,11 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Constituents above the deepest word; its part of speech does not count."""
+        """Depth in constituents of the deepest word; its part of speech does not count."""
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
-        """The words joined to text as people write it."""
+        """Join the words to ordinary text."""
         return detokenise(" ".join(leaf.word for leaf in self.leaves), lang)
 
 
@@ -54,8 +54,8 @@ class _Open:
 
 
 def read_trees(files: Sequence[Path]) -> list[Tree]:
-    """The trees of all files (plain, .gz, .xz, .zst), on one line or several each, without a bracket around the whole
-    sentence such as (ROOT ...).
+    """Read the trees of all files (plain, .gz, .xz, .zst), on one line or several each, without a bracket around the
+    whole sentence such as (ROOT ...).
 
     Raises DataError with file and line for a bad one.
     """
@@ -94,7 +94,7 @@ def _trees(file: Path) -> Iterator[Tree]:
 
 
 def _closed(bracket: _Open) -> Tree | None:
-    """What a bracket holds; None without a word."""
+    """The node of a closed bracket; None without a word."""
     if bracket.children:
         return Tree(_plain(bracket.label), tuple(bracket.children))
     return Tree(_plain(bracket.label), word=bracket.word) if bracket.word and bracket.label != _EMPTY else None

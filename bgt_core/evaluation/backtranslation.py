@@ -1,7 +1,7 @@
-"""How machine translations differ from the references that people wrote (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
+"""Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-Entropies and repetitions of both sides (their table 9), how well a classifier tells them apart (table 8), and what its
-score goes along with (table 10).
+Entropies and repetitions of both sides (their table 9), the accuracy of a classifier (table 8), and the correlations of
+its score (table 10).
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate, Table
 
-LONG_WORD = 3  # characters of a word whose repetition counts
-RESAMPLES = 1_000  # of an interval
+LONG_WORD = 3  # repetitions of shorter words do not count
+RESAMPLES = 1_000  # for each interval
 LEVEL = 0.95
 UNITS = {"unigram repetition": "%", "trigram repetition": "%", "average IDF": "nats", "perplexity": "bits per word"}
 Sentences = Sequence[Sequence[str]]  # words of each
 
 
 def ngram_entropy(sentences: Sentences, n: int) -> float:
-    """Of the n-grams of all sentences together, bits; NaN where there is none. Of twice the text it is higher."""
+    """Entropy of the n-grams of all sentences together, bits; NaN without any. It grows with the amount of text."""
     counts = Counter(gram for words in sentences for gram in ngrams(words, n))
     return float(entropy(list(counts.values()), base=2)) if counts else math.nan
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """(n-grams that have come earlier in the sentence, n-grams); of single words only those of 3 characters and more
-    are looked at."""
+    """(n-grams that occur earlier in the sentence, all n-grams); single words count from 3 characters on."""
     grams = [gram for gram in ngrams(words, n) if n > 1 or len(gram[0]) >= LONG_WORD]
     return len(grams) - len(set(grams)), len(grams)
 
 
 class InverseDocumentFrequency:
-    """log(documents / documents with the word), nats, of lower-cased words; one in no document counts as one in one."""
+    """log(documents / documents with the word), nats, of lower-cased words; an unseen word counts as one in one
+    document."""
 
     def __init__(self, documents: Iterable[Sequence[str]]):
-        """Raises DataError where there is no document."""
+        """Raises DataError without documents."""
         self._documents, self._having = 0, Counter[str]()
         for words in documents:
             self._documents += 1
             self._having.update({word.lower() for word in words})
         if not self._documents:
-            raise DataError("no document to count words in")
+            raise DataError("there are no documents to count words in")
 
     def __call__(self, words: Sequence[str]) -> float:
         """The sum over the words of a sentence."""
@@ -61,11 +61,11 @@ class InverseDocumentFrequency:
 
 @dataclass(frozen=True)
 class Statistic:
-    """One measure of both sides, None where a side has none, and the first less the second.
+    """One measure of both sides, None for a side without it, and the difference of the first minus the second.
 
-    Intervals are of 95%, of pairs drawn anew (the bootstrap); entropies, which depend on how much text there is, have
-    none. `correlation` is Spearman's rho with the classifier's score over the translations, `correlation_of_all` over
-    both sides together; their intervals are Bonett & Wright's (2000).
+    Intervals are 95% bootstrap intervals over pairs; entropies, which depend on the amount of text, have none.
+    `correlation` is Spearman's rho with the classifier's score over the translations, `correlation_of_all` over both
+    sides together; their intervals are Bonett & Wright's (2000).
     """
 
     name: str
@@ -112,18 +112,18 @@ def compare(
     documents: Iterable[str] | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> Comparison:
-    """Every measure of N references and a translation of each, in their order.
+    """Measure N references and a translation of each.
 
-    `words` as in `filters.scores.word_tokenizer`; `costs` (N,) of the translations; `documents` are what word
-    frequencies are counted in (the paper: Wikipedia), else the sentences of both sides. `models` may hold "perplexity",
-    reported as its logarithm, bits per word, and "classifier", the probability of being a reference.
+    `words` as in `filters.scores.word_tokenizer`; `costs` (N,) of the translations; word frequencies are counted in
+    `documents` (the paper: Wikipedia), by default the sentences of both sides. `models` may hold "perplexity", reported
+    as its logarithm, bits per word, and "classifier", the probability of being a reference.
 
-    Raises DataError where there is no pair.
+    Raises DataError without pairs.
     """
     if len(references) != len(translations):
         raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
     if not references:
-        raise DataError("no pair to compare")
+        raise DataError("there are no pairs to compare")
     split = word_tokenizer(words)
     sides = [[split(text) for text in side] for side in (references, translations)]
     texts = map(split, documents) if documents is not None else (text for side in sides for text in side)
@@ -151,7 +151,7 @@ def _entropy(sides: Sequence[Sentences], n: int, called: str) -> Statistic:
 def _of_sentences(
     sides: Sequence[Sentences], idf: InverseDocumentFrequency
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Measures that are ratios of sums over sentences: above and below the line, each (2, N) float64."""
+    """Measures that are ratios of sums over sentences: numerator and denominator, each (2, N) float64."""
     counts = np.array([[len(words) for words in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, name in ((1, "unigram"), (3, "trigram")):
@@ -163,7 +163,7 @@ def _of_sentences(
 
 
 def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, tuple[float, float]]:
-    """The ends of each difference's interval; all measures meet the same resamples of pairs."""
+    """The bounds of each difference's interval; all measures meet the same resamples of pairs."""
     sums = np.concatenate([part for parts in rows.values() for part in parts])  # (4 x measures, N)
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -180,7 +180,7 @@ def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str,
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Measures that both sides have: the ratio of their sums, and what their single sentences correlate with."""
+    """Measures of both sides: the ratio of their sums, and the correlations over single sentences."""
     drawn = _differences(rows)
     for name, (above, below) in rows.items():
         reference, translation = map(float, above.sum(1) / np.maximum(below.sum(1), 1))
@@ -195,7 +195,7 @@ def _ratios(
 
 
 def _of_pairs(candidates: Candidates, words: str, probabilities: Sequence[np.ndarray] | None) -> Iterator[Statistic]:
-    """The scores that filters go by and that only a translation has: the mean."""
+    """Scores of the filters that only a translation has: the mean."""
     for name, score in pair_scores(words, {}).items():
         if name != "words" and (name != "cost" or candidates.numbers is not None):
             values = score(candidates)
@@ -204,7 +204,7 @@ def _of_pairs(candidates: Candidates, words: str, probabilities: Sequence[np.nda
 
 
 def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
-    """Spearman's rho x 100 of (N,) and (N,) with its interval; None where it has none: constants, fewer than 4."""
+    """Spearman's rho x 100 of (N,) and (N,) with its interval; None if undefined: constants, or fewer than 4 values."""
     if len(left) < 4 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
     rho = float(spearmanr(left, right).statistic)
@@ -214,7 +214,7 @@ def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
 
 
 def _plain(value: Any) -> Any:
-    """Without numbers that JSON does not have."""
+    """Replace numbers that JSON does not have."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items() if name != "name"}
     if isinstance(value, tuple | list):

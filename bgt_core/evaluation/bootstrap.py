@@ -1,8 +1,8 @@
-"""How certain a score or a difference is: intervals, mostly from items drawn again with replacement (the bootstrap).
+"""Intervals of scores and differences, mostly from items drawn again with replacement (the bootstrap).
 
-A resample is a row of weights: how often each item was drawn. Statistics take weights (B, N) and rows of numbers
-(S, N), one per system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the statistic
-of the items themselves.
+A resample is a row of weights: the number of times each item was drawn. Statistics take weights (B, N) and rows of
+numbers (S, N), one per system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the
+statistic of the items themselves.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import numpy as np
 from scipy.special import ndtr
 
 CHUNK = 100  # resamples made at once
-MAX_WEIGHTS = 2**20  # of items in resamples made at once, to bound memory: fewer resamples of very many items
-VARIANCE_EPS = 1e-12  # a variance up to this share of the items' mean square is rounding: all drawn items are equal
+MAX_WEIGHTS = 2**20  # items times resamples made at once, to bound memory
+# a variance below this share of the items' mean square is rounding error: all drawn items are equal
+VARIANCE_EPS = 1e-12
 
 
-Key = TypeVar("Key")  # what names a statistic
+Key = TypeVar("Key")  # the name of a statistic
 
 
 class ItemSample(NamedTuple):
-    """Items that are drawn together: their number, and what seeds the draws after the seed itself."""
+    """Items that are drawn together: their number, and the part of the seed for their draws."""
 
     items: int
     key: tuple[int, ...] = ()
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
-    """How often each item is drawn when `items` of them are, with replacement: (B, N) float64."""
+    """Draw `items` with replacement, and count how often each is drawn: (B, N) float64."""
     drawn = rng.integers(0, items, (resamples, items))
     drawn += items * np.arange(resamples)[:, None]
     return np.bincount(drawn.ravel(), minlength=resamples * items).reshape(resamples, items).astype(np.float64)
@@ -47,8 +48,8 @@ def bootstrap(
     """Compute a statistic of the items as they are, and in each resample of each sample.
 
     Args:
-        statistic: Takes weights, (B, N) for each sample, and gives arrays (B, ...) by name.
-        samples: Items that are drawn from; each has draws of its own.
+        statistic: Takes weights, (B, N) for each sample, and returns arrays (B, ...) by name.
+        samples: Groups of items; each group has its own draws.
         resamples: Number of resamples, R.
         seed: Seed of all draws.
 
@@ -68,12 +69,12 @@ def bootstrap(
 
 
 def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The sum of one count over that of another, x 100: (B, N), and both counts (S, N) of N items -> (B, S)."""
+    """The ratio of two weighted sums, x 100: (B, N), and both counts (S, N) of N items -> (B, S)."""
     return 100 * (weights @ part.T) / (weights @ whole.T)
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 where one is constant."""
+    """Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 if one is constant."""
     x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
     count = weights.sum(1, keepdims=True)  # (B, 1)
     mean_x, mean_y = weights @ x / count, weights @ y / count
@@ -84,8 +85,8 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Spearman's rho likewise: Pearson's r of the ranks that the drawn items have among themselves."""
-    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean of ranks, whatever their ties
+    """Spearman's rho in each resample: Pearson's r of the ranks among the drawn items."""
+    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, also with ties
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
     var_y = np.einsum("bn,bn->b", weighted_y, y)
@@ -101,7 +102,7 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The rank of each item among the drawn ones, from 1, equal values sharing their mean: (B, N), (N,) -> (B, N)."""
     order = np.argsort(values)
     ordered = values[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): where each different value begins
+    starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): the start of each run of equal values
     count = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, G)
     shared = count.cumsum(1) - count + (count + 1) / 2
     group = np.empty(len(values), dtype=np.intp)
@@ -110,7 +111,7 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """Each row (..., N) with its median at 0 and of the order of 1, so that sums of squares lose no digits.
+    """Shift each row (..., N) to median 0 and scale it to order 1, so that sums of squares lose no digits.
 
     The mean would not do: if one value is far from all others, these are close to each other and far from it.
     """
@@ -132,8 +133,8 @@ def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
 def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """p that a difference (...) is 0, from the standard error of its resamples (B, ...), taken as normal.
 
-    A count of resamples could not be less than 1 / B, which Holm multiplies by the number of comparisons: no row of
-    a long table could ever be told apart. Where resamples do not differ at all, p is 1.
+    A p-value by counting resamples could not be below 1 / B. Holm multiplies it by the number of comparisons, so no row
+    of a long table could be significant. If all resamples are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS
@@ -141,7 +142,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's (1979) adjusted p values (M,): below alpha, all together are wrong with probability alpha at most."""
+    """Holm's (1979) adjusted p-values (M,): below alpha, the probability of any false rejection is at most alpha."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -156,4 +157,4 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     middle = (p + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = middle - half, middle + half
-    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact where rounding would miss
+    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact at the ends, despite rounding

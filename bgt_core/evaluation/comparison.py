@@ -1,4 +1,4 @@
-"""Systems side by side: intervals of their scores, which differences are more than chance, and marks of the best.
+"""Compare systems: intervals of their scores, tests of their differences, and marks of the best.
 
 Statistic -> `compare` -> Result
 """
@@ -21,32 +21,32 @@ from bgt_core.tables import Estimate
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """What is measured of S systems; every score is named by a NamedTuple, whose last field is the number of items.
+    """A statistic of S systems; every score is named by a NamedTuple, whose last field is the number of items.
 
-    `scores` takes weights, (B, N) for each of `samples`, and gives scores, (B, S), or curves, (B, S, K); NaN where a
-    system has none. `hits` are scores too, shares x 100 of N items that are right, (S, N) from 0 to 1: their intervals
-    are Wilson's, and their differences are tested by an exact sign test.
+    `scores` takes weights, (B, N) for each of `samples`, and returns scores, (B, S), or curves, (B, S, K); NaN for a
+    system without a score. `hits` are further scores, x 100, the shares of N items that are right, (S, N) from 0 to 1:
+    their intervals are Wilson's, and their differences are tested by an exact sign test.
     """
 
     systems: Sequence[str]
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # of each system, without an interval
-    about: str = ""  # what was measured on what
-    warnings: Sequence[str] = ()  # why scores may differ from published ones
-    counts: Mapping[str, int] = field(default_factory=dict)  # of items, by what they are
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # for each system, without an interval
+    about: str = ""  # the measure and the data, in words
+    warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
+    counts: Mapping[str, int] = field(default_factory=dict)  # numbers of items, by kind
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # of scores that Holm's correction takes together
+    families: Mapping[Key, str] = field(default_factory=dict)  # groups of scores for Holm's correction
     write_items: Callable[[Path], None] | None = None  # writes the score of every item to a Parquet file
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
-    """Resample the items, the same for every system, and tell which systems differ.
+    """Resample the items, the same for every system, and test which systems differ.
 
     Args:
-        statistic: What is measured.
+        statistic: The statistic to compare.
         resamples: Number of bootstrap resamples, at least 100.
         level: Level of the intervals, from 0.5 to below 1.
         seed: Seed of the resamples.
@@ -88,7 +88,8 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
 def bootstrapped(
     statistic: Statistic, resamples: int, seed: int
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """All scores, (S,) each, and in each of B resamples, (B, S); hits of as many items meet the same resamples."""
+    """All scores, (S,) each, and in each of B resamples, (B, S); hits of the same number of items meet the same
+    resamples."""
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))
     own = len(statistic.samples)
 
@@ -109,7 +110,8 @@ def check_bootstrap(resamples: int, level: float) -> None:
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float, hits: np.ndarray | None = None) -> list[Cell]:
-    """Scores of S systems with intervals, (S,), (B, S) and, of shares, (S, N); None where a system has none."""
+    """Scores of S systems with intervals, from (S,), (B, S) and, for shares, (S, N); None for a system without a
+    score."""
     if hits is None:
         low, high = interval(draws, level)
     else:
@@ -146,9 +148,10 @@ def differences(
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """p that two systems are as often ahead of each other, (N,) and (N,): exact, of the items in which they differ.
+    """p that two systems are equally often ahead of each other, (N,) and (N,): exact, from the items in which they
+    differ.
 
-    One system may be right in all items and another in none. Resamples of such a difference are all equal and have no
+    One system may be right in all items and another in none. All resamples of such a difference are equal, so it has no
     standard error to test with.
     """
     gain = first - second
@@ -159,7 +162,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marked(
     statistic: Statistic, scores: Mapping[Key, Sequence[Cell]], gaps: Sequence[Difference], level: float
 ) -> dict[Key, list[Cell]]:
-    """The same scores, with "best" and "tied" on those of systems that are compared; nothing if one alone is."""
+    """Mark the scores of the compared systems with "best" and "tied"; no marks for a single system."""
     same = {(gap.key, frozenset((gap.first, gap.second))) for gap in gaps if gap.p_holm >= 1 - level}
     compared = statistic.systems if statistic.compared is None else statistic.compared
     with_marks = {}

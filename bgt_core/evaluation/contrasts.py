@@ -1,10 +1,10 @@
-"""Is a sum of scores more than chance? Pairs vary, and so do trainings.
+"""Test whether a sum of scores is more than chance, given the variance of pairs and of trainings.
 
-A score of a system is the mean over its K seeds. The variance of a sum of scores has two parts: that of drawing the
-pairs again (paired: all systems meet the same resamples), and that of training again (the spread of seeds about their
-means, pooled over the systems that have several; a system of one seed is taken to vary as the others do). With Welch
-and Satterthwaite the sum over its error is a t of as many degrees of freedom as the seeds allow, where the first part
-counts as known. Where no system has several seeds, the second part is unknown and left out.
+A score of a system is the mean over its K seeds. The variance of a sum of scores has two parts: that of resampling the
+pairs (paired: all systems meet the same resamples), and that of training again (the spread of seeds about their means,
+pooled over the systems with several seeds; a system with one seed is assumed to vary like the others). By Welch and
+Satterthwaite the sum over its error follows a t distribution, with degrees of freedom from the seeds; the first part
+counts as known. If no system has several seeds, the second part is unknown and left out.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class ContrastEstimate(NamedTuple):
     low: float
     high: float
     p: float
-    counts_seeds: bool  # whether p counts how trainings vary
+    counts_seeds: bool  # whether p includes the variance of trainings
 
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
-    """The sum of weight x score over (weight, score) parts; its interval covers the truth with probability `level`."""
+    """Sum weight x score over (weight, score) parts; its interval covers the true value with probability `level`."""
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)
@@ -56,7 +56,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """Of a claim that the sum is above 0."""
+    """The verdict on the claim that the sum is above 0."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

@@ -1,4 +1,4 @@
-"""The scores of systems side by side, their differences, and the forms in which they are shown and kept."""
+"""Scores of systems, their differences, and their forms for display and storage."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from bgt_core.errors import UsageError
 from bgt_core.tables import Estimate, Table, Value, p_text
 
-LEGEND = "* is the best system of a score; = are the best and those that can't be told apart from it"
+LEGEND = "* marks the best system of a score; = marks the best and those that do not differ significantly from it"
 
-Key: TypeAlias = Any  # a NamedTuple of texts and, last, how many items its score is about
-Cell = Estimate | float | None  # a number without an interval, or nothing
+Key: TypeAlias = Any  # a NamedTuple of texts and, last, the number of items of its score
+Cell = Estimate | float | None  # a number without an interval, or no value
 
 
 class Difference(NamedTuple):
-    """How much more `first` has than `second` in one score."""
+    """The difference of `first` minus `second` in one score."""
 
     key: Key
     first: str
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The values of each system, (S, K), and the ends of their intervals."""
+    """The values of each system, (S, K), and their intervals."""
 
     value: np.ndarray
     low: np.ndarray
@@ -46,7 +46,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
-    """Scores of S systems, with what is needed to say how they came about."""
+    """Scores of S systems, with the settings and data that they come from."""
 
     systems: Sequence[str]
     scores: Mapping[Key, Sequence[Cell]]  # of each system
@@ -61,7 +61,7 @@ class Result:
     write_items: Callable[[Path], None] | None = None
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the task
-    across: str = "system"  # what the columns of the table are
+    across: str = "system"  # the columns of the table
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:
         """Return one score, of the only system by default; the last parts of the key may be left out.
@@ -125,13 +125,13 @@ class Result:
         }
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for the eye.
+        """Make a table for display.
 
         Args:
-            across: What the columns are: "system", or a field of the keys; by default as the task has it.
+            across: The columns: "system", or a field of the keys; by default the task's choice.
 
         Returns:
-            A row for all else; if systems are the columns, each row ends with its number of items.
+            A row for each combination of the other fields. With systems as columns, rows end with the number of items.
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -174,7 +174,7 @@ class Result:
 
 
 def entry(cell: Cell) -> dict[str, float | str]:
-    """A score as JSON has it."""
+    """Convert a score for JSON."""
     if isinstance(cell, Estimate):
         return dict(zip(("value", "ci_low", "ci_high", "mark"), cell, strict=True))
     return {} if cell is None else {"value": cell}

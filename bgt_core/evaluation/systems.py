@@ -1,4 +1,4 @@
-"""The systems of an evaluation: an encoder and one of its latents, under a name."""
+"""The systems of an evaluation: an encoder and one of its latents, with a name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import ROUNDING
 
-PAIRS = 8_192  # embedded at once: more than any published set has, and memory does not grow with a larger one
+PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """An encoder that is compared by one of its latents; errors start with the name."""
+    """An encoder with the latent to compare by; errors start with the name."""
 
     name: str
     encoder: SentenceEncoder
@@ -65,11 +65,11 @@ class System:
         return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
 
     def check_widths(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Raise DataError unless vectors of two languages, (N, D) and (M, D), have as many units."""
+        """Raise DataError unless the vectors of two languages, (N, D) and (M, D), have the same width."""
         if left.shape[1] != right.shape[1]:
             raise DataError(
                 f"{self.name}: vectors of {left.shape[1]} and {right.shape[1]} units can't be compared; "
-                "expected as many in both languages."
+                "expected the same width in both languages."
             )
 
 
@@ -85,17 +85,17 @@ def systems(
 
     Args:
         encoders: Encoders by name.
-        langs: Languages that are embedded; an encoder that lists none takes any.
-        latent: The latent to compare by; by default each that an encoder has.
-        across: Whether vectors of two languages are compared. Language latents are then left out: those of two
-            languages are two spaces.
+        langs: Languages to embed; an encoder without a list takes any.
+        latent: The latent to compare by; by default each latent of an encoder.
+        across: Whether vectors of two languages are compared. Language latents are then left out, because they are
+            not comparable across languages.
         reserved: Names of the evaluation's own systems.
 
     Returns:
         The systems. Their names are those of the encoders, with the latent if an encoder has several.
 
     Raises:
-        UsageError: Two systems of one name; a latent or language that an encoder lacks; a language latent across
+        UsageError: Two systems with the same name; a latent or language that an encoder lacks; a language latent across
             languages.
     """
     named: dict[str, System] = {}
@@ -105,12 +105,14 @@ def systems(
         if missing := [lang for lang in langs if encoder.langs and lang not in encoder.langs]:
             raise UsageError(f"{missing[0]}: {name} has {', '.join(encoder.langs)}.", parameter="lang")
         if across and latent == LANGUAGE:
-            raise UsageError(f"{name}: language latents of two languages are two spaces; compare the semantic latent.")
+            raise UsageError(
+                f"{name}: language latents are not comparable across languages; compare the semantic latent."
+            )
         for each in [latent] if latent else encoder.latents:
             if across and each == LANGUAGE:
                 continue
             row = f"{name} {each}" if len(encoder.latents) > 1 else name
             if row in named or row in reserved:
-                raise UsageError(f"Two systems are called '{row}'; give one another name.")
+                raise UsageError(f"Two systems are named '{row}'; rename one.")
             named[row] = System(row, encoder, each)
     return list(named.values())

@@ -16,12 +16,12 @@ from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Statistic, check_bootstrap, compare
 from bgt_core.evaluation.result import Result
 
-ENTRY_POINTS = "bgt.evaluations"  # of packages that add tasks: NAME = "MODULE:CLASS"
+ENTRY_POINTS = "bgt.evaluations"  # entry points of packages that add tasks: NAME = "MODULE:CLASS"
 
 Lang = Annotated[str, "Language of the sentences."]
 Langs = Annotated[str, "Languages of the columns, as in en,fr."]
 Latent = Annotated[str | None, "Latent to compare: semantic, language, or another; by default each that a model has."]
-BeamSize = Annotated[int, "Hypotheses kept; 1 is greedy."]
+BeamSize = Annotated[int, "Beam size; 1 is greedy search."]
 
 Items = TypeVar("Items")
 
@@ -30,18 +30,18 @@ class Task(Protocol[Items]):
     """One evaluation: a frozen dataclass whose fields are its settings, with this class as its base.
 
     A field that is `Annotated[type, "help"]` is an option of `bgt evaluate NAME`; the first line of the docstring is
-    what the list of tasks says, all of it what `--help` says.
+    its entry in the list of tasks, and the whole is its `--help`.
     """
 
     data: ClassVar[str] = ""  # help of DATA; empty if the task takes no files
     across: ClassVar[str] = "system"  # columns of the table: systems, or a field of the scores' names
-    own_probability: ClassVar[bool] = False  # whether a model that tells duplicates is compared by its probability
+    own_probability: ClassVar[bool] = False  # whether a duplicate classifier is compared by its probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
-        """Read the items; `seed` is that of what is drawn."""
+        """Read the items; `seed` is the seed of random draws."""
 
     def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Measure the encoders, and give their scores as a function of how often each item is drawn."""
+        """Measure the encoders, and return their scores as a function of the number of times each item is drawn."""
 
 
 def evaluate(
@@ -60,16 +60,16 @@ def evaluate(
     Args:
         task: A task with its settings, as `Sts(sets="2012")`, or the name of one.
         encoders: One encoder, or several by name; each latent of each is a system.
-        data: A file or folder, or items as `task.load` gives them.
+        data: A file or folder, or items from `task.load`.
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
-        seed: Seed of the resamples, and of what the task draws.
+        seed: Seed of the resamples, and of the task's own draws.
 
     Returns:
         All scores, and the differences of systems.
 
     Raises:
-        UsageError: Settings out of range, systems of one name, a latent or language that an encoder lacks.
+        UsageError: Settings out of range, systems with the same name, a latent or language that an encoder lacks.
         NotFound: A file or library is absent.
         DataError: A damaged file, or vectors that are not finite numbers.
     """
@@ -83,7 +83,7 @@ def evaluate(
 
 
 def task_names() -> list[str]:
-    """List the tasks: a module of `bgt_core.evaluation.tasks` each, and those of other packages."""
+    """List the tasks: one per module of `bgt_core.evaluation.tasks`, and those of other packages."""
     from bgt_core.evaluation import tasks
 
     own = [module.name.replace("_", "-") for module in iter_modules(tasks.__path__)]
@@ -94,11 +94,11 @@ def find_task(name: str) -> type[Task[Any]]:
     """Import the task of that name.
 
     Raises:
-        UsageError: An unknown name, or two tasks of it.
+        UsageError: An unknown name, or one of two tasks.
     """
     names = task_names()
     if names.count(name) != 1:
-        problem = "there is no such task" if name not in names else "two packages have a task of that name"
+        problem = "no such task" if name not in names else "two packages have a task with this name"
         raise UsageError(
             f"{name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}", parameter="task"
         )
@@ -109,7 +109,7 @@ def find_task(name: str) -> type[Task[Any]]:
 
 
 def task_name(task: type) -> str:
-    """The name of a task of ours; of another, its class."""
+    """The name of one of our tasks, or the class of another one."""
     package, _, module = task.__module__.rpartition(".")
     return module.replace("_", "-") if package == "bgt_core.evaluation.tasks" else task.__name__
 
@@ -122,15 +122,15 @@ def one_path(paths: Sequence[Path], what: str) -> Path:
 
 
 def read_lengths(text: str) -> tuple[int, int]:
-    """Read the fewest and the most words, as in 1-29; UsageError for another form."""
+    """Parse the minimum and maximum number of words, as in 1-29; UsageError for another form."""
     lengths = re.fullmatch(r"(\d+)-(\d+)", text)
     if not lengths:
-        raise UsageError(f"{text}: expected the fewest and the most words, as in 1-29.", parameter="lengths")
+        raise UsageError(f"{text}: expected the minimum and maximum number of words, as in 1-29.", parameter="lengths")
     return int(lengths[1]), int(lengths[2])
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it."""
+    """Convert a setting for JSON."""
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return str(value) if isinstance(value, Path) else value

@@ -1,4 +1,4 @@
-"""How close translations are to references: chrF and BLEU of the whole corpus, sacrebleu's, with 95 % intervals."""
+"""Score translations against references: sacrebleu's chrF and BLEU of the whole corpus, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEVEL = 0.95
 
 
 class Score(NamedTuple):
-    """A number with its interval, and how many sentences it is about."""
+    """A number with its interval, and its number of sentences."""
 
     value: float
     low: float
@@ -26,8 +26,8 @@ class TranslationScore(NamedTuple):
 
     name: str  # chrF, BLEU
     score: Score
-    copied: float  # what the sources themselves would score: the baseline
-    signature: str  # how sacrebleu computed it, as papers quote it
+    copied: float  # the score of the untranslated sources: the baseline
+    signature: str  # sacrebleu's settings, as papers quote them
 
 
 def score_translations(
@@ -40,9 +40,9 @@ def score_translations(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> list[TranslationScore]:
-    """chrF and BLEU of N translations into `lang`, as they are or lower-cased, intervals from resampled sentences.
+    """Score N translations into `lang` by chrF and BLEU, with or without case; intervals come from resampled sentences.
 
-    BLEU is over sacrebleu's words, or characters where `lang` writes no spaces. DataError for fewer than two sentences.
+    BLEU uses sacrebleu's words, or characters if `lang` has no spaces. DataError for fewer than two sentences.
     """
     if len(references) < 2:
         raise DataError(f"{len(references)} translations to score; expected 2 or more.")
@@ -56,7 +56,7 @@ def score_translations(
     )
     scores = []
     for name, metric in metrics.items():
-        copied = metric.corpus_score(sources, [references]).score  # makes the signature, too
+        copied = metric.corpus_score(sources, [references]).score  # also sets the signature
         low, high = interval(draws[name], LEVEL)
         score = Score(float(values[name]), float(low), float(high), len(references))
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))

@@ -1,7 +1,7 @@
-"""Files that are whole or absent, locks that end with their process, and hashes of what is on disk.
+"""Files that are complete or absent, locks that end with their process, and hashes of files.
 
-Everything that is kept is first written under another name beside its place and then renamed: who looks finds the old
-file or the new one, never half of either, whenever the process or the machine stops.
+Every file is first written under another name in the same folder and then renamed: a reader finds the old file or the
+new one, never half of either, even if the process or the machine stops.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from filelock import FileLock, Timeout
 
 from bgt_core.errors import DataError, NotFound, UsageError
 
-PARTIAL = ".partial"  # what the name of an unfinished file or folder ends in
-# Machines that share a disk may number their processes alike.
+PARTIAL = ".partial"  # suffix of an unfinished file or folder
+# Machines that share a disk may have equal process numbers.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turns what the system says against writing `path` into NotFound; `way_out` ends the message."""
+    """Turn the system's error on writing `path` into NotFound; `way_out` ends the message."""
     try:
         yield
     except OSError as error:
@@ -37,10 +37,11 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
-    """A name beside `path` to write to; it becomes `path` when the block ends well, and is gone when it does not.
+    """A temporary name beside `path` to write to; it becomes `path` if the block ends without an error, else it is
+    deleted.
 
-    Several processes may write the same file: the last one wins, whole. What those of this machine left that were
-    killed is removed. Raises NotFound where it can't be written.
+    Several processes may write the same file: the last one wins, with its whole file. Leftovers of killed processes of
+    this machine are removed. Raises NotFound if it can't be written.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
@@ -58,23 +59,23 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
 
 
 def runs(process: str) -> bool:
-    """Whether a process of this machine is there, by its number; True where that can't be told."""
+    """Whether a process with this number runs on this machine; True if unknown."""
     if os.name != "posix" or not process.isdecimal():
         return True
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # another user's; no number of a process
+    except (OSError, OverflowError):  # another user's process, or an impossible number
         return True
     return True
 
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """No other process writes `path` by this until the block ends; what killed ones left of it is removed.
+    """Lock `path` against other writers until the block ends; leftovers of killed processes are removed.
 
-    Raises UsageError while another does, NotFound where it can't be written.
+    Raises UsageError while another process writes it, NotFound if it can't be written.
     """
     lock = path.with_name(f"{path.name}{PARTIAL}.lock")
     with ExitStack() as held:
@@ -89,14 +90,14 @@ def alone(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `folder` when the block ends well, and is gone when it does not.
+    """A folder to fill, which becomes `folder` if the block ends without an error, else it is deleted.
 
-    Raises UsageError where `folder` is there already or another process writes it, NotFound where it can't be written.
+    Raises UsageError if `folder` exists already or another process writes it, NotFound if it can't be written.
     """
     partial = folder.with_name(folder.name + PARTIAL)
     with alone(folder), writing(folder):
         if folder.exists():
-            raise UsageError(f"{folder}: is there already; name another folder or remove it.")
+            raise UsageError(f"{folder}: exists already; choose another folder, or remove it.")
         remove(partial)
         partial.mkdir(parents=True)
         try:
@@ -111,7 +112,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """A file, a link, or a folder with all it holds, if it is there."""
+    """Remove a file, a link, or a folder with its content, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -119,10 +120,10 @@ def remove(path: Path) -> None:
 
 
 def parse_json(text: str | bytes, source: str) -> Any:
-    """The value of a JSON document, by the standard alone: no NaN, no infinity.
+    """Parse a JSON document strictly: NaN and infinity are errors.
 
-    Raises DataError, which names `source`, for anything else, for nesting deeper than Python reads, and for whole
-    numbers of thousands of digits.
+    Raises DataError, which names `source`, for invalid JSON, for nesting deeper than Python parses, and for integers of
+    thousands of digits.
     """
     try:
         return json.loads(text, parse_constant=_refuse)
@@ -134,11 +135,11 @@ def parse_json(text: str | bytes, source: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file in UTF-8. Raises NotFound where it can't be read, DataError as `parse_json`."""
+    """Parse a JSON file in UTF-8. Raises NotFound if it can't be read, DataError as `parse_json`."""
     try:
         return parse_json(path.read_bytes(), str(path))
     except OSError as error:
@@ -148,8 +149,7 @@ def read_json(path: Path) -> Any:
 def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """The objects of a file of JSON lines, each with its line.
 
-    Left out are lines that hold none, as a kill or a stranger leaves them, and one cut off at the end. NotFound where
-    the file can't be read.
+    Other lines, such as a last line cut off by a kill, are skipped. NotFound if the file can't be read.
     """
     try:
         lines = path.read_bytes().splitlines(keepends=True)
@@ -161,29 +161,29 @@ def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
             value = parse_json(line, str(path))
             if isinstance(value, dict) and line.endswith(b"\n"):
                 objects.append((line.decode("utf-8"), value))
-        except (DataError, UnicodeDecodeError):  # JSON may be UTF-16; we write none
+        except (DataError, UnicodeDecodeError):  # JSON may be UTF-16, but we write UTF-8
             continue
     return objects
 
 
 def write_text(path: Path, text: str) -> None:
-    """`text` as the whole of `path`, in UTF-8; NotFound where it can't be written."""
+    """Write `text` to `path`, in UTF-8; NotFound if it can't be written."""
     with atomic_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: object, indent: int | None = 2) -> None:
-    """A JSON document as the whole of `path`; NotFound where it can't be written."""
+    """Write a JSON document to `path`; NotFound if it can't be written."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Whether the lock is ours until the block ends: always after waiting, else not while another process has it.
+    """Try to take a lock until the block ends; yields True once waiting succeeded, False if another process has it.
 
-    The lock goes with its process, however that ends; the lock file stays. NotFound where it can't be written.
+    The lock ends with its process; the lock file stays. NotFound if it can't be written.
     """
-    lock = FileLock(path, timeout=-1 if wait else 0.25)  # who only looks holds a lock for less
+    lock = FileLock(path, timeout=-1 if wait else 0.25)  # long enough for short checks by others to end
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout):
@@ -204,7 +204,7 @@ def sha256_file(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Ask the system to put a file or folder on disk before what is done next; Windows can't for folders."""
+    """Sync a file or folder to disk; Windows can't for folders."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:

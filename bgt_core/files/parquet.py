@@ -1,4 +1,4 @@
-"""Parquet from elsewhere: whatever pyarrow makes of a damaged file is one kind of error."""
+"""Read Parquet files, with one kind of error for any damaged file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bgt_core.errors import BgtError, DataError, NotFound
 
 @contextmanager
 def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Iterator[None]:
-    """Turns what pyarrow raises over `file` into NotFound where the system can't read it, else into DataError, which
-    says that it is not what was `expected`."""
+    """Turn pyarrow's errors on `file` into NotFound if the system can't read it, else into DataError: it is not the
+    `expected` file."""
     import pyarrow as pa  # slow to import, and only this format needs it
 
     try:

@@ -1,8 +1,8 @@
-"""Files that are written as their content comes, in constant memory, and continued after any stop: whole or absent.
+"""Files that are written in portions, in constant memory, and continued after any stop; the file is complete or absent.
 
-Beside OUT lies its record, OUT.json: what decided the content. Until OUT is complete there are OUT.partial, what is
-written so far, and OUT.partial.json, the record that also says how much of it is safe on disk. Content is on disk
-before a record counts it, so whenever a process or its machine stops, what the record says is true.
+OUT.json, beside OUT, records the inputs that determine the content. Until OUT is complete, OUT.partial holds the
+content written so far, and OUT.partial.json is a record that also counts how much of it is safe on disk. Content is on
+disk before the record counts it, so the record is correct whenever a process or its machine stops.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from bgt_core.files import PARTIAL, file_lock, read_json, sync, write_json, writ
 
 
 class ResumableFile:
-    """Bytes that grow in OUT.partial, and become `out` when the `with` block ends well.
+    """Bytes that grow in OUT.partial, and become `out` if the `with` block ends without an error.
 
-    After an error they stay, with their record. A lock, OUT.partial.lock, keeps other processes from writing meanwhile.
-    `counts` says how far the file has come: its rows, and whatever else a kind of file counts. A kind of file adds an
-    `append`, `_end` and `_finished`, and may have a header and a record of its own.
+    After an error they stay, with their record. A lock, OUT.partial.lock, keeps other processes from writing. `counts`
+    is the progress of the file: its rows, and other counts of its kind. A subclass for a kind of file adds `append`,
+    `_end` and `_finished`, and may have a header and its own record.
     """
 
-    maker: str  # in messages: who makes the content, as "an encoder",
-    verb: str  # and what that one does, as "embed"
+    maker: str  # for messages: the producer of the content, as "an encoder"
+    verb: str  # and its action, as "embed"
     file: BinaryIO
 
     def __init__(self, out: Path, counts: Iterable[str] = ("rows",)):
@@ -51,18 +51,18 @@ class ResumableFile:
         return self
 
     def begin(self, provenance: Mapping[str, object]) -> None:
-        """Starts anew. UsageError where content is there: nothing tells whether it was made in the same way."""
+        """Start over. UsageError if there is content, because its inputs are unknown."""
         if os.fstat(self.file.fileno()).st_size and record_path(self.partial).exists():
             raise UsageError(
-                f"{self.partial}: begun with {self.maker} that has no fingerprint, so nothing tells whether this is "
-                "the same one; remove it to begin anew."
+                f"{self.partial}: begun with {self.maker} that has no fingerprint, so it may be another one "
+                "now; remove it to start over."
             )
         self.resume(provenance, keep_complete=False)
 
     def resume(self, provenance: Mapping[str, object], keep_complete: bool = True) -> None:
-        """Keeps the content that is there, all of it if `out` is complete.
+        """Keep the existing content, all of it if `out` is complete.
 
-        `provenance`, JSON, is what decides it. Raises UsageError where that in OUT.partial came from something else.
+        `provenance`, JSON, describes the inputs. Raises UsageError if OUT.partial was begun from others.
         """
         self.provenance = dict(provenance)
         if keep_complete and (counts := self._finished()) is not None:
@@ -76,12 +76,12 @@ class ResumableFile:
             if not any(self.counts.values()):
                 record_path(self.partial).unlink(missing_ok=True)
             for leftover in self.out.parent.glob(f"{glob.escape(record_path(self.partial).name)}.*{PARTIAL}"):
-                leftover.unlink(missing_ok=True)  # of a process that was killed while it wrote the record
+                leftover.unlink(missing_ok=True)  # left by a process that was killed while it wrote the record
             self.file.truncate(self._end(self.counts))  # the rest was written, but not recorded
             self.file.seek(0, os.SEEK_END)
 
     def _write(self, data: bytes | memoryview, counts: Mapping[str, int]) -> None:
-        """Adds bytes, and to every count. They are on disk before the record counts them, and counted when this
+        """Add bytes, and increase the counts. They are on disk before the record counts them, and recorded when this
         returns."""
         with writing(self.out):
             self.file.write(data)
@@ -89,19 +89,19 @@ class ResumableFile:
             self._record({**self.counts, **self.provenance})
 
     def _end(self, counts: Mapping[str, int]) -> int:
-        """The bytes of a file that has come so far."""
+        """The size in bytes of a file with these counts."""
         raise NotImplementedError
 
     def _finished(self) -> dict[str, int] | None:
-        """The counts of `out` where it is complete and of this provenance; None for any other file, or none."""
+        """The counts of `out` if it is complete and has this provenance; None for any other file, or none."""
         raise NotImplementedError
 
     def _header(self) -> bytes:
-        """Its first bytes, written last: as many whatever the counts."""
+        """The header, written last; its size does not depend on the counts."""
         return b""
 
     def _final_record(self) -> Mapping[str, object]:
-        """What lies beside the complete file; it holds counts and provenance."""
+        """The record beside the complete file; it holds counts and provenance."""
         return {**self.counts, **self.provenance}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -113,43 +113,44 @@ class ResumableFile:
                     self.file.write(self._header())
                     self.file.flush()
                     self._record(self._final_record())
-                    record_path(self.out).unlink(missing_ok=True)  # a file never lies beside another's record
+                    record_path(self.out).unlink(missing_ok=True)  # a file must never be beside another file's record
                     os.replace(self.partial, self.out)
                     os.replace(record, record_path(self.out))
         finally:
-            if not record.exists():  # nothing to continue from
+            if not record.exists():  # no earlier content
                 self.partial.unlink(missing_ok=True)
-            with suppress(OSError):  # a full disk refuses again what it refused before
+            with suppress(OSError):  # on a full disk this fails as the write before
                 self._held.close()
 
     def _record(self, record: Mapping[str, object]) -> None:
-        """Settles the content on disk, then says in the record how much there is."""
+        """Sync the content to disk, then record its size."""
         self.file.flush()
         sync(self.partial)
         write_json(record_path(self.partial), record, indent=1)
 
     def _recorded(self) -> dict[str, int]:
-        """How far OUT.partial has come on disk."""
+        """The counts of OUT.partial on disk."""
         try:
             record = read_json(record_path(self.partial))
             counts = counts_of(record, self.counts)
         except NotFound:
             return dict.fromkeys(self.counts, 0)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(f"{record_path(self.partial)}: damaged; remove {self.partial} to begin anew.") from None
+            raise DataError(f"{record_path(self.partial)}: damaged; remove {self.partial} to start over.") from None
         if difference := describe_difference(record, self.provenance):
             begun = f"{self.partial}: begun with {difference}"
-            raise UsageError(f"{begun}; {self.verb} with the same to continue, or remove it to begin anew.")
+            raise UsageError(f"{begun}; {self.verb} with the same to continue, or remove it to start over.")
         return counts
 
 
 def counts_of(record: Mapping[str, Any], names: Iterable[str]) -> dict[str, int]:
-    """These counts of a record; ValueError, KeyError or TypeError where they are not there."""
+    """Read these counts from a record; ValueError, KeyError or TypeError if one is missing or invalid."""
     return {name: int(record[name]) for name in names}
 
 
 def describe_difference(record: Mapping[str, object], expected: Mapping[str, object]) -> str:
-    """What `record` says where it is not what is expected: "latent language, text 3fa8..."; hashes cut short."""
+    """The entries of `record` that differ from the expected ones: "latent language, text 3fa8..."; hashes are
+    shortened."""
     return ", ".join(
         f"{key} {' '.join(word[:16] for word in str(record.get(key)).split())}"
         for key in expected
@@ -158,5 +159,5 @@ def describe_difference(record: Mapping[str, object], expected: Mapping[str, obj
 
 
 def record_path(path: Path) -> Path:
-    """The record of a file."""
+    """The path of a file's record."""
     return path.with_name(path.name + ".json")

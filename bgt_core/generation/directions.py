@@ -1,10 +1,10 @@
-"""Directions in a latent along which a sentence changes in one respect: longer, more marks, a question.
+"""Directions in a latent that change one property of a sentence: longer, more marks, a question.
 
-    vectors (N, D), factors (N, K) -> one direction per factor (K, D), and how well it is read from other sentences
+    vectors (N, D), factors (N, K) -> one direction per factor (K, D), and how well it can be read from other sentences
 
-A direction is the pattern of its factor: what one unit more of it adds to the vector while the other factors stay
-(least squares of vectors on factors). A probe's own weights say how to read a factor, not how to change it: they also
-lean against whatever disturbs the reading (Haufe et al. 2014, "On the interpretation of weight vectors of linear
+A direction is the pattern of its factor: the change of the vector for one more unit while the other factors stay
+(least squares of vectors on factors). A probe's own weights tell how to read a factor, not how to change it: they also
+compensate for disturbances of the reading (Haufe et al. 2014, "On the interpretation of weight vectors of linear
 models").
 """
 
@@ -16,13 +16,13 @@ import numpy as np
 
 from bgt_core.errors import DataError
 
-HELD_OUT = 5  # every fifth sentence tests
+HELD_OUT = 5  # every fifth sentence is a test sentence
 MIN_SENTENCES = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """What each of K factors adds to a vector, and whether it can be read from one."""
+    """The effect of each of K factors on a vector, and how well it can be read from one."""
 
     names: tuple[str, ...]
     patterns: np.ndarray  # (K, D), for one unit of the factor: a word, a mark, a question instead of a statement
@@ -36,7 +36,7 @@ class Directions:
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
     """Fit on four fifths of N sentences, test the readout on the rest; DataError for under 50, or a constant factor."""
     if len(vectors) < MIN_SENTENCES:
-        raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES}.")
+        raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
     factors = np.asarray(factors, dtype=float)
     if len(flat := np.flatnonzero(np.ptp(factors, axis=0) == 0)):
         raise DataError(f"Every sentence has the same '{names[flat[0]]}'; a direction needs different ones.")

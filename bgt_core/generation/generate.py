@@ -1,7 +1,7 @@
-"""Sentences with the meaning of one sentence and the style of another.
+"""Generate sentences with the meaning of one sentence and the style of another.
 
-`generate` is what the library, `bgt generate` and the app share. Of the sentences that end a beam search it gives the
-one from which the model reads most of the latents again; `candidates` gives all of them.
+The library, `bgt generate` and the app all use `generate`. From the candidates of a beam search it returns the
+one whose own latents are closest to the given ones; `candidates` returns all of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from bgt_core.generation.search import (
     quiet,
 )
 
-# Of 0.25, 0.5, 1 by 0, 0.1, 0.2, 0.3, 0.5, 1: better than no reranking in both latents, in chrF, and in what is written
-# with another sentence's style, where similarities alone prefer broken sentences.
+# Weights chosen from 0.25, 0.5, 1 by 0, 0.1, 0.2, 0.3, 0.5, 1: better than no reranking in both latents, in chrF, and
+# in texts with another sentence's style, where similarities alone prefer broken sentences.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 
 
@@ -50,18 +50,18 @@ def generate(
     Args:
         bgt: An embedder whose model has language latents, or a syntactic one, and a decoder.
         sources, styles: N sentences each.
-        lang: Language of the styles, and of the text that is written.
+        lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
-        rerank: Take the hypothesis of the beam that keeps most of both latents, not the most probable one.
-        seed: Of a `Sample`; the same seed gives the same text.
-        max_length: Largest number of tokens of a sentence that is written.
+        rerank: Return the candidate that keeps most of both latents, not the most probable one.
+        seed: Seed of a `Sample`; the same seed gives the same text.
+        max_length: Maximum number of tokens of an output.
 
     Returns:
         N sentences.
 
     Raises:
-        UsageError: Unequal numbers of sentences, an unknown language, or a model that has no style or can't write.
+        UsageError: Unequal numbers of sentences, an unknown language, or a model that has no style or can't generate.
 
     >>> generate(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the car is old.']
@@ -76,12 +76,12 @@ def generate(
 def exchanged(
     bgt: SentenceWriter, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
-    """The latents that `generate` decodes: the semantic ones of N sources, the other ones of N styles."""
+    """The latents that `generate` decodes: the semantic ones of N sources, and the other latents of N styles."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
         raise UsageError(
-            "This model has no language latents, nor a syntactic one, so it can't take the style of a sentence; use "
-            "one that has them, as `bgt`, `bgt-small` and `vgvae` train.",
+            "This model has no latent for style (language or syntactic); use "
+            "one trained by `bgt`, `bgt-small` or `vgvae`.",
         )
     sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
@@ -94,7 +94,7 @@ def exchanged(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence that was written from latents, and its similarity to each of them, by the latent's name."""
+    """A sentence generated from latents, and its similarity to each of them, by the latent's name."""
 
     text: str
     kept: Mapping[str, float]
@@ -114,12 +114,12 @@ def candidates(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """For each row of the latents, (N, L) each, the different sentences that end a beam search, or the one that is
-    drawn, the one of the highest score first; errors as `decode`.
+    """For each row of the latents, (N, L) each, the distinct candidates of a beam search, or the one drawn sentence,
+    the highest score first; errors as `decode`.
 
-    Each is embedded again. Its score is its semantic similarity to the latents it is written from, plus
-    `second_weight` times that of the other latent, plus `likelihood_weight` times its log-probability per token in
-    nats; without `rerank` the order is that of the search, by likelihood.
+    Each is embedded again. Its score is its semantic similarity to the given latents, plus `second_weight` times that
+    of the other latent, plus `likelihood_weight` times its log-probability per token in nats; without `rerank` the
+    order is that of the search, by likelihood.
     """
     if isinstance(search, Sample):
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
@@ -145,8 +145,8 @@ def candidates(
 def hypotheses(
     bgt: SentenceWriter, joined: Tensor, lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
-    """The different sentences that end a beam search from each row of what the decoder reads, the likeliest first, with
-    the log-probability per token."""
+    """The distinct candidates of a beam search for each row of the decoder's input, the likeliest first, with their
+    log-probability per token."""
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
     with torch.no_grad():

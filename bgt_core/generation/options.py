@@ -1,4 +1,4 @@
-"""How to search: a beam or draws, and what neither may write. Commands import this without torch."""
+"""Options of search: a beam or draws, and tokens that neither may choose. Commands import this without torch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from bgt_core.errors import UsageError, check_least
 class Beam:
     """The `size` best hypotheses, ranked by log-probability / length ** `length_penalty` (released code: 5 and 1).
 
-    The length is in tokens, the end counted: a penalty above 1 favours long sentences, below 1 short ones.
-    `no_repeat_ngram` n leaves out a token that would complete the same n tokens a second time, `max_run` r one that
-    would stand more than r times in a row; 0 is no such rule. Chances stay as they are, so what is left out costs its
-    share.
+    The length is in tokens, EOS included: a penalty above 1 favours long sentences, below 1 short ones.
+    `no_repeat_ngram` n excludes a token that would complete an n-gram a second time, `max_run` r one that would occur
+    more than r times in a row; 0 is no limit. Probabilities are not renormalised.
     """
 
     size: int = 5
@@ -27,14 +26,15 @@ class Beam:
         check_least(1, beam=self.size)
         if not 0 <= self.length_penalty < math.inf:
             raise UsageError(
-                f"{self.length_penalty} must be a number from 0 on; 1 ranks by the mean.", parameter="length_penalty"
+                f"{self.length_penalty} must be a number of at least 0; 1 ranks by the mean.",
+                parameter="length_penalty",
             )
         check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Draws from the `top_p` most probable mass of what may be written, at a temperature; rules as of `Beam`."""
+    """Draws from the `top_p` most probable mass of the allowed tokens, at a temperature; limits as in `Beam`."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -43,14 +43,16 @@ class Sample:
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
-            text = f"{self.temperature} must be above 0; for the most probable piece use a beam of 1."
+            text = f"{self.temperature} must be above 0; for the most probable token use a beam of 1."
             raise UsageError(text, parameter="temperature")
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"{self.top_p} is a proportion of the probability: above 0, at most 1.", parameter="top_p")
+            raise UsageError(
+                f"{self.top_p} must be above 0 and at most 1, a share of the probability.", parameter="top_p"
+            )
         check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 GREEDY = Beam(1)
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # rebuilds example sentences best, and never loops
+DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # reconstructs example sentences best, and never loops
 
 Search = Beam | Sample

@@ -1,4 +1,4 @@
-"""Tokens that a search may not write next, as its options say."""
+"""Exclude tokens from the next step of a search, by its options."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bgt_core.generation.options import Search
 
 
 def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
-    """Scores of the next token (B, n, V) -> the same with -inf where the rules of `search` leave a token out, given
-    what each hypothesis holds, (B, n, T); a copy, if there are rules."""
+    """Set scores of the next token (B, n, V) to -inf for tokens that the rules of `search` exclude, given each
+    hypothesis so far, (B, n, T); returns a copy if there are rules."""
     if search.no_repeat_ngram:
         scores = without_repeated_ngrams(scores, written, search.no_repeat_ngram)
     if search.max_run:
@@ -19,7 +19,7 @@ def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
 
 
 def without_repeated_ngrams(scores: Tensor, written: Tensor, size: int) -> Tensor:
-    """-inf for the last token of every earlier n-gram that starts with the `size` - 1 tokens written last."""
+    """-inf for the last token of every earlier n-gram that starts with the last `size` - 1 tokens."""
     if written.shape[2] < size:
         return scores
     ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)
@@ -30,7 +30,7 @@ def without_repeated_ngrams(scores: Tensor, written: Tensor, size: int) -> Tenso
 
 
 def without_long_runs(scores: Tensor, written: Tensor, most: int) -> Tensor:
-    """-inf for the token written last, where it stands `most` times in a row."""
+    """-inf for the last token, if it occurs `most` times in a row."""
     if written.shape[2] < most:
         return scores
     last = written[:, :, -1:]

@@ -1,4 +1,4 @@
-"""Generation: sentences from latents or encoder states, by greedy search, beam search or sampling."""
+"""Generate sentences from latents or encoder states, by greedy search, beam search or sampling."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.rules import allowed
 
-NEVER = (PAD, UNK, BOS)  # pieces that no search writes
+NEVER = (PAD, UNK, BOS)  # tokens that no search chooses
 AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
-BLOCK = 160  # scores of which only the maximum is read at first
+BLOCK = 160  # scores per block; at first only the maximum of each block is used
 
 
 class Context(Protocol):
-    """What a decoder reads of B sentences: latents (B, L), or `nets.attention_decoder.EncoderStates`."""
+    """The input of a decoder for B sentences: latents (B, L), or `nets.attention_decoder.EncoderStates`."""
 
     def __len__(self) -> int: ...
 
@@ -33,7 +33,7 @@ class Context(Protocol):
 
 
 class SentenceWriter(SentenceEncoder, Protocol):
-    """An embedder whose model can also write (`bgt_core.Embedder`)."""
+    """An embedder whose model can also generate (`bgt_core.Embedder`)."""
 
     tokenizer: Tokenizer
     precision: str  # of matrix products
@@ -42,11 +42,12 @@ class SentenceWriter(SentenceEncoder, Protocol):
     def model(self) -> Model: ...
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
-        """What reads `latent` from sentences of `lang`; UsageError for a language or a latent that the model lacks."""
+        """The encoder of `latent` for sentences of `lang`; UsageError for a language or a latent that the model
+        lacks."""
         ...
 
 
-Report = Callable[[int], None]  # gets how many pieces are written; what it raises ends the search
+Report = Callable[[int], None]  # gets the number of tokens so far; an exception that it raises ends the search
 
 
 def quiet(pieces: int) -> None:
@@ -54,10 +55,10 @@ def quiet(pieces: int) -> None:
 
 
 def generative(bgt: SentenceWriter) -> GenerativeModel:
-    """The model of an embedder, if it writes; UsageError if not."""
-    model = getattr(bgt, "model", None)  # which encoders from elsewhere lack
+    """The model of an embedder, if it can generate; UsageError if not."""
+    model = getattr(bgt, "model", None)  # other encoders have no model
     if not isinstance(model, GenerativeModel):
-        raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
+        raise UsageError("This model can't generate from its latents; use one trained by `bgt`.")
     return model
 
 
@@ -71,10 +72,10 @@ def decode(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[str]:
-    """A sentence of `lang` for each row of the latents, (N, L) each under its name, wherever these vectors come from.
+    """Generate a sentence of `lang` for each row of the latents, (N, L) each under its name, from any source.
 
-    The decoder reads the vector that it is trained on, [language ; semantic] (the released code decodes from another,
-    untrained one). Raises UsageError for unequal counts, an unknown language, and where `latents` are not those of the
+    The decoder gets the vector that it was trained on, [language ; semantic] (the released code decodes from another,
+    untrained one). Raises UsageError for unequal counts, an unknown language, and latents that are not those of the
     model.
 
     >>> bgt = bgt_core.load()
@@ -85,23 +86,23 @@ def decode(
     joined, decoder = decoder_input(bgt, latents, lang, max_length), generative(bgt).decoder(lang)
     generator = torch.Generator(joined.device).manual_seed(seed)
     written: list[list[int]] = []
-    with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
+    with torch.no_grad():  # not inference_mode, in which autocast converts every weight at every step
         for part in joined.split(AT_ONCE) if len(joined) else ():
             written += write(decoder, part, search, max_length, generator, report)
     return bgt.tokenizer.decode(written)
 
 
 def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
-    """What the decoder of `lang` reads, (N, L_lang + L), of latents (N, L) each; UsageError as `decode`."""
+    """The input of the decoder of `lang`, (N, L_lang + L), from latents (N, L) each; UsageError as `decode`."""
     model = generative(bgt)
     for latent in latents:
         bgt.encoder(lang, latent)
     if missing := [latent for latent in bgt.latents if latent not in latents]:
-        raise UsageError(f"The decoder reads {', '.join(bgt.latents)}; latents has no '{missing[0]}'.")
+        raise UsageError(f"The decoder needs the latents {', '.join(bgt.latents)}; '{missing[0]}' is missing.")
     counts = {latent: len(vectors) for latent, vectors in latents.items()}
     if len(set(counts.values())) > 1:
         given = ", ".join(f"{count} {latent}" for latent, count in counts.items())
-        raise UsageError(f"latents of unequal number ({given}); each sentence needs one of every latent.")
+        raise UsageError(f"latents have different numbers of rows ({given}); expected one row per sentence in each.")
     check_least(1, max_length=max_length)
     device = next(model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
@@ -116,14 +117,14 @@ def write(
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
-    """Piece ids for each of B sentences, EOS left out."""
+    """Token ids for each of B sentences, without EOS."""
     if isinstance(search, Sample):
         return sample(decoder, context, search, max_length, generator, report)
     return [best.pieces for best in beam(decoder, context, search, max_length, report)]
 
 
 def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor:
-    """Scores of the next piece, not normalised, (B, n) -> (B, n, V); a sentence has a piece before EOS."""
+    """Unnormalised scores of the next token, (B, n) -> (B, n, V); EOS is not allowed first."""
     barred = NEVER if state.position else (*NEVER, EOS)
     scores = decoder.step(pieces, state).float()
     scores[:, :, barred] = -torch.inf
@@ -147,7 +148,7 @@ def sample(
         scores = allowed(next_scores(decoder, pieces[:, None], state), written[:, None], config)[:, 0]
         scores = scores.log_softmax(-1) / config.temperature
         chances, order = scores.softmax(-1).sort(-1, descending=True)
-        outside = chances.cumsum(-1) - chances >= config.top_p  # the first piece is always inside
+        outside = chances.cumsum(-1) - chances >= config.top_p  # the first token is always inside
         drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
         written = torch.cat([written, pieces[:, None]], 1)
@@ -159,10 +160,10 @@ def sample(
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A sentence that a beam search has written."""
+    """A sentence found by beam search."""
 
-    pieces: list[int]  # EOS left out
-    mean: float  # log-probability per piece in nats, EOS counted
+    pieces: list[int]  # token ids without EOS
+    mean: float  # log-probability per token in nats, EOS counted
 
 
 def beam(decoder: Decoder, context: Context, search: Beam, max_length: int, report: Report = quiet) -> list[Hypothesis]:
@@ -173,13 +174,14 @@ def beam(decoder: Decoder, context: Context, search: Beam, max_length: int, repo
 def n_best(
     decoder: Decoder, context: Context, search: Beam, count: int, max_length: int, report: Report = quiet
 ) -> list[list[Hypothesis]]:
-    """Beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer where the beam
-    holds fewer, or there are no more to write.
+    """Beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer if the beam is
+    smaller, or if there are no more.
 
-    A finished hypothesis stays in the beam at its final score; a sentence with no other leaves the batch.
+    A finished hypothesis stays in the beam at its final score; a sentence whose hypotheses are all finished leaves the
+    batch.
     """
     winners: dict[int, list[Hypothesis]] = {}
-    rows = torch.arange(len(context), device=context.device)  # which sentence each row of the batch is, (B,)
+    rows = torch.arange(len(context), device=context.device)  # the sentence of each row of the batch, (B,)
     pieces = torch.full((len(context), 1), EOS, device=context.device)  # one hypothesis, which the first step branches
     written, totals = pieces.new_empty(len(context), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
     done = torch.zeros_like(pieces, dtype=torch.bool)
@@ -216,8 +218,8 @@ def n_best(
 
 
 def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor, Tensor]:
-    """The `size` most probable pieces (fewer if V is): scores (B, n, V), overwritten, and the same with -inf for what
-    may not be written -> log-probabilities and ids, (B, n, size), best first."""
+    """The `size` most probable tokens (fewer if V is smaller): scores (B, n, V), overwritten, and the same with -inf
+    for excluded tokens -> log-probabilities and ids, (B, n, size), best first."""
     rows = scores.view(-1, scores.shape[-1])
     top, pieces = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
     most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
@@ -227,7 +229,7 @@ def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor,
 
 
 def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """`topk` of each row, (N, V) -> values and indices, (N, size), in a third of its time: the largest lie in
+    """`topk` of each row, (N, V) -> values and indices, (N, size), in a third of its time: the largest values lie in
     the blocks with the largest maxima."""
     count, vocab = scores.shape
     width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
@@ -240,5 +242,5 @@ def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def until_end(ids: list[int]) -> list[int]:
-    """What stands before the first EOS."""
+    """The tokens before the first EOS."""
     return ids[: ids.index(EOS)] if EOS in ids else ids

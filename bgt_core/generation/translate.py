@@ -1,4 +1,4 @@
-"""Sentences to their translations, by a translator of ours: the best of a beam, with their costs."""
+"""Translate sentences with a trained translator: the best translations of a beam, with their costs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best
 
-BATCH_TOKENS = 4_096  # padded tokens of a batch at most: a search remembers as many columns of each hypothesis
+BATCH_TOKENS = 4_096  # maximum padded tokens of a batch, because a search stores that many columns for each hypothesis
 
 
 class BeamTranslator:
-    """A trained translator, and how it searches.
+    """A trained translator, with its search options.
 
-    It writes `lang`, by default the first language that the model writes; what it reads is the model's own, and has to
-    be `source_lang` where that is named. A beam of `beam` hypotheses gives the `count` best translations of a sentence.
-    `max_length`, in pieces, is where a translation ends; a longer source gets none, as models translate badly what is
-    longer than all they were trained on. The rest is as of `Beam`.
+    The target language is `lang`, by default the model's first; the source language is the model's own, and must equal
+    `source_lang` if given. A beam of `beam` hypotheses gives the `count` best translations of a sentence. Translations
+    end at `max_length` tokens; a longer source is not translated, because models translate sentences badly that are
+    longer than all of their training data. Other options are those of `Beam`.
 
-    Raises UsageError for a model that does not translate, for a language that it does not write, and for numbers that
-    make no search.
+    Raises UsageError for a model that does not translate, for another target language, and for invalid numbers.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class BeamTranslator:
         length_penalty: float = 1.0,
     ):
         if not isinstance(bgt.model, TranslationModel):
-            raise UsageError("This model does not translate; use one as `bgt train translator` makes.")
+            raise UsageError("This model does not translate; use one trained by `bgt train translator`.")
         self.bgt, self.model, written = bgt, bgt.model, bgt.model.translates
         self.source_lang, self.lang = bgt.langs[0], lang or written[0]
         if self.lang not in written or source_lang not in (None, self.source_lang):
@@ -58,19 +57,19 @@ class BeamTranslator:
 
     @property
     def fingerprint(self) -> str:
-        """What decides the translations, in one line."""
+        """A fingerprint of the translations, in one line."""
         return f"{self.bgt.fingerprint} {self.lang} {self.search} {self.count} {self.max_length}"
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
-        """N sentences -> the translations of each, all different, the cheapest first; none of one that is empty or too
-        long. Costs are negative log-likelihoods in nats a piece, the end counted, among the pieces that a search
-        writes."""
-        ids = self.bgt.tokenizer.encode(sentences)  # EOS counts among their lengths
+        """Translate N sentences: the distinct translations of each, the likeliest first; empty for a sentence that is
+        empty or too long. Costs are negative log-likelihoods in nats per token, EOS counted, among the tokens that a
+        search may choose."""
+        ids = self.bgt.tokenizer.encode(sentences)  # EOS counts in their lengths
         fitting = [row for row, pieces in enumerate(ids) if 1 < len(pieces) <= self.max_length + 1]
         fitting.sort(key=lambda row: len(ids[row]), reverse=True)
         translations: list[list[Translation]] = [[] for _ in ids]
         device = next(self.model.parameters()).device
-        with torch.no_grad(), autocast(device, self.bgt.precision):  # under inference_mode autocast keeps no weights
+        with torch.no_grad(), autocast(device, self.bgt.precision):  # under inference_mode autocast caches no weights
             while fitting:  # the longest first
                 size = max(1, min(AT_ONCE, BATCH_TOKENS // len(ids[fitting[0]])))
                 rows, fitting = fitting[:size], fitting[size:]
@@ -80,7 +79,7 @@ class BeamTranslator:
         return translations
 
     def _search(self, side: Tokens) -> list[list[Translation]]:
-        """Of each of the sentences (B, T); two hypotheses may say the same in other pieces."""
+        """The translations of each of the sentences (B, T); two hypotheses may be the same text in different tokens."""
         decoder, states = self.model.decoder(self.lang), self.model.states(side)
         results = []
         for hypotheses in n_best(decoder, states, self.search, self.search.size, self.max_length):

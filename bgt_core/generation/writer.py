@@ -1,4 +1,4 @@
-"""A model as something that writes: latents in, sentences or their likelihood out."""
+"""Generate sentences from latents, or compute their likelihood."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generati
 
 @dataclass(frozen=True)
 class Writer:
-    """An embedder with a decoder, and how it searches. Raises UsageError for a model without one."""
+    """An embedder with a decoder, and its search options. Raises UsageError for a model without a decoder."""
 
     bgt: SentenceWriter
     search: Search
@@ -33,19 +33,20 @@ class Writer:
         return self.bgt.latents
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """As the model's own: (N, D) float32."""
+        """Embed sentences by the model: (N, D) float32."""
         return self.bgt.embed(sentences, lang=lang, latent=latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """As the model's own: (N, D), (M, D) -> (N, M)."""
+        """Compare vectors by the model: (N, D), (M, D) -> (N, M)."""
         return self.bgt.similarity(left, right)
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """A sentence of `lang` for each row of the latents, (N, L) each; errors as `generation.search.decode`."""
+        """Generate a sentence of `lang` for each row of the latents, (N, L) each; errors as
+        `generation.search.decode`."""
         return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """log p(sentence | latents) in nats of N sentences of `lang`, a row of the latents each: (N,) float64."""
+        """log p(sentence | latents) in nats of N sentences of `lang`, one row of the latents each: (N,) float64."""
         model, ids = generative(self.bgt), self.bgt.tokenizer.encode(sentences)
         device, decoder = next(model.parameters()).device, model.decoder(lang)
         nats: list[float] = []

@@ -1,8 +1,8 @@
 """A small English-French grammar with known factors, for tests, probes and tutorials.
 
 A sentence pair is drawn in two steps: a meaning, shared by both languages, then for each language its
-own manner: final mark, filler word, place of the time, synonyms, contractions, register. Manners are
-drawn independently, so a model that separates its latents has something true to find.
+own style: final mark, filler word, place of the time, synonyms, contractions, register. Styles are
+drawn independently, so a model can separate them.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ LIMIT = 200_000  # far under the millions of meanings, so that drawing never sta
 
 @dataclass(frozen=True)
 class Pair:
-    """One meaning said in both languages, with the factors it was made of."""
+    """A meaning expressed in both languages, with its factors."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # frame, features and lexemes, the same for both languages
-    manner: dict[str, dict[str, str]]  # language -> factor -> value; only factors that show in the text
+    manner: dict[str, dict[str, str]]  # language -> factor -> value; only factors visible in the text
 
 
 _FILLERS = {"en": ("well", "so", "oh", "anyway"), "fr": ("eh bien", "alors", "ah", "bon")}
 
 
 def _utter(v: Voice, frame: Frame, lang: str) -> str:
-    """Renders a frame, then adds the filler, the capital and the final mark."""
+    """Render a frame, then add the filler, the capital and the final mark."""
     text = getattr(frame, lang)(v)
     filler = v.pick("filler", "none", "none", "none", "none", "none", *_FILLERS[lang])
     text = text if filler == "none" else f"{filler}, {text}"
@@ -48,7 +48,7 @@ def _utter(v: Voice, frame: Frame, lang: str) -> str:
 
 
 def _keys(part: tuple, keys: list[str]) -> list[str]:
-    """Adds the lexemes and features of a meaning to `keys`, in order."""
+    """Add the lexemes and features of a meaning to `keys`, in order."""
     for inner in part:
         if isinstance(inner, tuple):
             _keys(inner, keys)
@@ -67,10 +67,10 @@ class _Draw(Random):
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
-    """`count` pairs, no two with the same meaning or the same text in either language.
+    """Draw `count` pairs; all meanings and texts differ.
 
-    The first pairs of a longer list are those of a shorter one with the same seed. Raises
-    UsageError when `count` exceeds LIMIT.
+    The first pairs of a longer list are those of a shorter one with the same seed. Raises UsageError if `count` exceeds
+    LIMIT.
     """
     if not 0 <= count <= LIMIT:
         raise UsageError(f"{count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.", parameter="count")

@@ -1,4 +1,4 @@
-"""When, where, how and how much; the tables read like those of `nouns`."""
+"""Phrases of time, place, manner and degree; table rows as in `nouns`."""
 
 from bgt_core.grammar.words import Lexeme, read
 

@@ -1,6 +1,6 @@
-"""From a meaning to the words of one language: verbs and clauses.
+"""Turn a meaning into the words of one language: verbs and clauses.
 
-The subjunctive and reflexive verbs are kept out because they can't be derived safely here.
+The subjunctive and reflexive verbs are excluded because they can't be derived safely here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _en_says(v: Voice, subject: NP, verb: Lexeme, tense: str, neg: str = "") -> 
 
 
 def _fr_verb(v: Voice, verb: Lexeme, who: Who, tense: str, neg: str = "") -> tuple[str, str]:
-    """Conjugated form and what follows it."""
+    """The conjugated form and the words after it."""
     fr = v.word(verb.fr)
     if tense == "future":
         if v.pick("future", "simple", "aller") == "simple":
@@ -101,7 +101,7 @@ class Clause(NamedTuple):
 
 
 def en_rest(v: Voice, c: Clause) -> str:
-    """What follows the verb, the time left out."""
+    """The words after the verb, without the time."""
     gender, person = c.subject.noun.fr[0][2], en_person(c.subject)
     own = "her" if person == 2 and gender == "f" else POSSESSIVE[person]
     parts = [en_np(v, c.object, own, bool(c.neg))] if c.object else []
@@ -168,7 +168,7 @@ def fr_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
 
 
 def timed_text(v: Voice, text: str, time: str, movable: bool) -> str:
-    """Add a time behind the text or, if it may move, in front."""
+    """Add a time after the text or, if it may move, before it."""
     if not time:
         return text
     if movable and v.pick("time", "front", "end") == "front":

@@ -1,4 +1,4 @@
-"""Sentence frames: each draws a meaning and says how either language puts it."""
+"""Sentence frames: each draws a meaning and renders it in both languages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Frame(NamedTuple):
     meaning: tuple
     en: Callable[[Voice], str]
     fr: Callable[[Voice], str]
-    mark: str = ""  # "?" or "!" where the frame asks for it; statements choose
+    mark: str = ""  # "?" or "!" if the frame needs it; statements choose
 
 
 def _statement(rng: Random) -> Frame:
@@ -73,7 +73,7 @@ def _existence(rng: Random) -> Frame:
     have = c._replace(subject=NP("", singular), verb=HAVE, tense="habit" if tense == "now" else tense)
 
     def fr(v: Voice) -> str:
-        text = fr_clause(v, have).replace("il y ne ", "il n'y ")  # the verb knows nothing of "y"
+        text = fr_clause(v, have).replace("il y ne ", "il n'y ")  # the verb forms do not include "y"
         return text.replace("il y va avoir", "il va y avoir").replace("il n'y va pas avoir", "il ne va pas y avoir")
 
     return Frame(("there is", tense, neg, thing, how, where or ""), lambda v: en_clause(v, c), fr)
@@ -89,14 +89,14 @@ def _question(rng: Random) -> Frame:
         c = draw_action(rng, subject)
     else:
         c = draw_being(rng)
-        c = c if c.subject.noun.key != "I" else c._replace(subject=subject)  # "pleuré-je" is out of use
+        c = c if c.subject.noun.key != "I" else c._replace(subject=subject)  # "pleuré-je" is obsolete
     c = c._replace(neg="", adverb=None)
     en, fr = word[0] or " ", word[1] or " "
     return Frame(("ask", word[0], c), lambda v: en_clause(v, c, en), lambda v: fr_clause(v, c, fr), "?")
 
 
 def _doing(rng: Random, subject: NP, tense: str, placed: bool = True, timed: bool = False) -> Clause:
-    """An action one can ask about, order or expect: not "have" or "like", no "go" without its goal."""
+    """An action that one can ask about, order or expect: not "have" or "like", and "go" only with its goal."""
     while True:
         c = draw_action(rng, subject, tense, timed, placed)
         if c.verb not in (HAVE, LIKE) and c.verb.kind != "!" and (placed or c.verb not in MOVES):

@@ -1,4 +1,4 @@
-"""Drawing meanings that make sense: who can do what to what, when and where."""
+"""Draw meanings that make sense: who can do what to what, when and where."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABSOLUTE = frozenset(  # no "very", no comparison
 
 
 def draw_np(rng: Random, kind: str, dets: str, decorate: float = 0.35) -> NP:
-    """A noun of a kind behind one of `dets`; `decorate` is the chance of an adjective."""
+    """A noun of a kind after one of `dets`; `decorate` is the probability of an adjective."""
     noun, det = rng.choice(NOUNS[kind]), rng.choice(dets.split())
     det = "my" if noun.key in ("wife", "husband") and det == "our" else det
     det = "some" if kind in MASS and det in NUMBERS else det
@@ -77,7 +77,7 @@ def _spot(rng: Random) -> NP:
 
 
 def draw_action(rng: Random, subject: NP, tense: str = "", timed: bool = True, placed: bool = True) -> Clause:
-    """What `subject` does; `timed` and `placed` allow it a time and a place."""
+    """An action of `subject`; `timed` and `placed` allow it a time and a place."""
     tense = tense or rng.choice(("past", "past", "habit", "now", "future"))
     neg = rng.choice(("not", "not", "never")) if rng.random() < 0.2 else ""
     neg = "not" if neg == "never" and tense == "now" else neg
@@ -116,7 +116,7 @@ def _like(rng: Random, c: Clause, _timed: bool, _placed: bool) -> Clause:
 
 
 def _act_on(rng: Random, c: Clause, timed: bool, placed: bool) -> Clause:
-    """A verb and an object of a kind that it takes; sometimes behind "want to" or "try to"."""
+    """A verb with an object of a suitable kind; sometimes after "want to" or "try to"."""
     tense, neg = c.tense, c.neg
     kinds, verb = rng.choice(ACTS)
     kind = rng.choice(kinds)
@@ -143,16 +143,16 @@ def _act_on(rng: Random, c: Clause, timed: bool, placed: bool) -> Clause:
 
 
 _ACTIONS = (_do, _go, _give, _have, _like, _act_on)
-_ACTIONS_UP_TO = (0.12, 0.24, 0.34, 0.39, 0.44, 1.0)  # their probabilities, added up
+_ACTIONS_UP_TO = (0.12, 0.24, 0.34, 0.39, 0.44, 1.0)  # cumulative probabilities
 
 
 def draw_thing(rng: Random, kind: str) -> NP:
-    """What something is said about."""
+    """The subject of a description."""
     return draw_np(rng, kind, "the this" if kind in ("inside", "at") else "the the this my your of", 0.1)
 
 
 def draw_quality(rng: Random, kind: str, graded: bool = False) -> Lexeme:
-    """What can be said of a thing; "nouveau" only goes with a noun."""
+    """A quality that fits a thing; "nouveau" only goes with a noun."""
     return rng.choice([a for a in FITTING[kind] if a.key != "new" and not (graded and a.key in ABSOLUTE)])
 
 
@@ -164,7 +164,7 @@ def draw_being(rng: Random, subject: NP | None = None, states: Sequence[str] = (
         subject = draw_subject(rng) if kind == "person" else draw_thing(rng, kind)
         states = states if kind == "person" else (kind,)
     kind = rng.choice(states)
-    quality, passing = draw_quality(rng, kind), kind == "state"  # a trait is not "always" or "never" there
+    quality, passing = draw_quality(rng, kind), kind == "state"  # a trait does not go with "always" or "never" there
     tense = rng.choice(("habit", "habit", "habit", "past", "future"))
     neg = rng.choice(("not", "not", "never")) if rng.random() < 0.2 and quality.key not in ABSOLUTE else ""
     degree = rng.choice(DEGREES) if not neg and quality.key not in ABSOLUTE and rng.random() < 0.35 else None
@@ -174,7 +174,7 @@ def draw_being(rng: Random, subject: NP | None = None, states: Sequence[str] = (
 
 
 def again(np: NP) -> NP:
-    """The pronoun that stands for a subject already named."""
+    """The pronoun for a subject already mentioned."""
     if np.noun.kind.isdigit():
         return np
     masculine = np.noun.fr[0][2] == "m"

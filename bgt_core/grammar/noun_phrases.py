@@ -1,6 +1,6 @@
 """Noun phrases of either language: determiner, adjective, noun and owner.
 
-Object pronouns are kept out because they can't be derived safely here.
+Object pronouns are excluded because they can't be derived safely here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NP(NamedTuple):
 
 
 class Who(NamedTuple):
-    """What a French verb needs of its subject."""
+    """The features of a subject that a French verb agrees with."""
 
     text: str
     person: int  # 0 je ... 5 ils

@@ -1,6 +1,6 @@
 """Nouns, names and pronouns, and the adjectives that fit them: a lexicon written for this project.
 
-A table row reads "english|synonym=french|synonym"; a slash gives a form that the rules would miss.
+A table row reads "english|synonym=french|synonym"; a slash gives an irregular form.
 """
 
 from bgt_core.grammar.words import Lexeme, english_noun, french_adjective, french_noun, read
@@ -88,7 +88,7 @@ _NOUNS = {
     """,
 }
 NOUNS = {kind: read(table, english_noun, french_noun, kind) for kind, table in _NOUNS.items()}
-MASS = frozenset({"dish", "drink"})  # kinds that are not counted
+MASS = frozenset({"dish", "drink"})  # uncountable kinds
 
 # Feminine and, for three adjectives, the form before a vowel follow the masculine; "<" stands before its noun.
 _ADJECTIVES = {

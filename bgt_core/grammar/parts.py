@@ -1,4 +1,4 @@
-"""The lexicon in two parts without a common entry: one for training, one held out."""
+"""The lexicon in two disjoint parts: one for training, one held out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bgt_core.grammar.nouns import FITTING, NOUNS
 from bgt_core.grammar.verbs import BETWEEN_PERSONS, GIFTS, INTRANSITIVE
 from bgt_core.grammar.words import Lexeme
 
-_OPPOSITES = {  # held out? -> adjectives of which one, denied, says the other
+_OPPOSITES = {  # held out? -> pairs of adjectives, each the denial of the other
     False: "big small; long short; heavy light; fast slow; fat thin; noisy quiet",
     True: "clean dirty; interesting boring; happy sad; hot cold; good bad",
 }
-_LEFT_OUT = frozenset(  # a word of theirs is also another entry's
+_LEFT_OUT = frozenset(  # entries that share a word with another entry
     (*"guest phone photo watch new warm wait cook read talk".split(), "green bean", "orange juice", "herbal tea")
 )
-_HELD_OUT_TIMES = frozenset(  # parts of phrases would be shared if every third were held out: "last Monday"
+_HELD_OUT_TIMES = frozenset(  # not every third, because parts of phrases would be shared: "last Monday"
     ("last month", "an hour ago", "next month", "in an hour", "later", "at noon", "after dinner")
 )
 
@@ -24,7 +24,7 @@ _HELD_OUT_TIMES = frozenset(  # parts of phrases would be shared if every third 
 class Lexicon:
     """Nouns, verbs, adjectives and times of one part: every third entry of each table of nouns and verbs is held out.
 
-    So is every second adjective, but opposites stay together.
+    Every second adjective is held out too, but opposites stay together.
     """
 
     def __init__(self, held_out: bool):
@@ -39,7 +39,8 @@ class Lexicon:
         self.acts = self._part(BETWEEN_PERSONS)
         self.gifts = self._part(GIFTS)
         self.deeds = [verb for verb in INTRANSITIVE if verb.key not in _LEFT_OUT]  # used in held-out triples only
-        self.weather = [each for each in WEATHER if each.key not in ("it is cold", "it is hot")]  # likewise
+        # in held-out triples only
+        self.weather = [each for each in WEATHER if each.key not in ("it is cold", "it is hot")]
         self.times = {
             tense: [each for each in table if (each.key in _HELD_OUT_TIMES) == held_out]
             for tense, table in TIMES.items()

@@ -1,6 +1,7 @@
 """Minimal pairs of roles: two sentences with the same words that differ in who does it and to whom.
 
-"The king gives the baker a book." and "The baker gives the king a book.": one manner, one bag of words, two meanings.
+"The king gives the baker a book." and "The baker gives the king a book.": the same style and bag of words, two
+meanings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bgt_core.grammar.words import Lexeme, statement
 LIMIT = 1_000  # of pairs; there are several times as many, so that drawing never stalls
 KINDS = GIVE, ACT = "giver and receiver", "subject and object"
 
-# Plain words without a synonym, for roles are looked for: not whether a model knows the postman, nor what it calls him.
+# Common words without synonyms: the pairs test roles, not rare vocabulary.
 _PERSONS = [
     noun
     for noun in NOUNS["person"]
@@ -42,9 +43,9 @@ class RolePair(NamedTuple):
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """`count` different pairs, both kinds in turn. The first of a longer list are those of a shorter one.
+    """Draw `count` different pairs, both kinds in turn. The first pairs of a longer list are those of a shorter one.
 
-    Raises UsageError when `count` is not between 0 and LIMIT.
+    Raises UsageError if `count` is not between 0 and LIMIT.
 
     >>> role_pairs(2)[1].texts["en"]
     ('The woman invites the tourist.', 'The tourist invites the woman.')
@@ -75,7 +76,7 @@ def _draw(rng: Random, voices: dict[str, Random], kind: str) -> RolePair:
         tenses = ("past", "future") if verb.kind == "!" else ("past", "habit", "now", "future")
         clause = Clause(one, verb, rng.choice(tenses), object=two)
     twin = roles_swapped(clause)
-    english, french = (Voice(voices[lang]) for lang in ("en", "fr"))  # one manner for both twins
+    english, french = (Voice(voices[lang]) for lang in ("en", "fr"))  # the same style for both twins
     texts = {
         "en": (statement(en_clause(english, clause), "en"), statement(en_clause(english, twin), "en")),
         "fr": (statement(fr_clause(french, clause), "fr"), statement(fr_clause(french, twin), "fr")),
@@ -89,6 +90,7 @@ def _names(nouns: list[Lexeme], lang: str) -> tuple[str, str]:
 
 
 def _same_words(left: str, right: str) -> bool:
-    """Not so where French contracts or elides one of them: "au roi" but "à la reine"."""
+    """Whether both twins have the same words; not if French contracts or elides one of them: "au roi" but "à la
+    reine"."""
     one, two = (sorted(re.findall(r"\w+", text.lower())) for text in (left, right))
     return one == two

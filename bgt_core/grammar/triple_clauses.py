@@ -16,7 +16,7 @@ def phrase(rng: Random, noun: Lexeme, adjective: Lexeme | None = None) -> NP:
 
 
 def sometime(rng: Random, lexicon: Lexicon, c: Clause, share: float) -> Clause:
-    """With a time in a share of the clauses."""
+    """Add a time to a share of the clauses."""
     return c._replace(time=rng.choice(lexicon.times[c.tense])) if rng.random() < share else c
 
 

@@ -44,7 +44,7 @@ Forms = tuple[Say, Say, Say]  # sentence, paraphrase, altered sentence
 
 
 class Plan(NamedTuple):
-    """What a frame draws."""
+    """The draw of a frame: sentence, paraphrase and altered sentence."""
 
     forms: dict[str, Forms]  # by language
     turned: tuple[str, ...] = ()  # factors that every paraphrase changes; it may change others
@@ -74,7 +74,7 @@ def _cleft(c: Clause, altered: Clause, focus: str) -> Plan:
 
 
 def _gift_shifted(rng: Random, lexicon: Lexicon) -> Plan:
-    """English moves the receiver, "gave the baker a book"; French takes the passive."""
+    """English moves the receiver, "gave the baker a book"; French uses the passive."""
     c = gift_clause(rng, lexicon, 0.3)
     return planned(c, roles_swapped(c), partial(en_clause, c=c), partial(fr_passive, c=c), "receiver")
 
@@ -100,7 +100,7 @@ def _act_cleft(rng: Random, lexicon: Lexicon) -> Plan:
 
 
 def _compared(rng: Random, lexicon: Lexicon) -> Plan:
-    """Which of two is bigger, or which is smaller."""
+    """Compare two things: which is bigger, or which is smaller."""
     kind = rng.choice(("animal", "text", "thing", "clothes", "vehicle"))
     fitting = lexicon.fitting(kind)
     first, second = rng.sample(
@@ -131,7 +131,7 @@ def _compared(rng: Random, lexicon: Lexicon) -> Plan:
 
 
 def _placed(rng: Random, lexicon: Lexicon, described: bool = False) -> Plan:
-    """What is behind something has it in front of itself."""
+    """Place one thing behind another, so that the other is in front of it."""
     spot, converse = rng.sample([spot for spot in SPOTS if spot.key != "near"], 2)
     kinds = rng.sample(("animal", "vehicle", "thing", "clothes"), 2)
     adjectives = rng.sample(lexicon.fitting(*kinds), 2) if described else (None, None)

@@ -1,9 +1,9 @@
 """Triples: a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the same words.
 
-"The king thanked the baker.", "The baker was thanked by the king.", "The baker thanked the king.": a similarity that
-sees composition finds the second nearer to the first than the third. A bag of words does not.
+"The king thanked the baker.", "The baker was thanked by the king.", "The baker thanked the king.": a similarity that is
+sensitive to composition puts the second nearer to the first than the third. A bag of words does not.
 
-The lexicon and the frames are in two parts, one for training and one that is held out. Triples of different parts
+The lexicon and the frames have two parts, one for training and one held out. Triples of different parts
 share function words only.
 """
 
@@ -21,14 +21,14 @@ from bgt_core.grammar.triple_frames import FRAMES, KINDS, NEGATION, Forms
 from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import statement
 
-LIMIT = 10_000  # triples of a seed: the held-out part has about twice as many, and drawing slows down long before
+LIMIT = 10_000  # triples per seed: the held-out part has about twice as many, and drawing slows down near that
 LANGS = ("en", "fr")
 
 
 class Triple(NamedTuple):
     """A sentence, its paraphrase and its altered sentence, in each language."""
 
-    kind: str  # one of KINDS: what the altered sentence swaps, or negation
+    kind: str  # one of KINDS: the kind of swap, or negation
     frame: str  # one of a kind's frames
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
@@ -54,7 +54,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
     """
     if not 0 <= count <= LIMIT:
         raise UsageError(
-            f"{count:,}: expected 0 to {LIMIT:,} triples of a seed; take another seed for more.", parameter="count"
+            f"{count:,}: expected 0 to {LIMIT:,} triples per seed; use another seed for more.", parameter="count"
         )
     lexicon, frames = Lexicon(held_out), FRAMES[held_out]
     part = "held out" if held_out else "training"
@@ -115,7 +115,7 @@ _FREE = ("time", "form", "words")  # factors that any paraphrase may change
 
 
 def _tell(forms: Forms, turned: tuple[str, ...], lang: str, rng: Random) -> tuple[str, str, str]:
-    """The altered sentence has the manner of the sentence; the paraphrase has another where it is turned."""
+    """The altered sentence has the style of the sentence; the paraphrase differs in the factors that it turns."""
     voice, other = Voice(rng), Voice(rng)
     sentence = forms[0](voice)
     altered = forms[2](voice)
@@ -128,9 +128,9 @@ def _tell(forms: Forms, turned: tuple[str, ...], lang: str, rng: Random) -> tupl
 
 
 def _shares_more(sentence: str, paraphrase: str, altered: str) -> bool:
-    """Whether the altered sentence has at least as many words of the sentence as the paraphrase has.
+    """Whether the altered sentence shares at least as many words with the sentence as the paraphrase does.
 
-    Not so in some French triples, where articles and adjectives agree: "au roi" but "à la reine".
+    Some French triples fail, because articles and adjectives agree: "au roi" but "à la reine".
     """
     first, second, third = (Counter(re.findall(r"\w+", text.lower())) for text in (sentence, paraphrase, altered))
     return (first & third).total() >= (first & second).total()

@@ -1,4 +1,4 @@
-"""Verbs by what they take; the tables read like those of `nouns`."""
+"""Verbs by their objects; table rows as in `nouns`."""
 
 from bgt_core.grammar.words import English, Lexeme, french, read_verbs
 
@@ -84,7 +84,7 @@ TRIES = read_verbs(
     """
 )
 THINKS = read_verbs("think/thought=penser; know/knew/known=savoir; believe=croire; say/said=dire; hope=espérer")
-BETWEEN_PERSONS = read_verbs(  # only those whose object does not do the same, as with "meet"
+BETWEEN_PERSONS = read_verbs(  # without verbs whose object does the same, as "meet"
     """
     thank=remercier; help=aider; invite=inviter; greet=saluer; surprise=surprendre; watch|observe=regarder|observer;
     call|phone=appeler; wait for=attendre; admire=admirer; protect=protéger; photograph=photographier;

@@ -1,4 +1,4 @@
-"""A voice: one language's manner in one sentence."""
+"""A voice: the style of one sentence in one language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Voice:
-    """Draws a factor when a rule first asks for it, then keeps it: `chosen`."""
+    """Draw a factor when a rule first needs it, then keep it: `chosen`."""
 
     def __init__(self, rng: Random):
         self.rng = rng
@@ -22,5 +22,5 @@ class Voice:
         return self.chosen[factor]
 
     def word(self, variants: Sequence[T]) -> T:
-        """The same choice for every word of the sentence that has a synonym."""
+        """Make the same choice for every word of the sentence that has a synonym."""
         return variants[0] if len(variants) == 1 or self.pick("words", "first", "second") == "first" else variants[1]

@@ -1,4 +1,4 @@
-"""How English and French words take their forms: plurals, agreement, conjugation, elision."""
+"""Word forms of English and French: plurals, agreement, conjugation, elision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bitext mining from beginning to end: what `bgt mine` does, in one call."""
+"""Bitext mining in one call, for `bgt mine`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Side = Sequence[str] | Sentences | np.ndarray | Rows
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """Candidate translations, best first. Their rows count the entries of what was mined: sentences, or vectors."""
+    """Candidate translations, best first. Their rows index the mined entries: sentences, or vectors."""
 
     candidates: Pairs  # all of them
     threshold: float
-    plan: SearchPlan  # how neighbours were searched; its text says so in words
-    sizes: tuple[int, int]  # different sentences of either side
+    plan: SearchPlan  # the search for neighbours, which str(plan) describes
+    sizes: tuple[int, int]  # distinct sentences of each side
 
     @property
     def pairs(self) -> Pairs:
@@ -33,7 +33,8 @@ class Mined:
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[scores.Kept]:
-        """How many of the known translations, rows (G,) and (G,), the candidates hold at several thresholds."""
+        """Count how many of the known translations, rows (G,) and (G,), the candidates contain at several
+        thresholds."""
         return scores.at_thresholds(self.candidates, left, right, self.threshold)
 
 
@@ -52,21 +53,22 @@ def mine(
     rescored: bool = False,
     report: Report = silent,
 ) -> Mined:
-    """Finds translations in two texts, by how far their cosine stands out among those of other candidates.
+    """Find translations in two texts, by the margin of their cosine over that of other candidates.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
-    A side is a list of sentences, of which copies and blank ones are left out; `Sentences`, read from a file; or
-    vectors, (N, D) or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are
-    as in `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`; with `rescored`, candidates
-    that reach `threshold` in an approximate search get exact scores. `report` gets the blocks compared, and all.
+    A side is a list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors, (N, D) or
+    `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are as in
+    `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`; with `rescored`, candidates that
+    reach `threshold` in an approximate search get exact scores. `report` gets the number of blocks done, and of all
+    blocks.
 
-    Raises UsageError for arguments that don't fit or a language that the encoder lacks, DataError for a side without
-    sentences and for vectors of different widths, NotFound where FAISS is not installed.
+    Raises UsageError for inconsistent arguments or a language that the encoder lacks, DataError for a side without
+    sentences and for vectors of different widths, NotFound if FAISS is not installed.
     """
-    load_faiss()  # says at once that it is absent
+    load_faiss()  # raises at once if FAISS is absent
     check(k, margin, retrieval)
     plan_for = planner(index, recall)
     texts = [side if isinstance(side, Sentences | np.ndarray | Rows) else distinct(side) for side in (left, right)]
@@ -86,10 +88,11 @@ def mine(
 def to_rows(
     sides: Sequence[Sentences | np.ndarray | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> tuple[Rows, Rows]:
-    """Vectors of both sides; sentences are embedded in memory. (For millions of them `bgt embed` writes files.)
+    """Vectors of both sides; sentences are embedded in memory. (For millions of them use `bgt embed`, which writes
+    files.)
 
-    Raises UsageError for sentences without an encoder, for another number of languages than two, and for a language
-    that the encoder lacks.
+    Raises UsageError for sentences without an encoder, unless there are two languages, and for a language that the
+    encoder lacks.
     """
     if any(isinstance(side, Sentences) for side in sides):
         if encoder is None or langs is None:
@@ -99,9 +102,9 @@ def to_rows(
         if len(langs) != len(sides):
             raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
         for lang in langs:
-            encoder.embed([], lang=lang)  # says that it is unknown now, not after the other has been embedded
+            encoder.embed([], lang=lang)  # an unknown language raises now, not after the first side has been embedded
     if any(isinstance(side, Sentences) and not side.texts for side in sides):
-        raise DataError("No sentences: a side is empty, or all of it is blank.")
+        raise DataError("One side has no sentences: it is empty or blank.")
     left, right = (to_side(side, encoder, lang) for side, lang in zip(sides, langs or ("", ""), strict=True))
     return left, right
 

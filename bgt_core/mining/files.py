@@ -1,4 +1,4 @@
-"""What mining reads and writes: texts, vectors of their lines, known translations, tables of pairs."""
+"""Read and write the files of mining: texts, vectors of their lines, known translations, tables of pairs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bgt_core.vectors.arrays import read_npy
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order: copies of one would fill each other's neighbourhoods."""
+    """The N distinct sentences of a text, in order: copies would be each other's nearest neighbours."""
 
     texts: list[str]  # normalised
-    first: np.ndarray  # (N,) the line that each is on first, from 0
-    of_line: np.ndarray  # (lines,) which of them a line holds; -1 for a blank one
+    first: np.ndarray  # (N,) the first line of each, from 0
+    of_line: np.ndarray  # (lines,) the index of each line's sentence; -1 for a blank line
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:
-    """The different sentences among these, normalised, without blank ones."""
+    """The distinct sentences among these, normalised, without blank ones."""
     seen: dict[str, int] = {}
     first, of_line = array("q"), array("q")
     for number, sentence in enumerate(sentences):
@@ -42,12 +42,12 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 
 
 def read_sentences(path: Path) -> Sentences:
-    """One sentence per line, UTF-8 (plain, .gz, .xz, .zst).
+    """Read one sentence per line, UTF-8 (plain, .gz, .xz, .zst).
 
-    Raises UsageError for a file of vectors, NotFound for one that is absent, DataError for one that isn't text.
+    Raises UsageError for a file of vectors, NotFound for an absent one, DataError for one that isn't text.
     """
     if path.suffix == ".npy":
-        raise UsageError(f"is the place for {path}, which holds vectors; name its sentences too.", parameter="vectors")
+        raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")
@@ -55,9 +55,9 @@ def read_sentences(path: Path) -> Sentences:
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:
-    """Vectors of a text's lines, as `bgt embed` writes them: a .npy, mapped and not loaded.
+    """Map the vectors of a text's lines, as `bgt embed` writes them: a .npy.
 
-    Raises NotFound where it can't be read, DataError unless it holds finite numbers, a row for each line.
+    Raises NotFound if it can't be read, DataError unless it holds finite numbers, a row for each line.
     """
     vectors, count = read_npy(path), len(sentences.of_line)
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) != count:
@@ -65,14 +65,15 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
     for start in range(0, count, BLOCK):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + BLOCK]).all(1))
         if len(bad):
-            raise DataError(f"{path}: row {start + bad[0] + 1} holds infinity or no number; embed the text again.")
+            raise DataError(f"{path}: row {start + bad[0] + 1} contains NaN or infinity; embed the text again.")
     return Rows(vectors, sentences.first)
 
 
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
-    """Known translations, lines "line of the left text <tab> line of the right", from 1: rows (G,), (G,) of the texts.
+    """Read known translations, lines "line of the left text <tab> line of the right", from 1: rows (G,), (G,) of the
+    texts.
 
-    Raises DataError, by line, for what is no such pair.
+    Raises DataError for an invalid line, with its number.
     """
     rows: list[tuple[int, int]] = []
     for number, line in enumerate(lines(path), 1):
@@ -86,7 +87,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
             shown = repr(line[:60].decode("utf-8", "replace"))
             raise DataError(f"{path}:{number}: expected {expected}, found {shown}.") from None
         if min(pair) < 0:
-            raise DataError(f"{path}:{number}: names a blank line; expected a sentence.")
+            raise DataError(f"{path}:{number}: refers to a blank line; expected one with a sentence.")
         rows.append(pair)
     if not rows:
         raise DataError(f"{path}: empty; expected two line numbers per line.")
@@ -95,9 +96,9 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 
 
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
-    """Lines "score, line of the left text, line of the right, both sentences", tab-separated; lines from 1.
+    """Write lines "score, line of the left text, line of the right, both sentences", tab-separated; lines from 1.
 
-    The file is whole or absent; NotFound where it can't be written.
+    The file is complete or absent; NotFound if it can't be written.
     """
     with atomic_file(out) as partial, partial.open("w", encoding="utf-8") as file:
         for score, row, other in zip(*(column.tolist() for column in pairs), strict=True):

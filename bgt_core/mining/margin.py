@@ -1,10 +1,10 @@
-"""Margin scores of candidate translations, and how candidates become pairs.
+"""Margin scores of candidate translations, and the choice of pairs.
 
     vectors of two languages -> nearest neighbours both ways -> margin scores -> pairs, best first
 
 Scores and retrieval are those of Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
-Sentence Embeddings"): a cosine counts for how far it stands out among those of the nearest candidates, so that a
-sentence that is near to everything is a translation of nothing.
+Sentence Embeddings"): a cosine is scored relative to those of the nearest candidates, so that a
+sentence near to everything scores low.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from bgt_core.errors import check_choice, check_least
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, all_blocks, chunks, search, silent
 
-MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine, and the mean of its neighbours'
+MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine and the mean over neighbours
     "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
     "distance": lambda cosine, mean: cosine - mean,
     "absolute": lambda cosine, mean: cosine,
@@ -25,14 +25,14 @@ MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a c
 
 
 class Pairs(NamedTuple):
-    """P candidates, each a row of either side."""
+    """P candidates, each a row of the left and a row of the right side."""
 
     scores: np.ndarray  # (P,) float32
     left: np.ndarray  # (P,) int64
     right: np.ndarray  # (P,) int64
 
     def take(self, chosen: np.ndarray) -> Pairs:
-        """Some of them, by numbers or a mask."""
+        """Select some of them, by numbers or a mask."""
         return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
 
 
@@ -48,11 +48,11 @@ def margin_pairs(
 ) -> Pairs:
     """The translations among the rows of `left` (N, D) and of `right` (M, D), best first.
 
-    `plan` says what is compared: `exact(left, right)` or `approximate(left, right)` of `neighbours`. The score of x and
+    `plan` gives the comparisons: `exact(left, right)` or `approximate(left, right)` of `neighbours`. The score of x and
     y is the margin ("ratio", "distance" or "absolute") between their cosine and the mean cosine of x's k nearest rows
     of `right` and y's k nearest rows of `left`. A row's candidate is the best of its k nearest: "forward" keeps those
     of `left`, "backward" those of `right`, "intersection" the pairs that are both; "max" takes both, best first, and
-    uses each row once. Raises UsageError as `check` does.
+    uses each row once. Raises UsageError as `check`.
     """
     check(k, margin, retrieval)
     cosines, nearest = search(left, right, plan.forward, k, plan.assignments, report)  # (N, k), (N, k)
@@ -63,17 +63,17 @@ def margin_pairs(
     forward = Pairs(scores, np.arange(len(left)), partner)
     backward = Pairs(back_scores, back_partner, np.arange(len(right)))
     pairs = RETRIEVALS[retrieval](forward, backward)
-    pairs = pairs.take(np.isfinite(pairs.scores))  # a row that was compared with nothing has no candidate
+    pairs = pairs.take(np.isfinite(pairs.scores))  # a row without comparisons has no candidate
     return pairs.take(best_first(pairs))
 
 
 def rescore(
     pairs: Pairs, left: Rows, right: Rows, *, k: int = 4, margin: str = "ratio", report: Report = silent
 ) -> Pairs:
-    """The same pairs with exact scores, best first: their rows are compared with everything.
+    """Compute exact scores of the pairs, best first: their rows are compared with all others.
 
-    Approximate search misses neighbours, so that margins come out too high, most of all for odd sentences. What reaches
-    a threshold exactly therefore reached it before, and to rescore those pairs alone is enough.
+    Approximate search misses neighbours, which makes margins too high, most of all for unusual sentences. So a pair
+    that reaches a threshold exactly also reached it before, and it is enough to rescore the kept pairs.
     """
     check(k, margin, "max")
     means = []
@@ -91,14 +91,14 @@ def rescore(
 
 
 def check(k: int, margin: str, retrieval: str) -> None:
-    """UsageError for a k below 1 and for what is no margin or retrieval."""
+    """Raise UsageError for a k below 1 and for an unknown margin or retrieval."""
     check_least(1, k=k)
     check_choice(MARGINS, margin=margin)
     check_choice(RETRIEVALS, retrieval=retrieval)
 
 
 def mean_of(cosines: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """Mean cosine of the neighbours of each row, those that are not -1: (N, k), (N, k) -> (N,)."""
+    """Mean cosine of each row's neighbours, without those that are -1: (N, k), (N, k) -> (N,)."""
     present = nearest >= 0
     return np.where(present, cosines, 0).sum(1) / np.maximum(present.sum(1), 1)
 
@@ -117,17 +117,17 @@ def best(
 
 
 def best_first(pairs: Pairs) -> np.ndarray:
-    """Numbers of the pairs by falling score; equal ones by row, so that there is only one such order."""
+    """The order of pairs by falling score; ties are ordered by row."""
     return np.lexsort((pairs.right, pairs.left, -pairs.scores))
 
 
 def intersection(forward: Pairs, backward: Pairs) -> Pairs:
-    """The pairs that are candidates both ways."""
+    """The pairs that are candidates in both directions."""
     return forward.take(backward.left[forward.right] == forward.left)
 
 
 def greedy_one_to_one(forward: Pairs, backward: Pairs) -> Pairs:
-    """Goes through both, best first, and keeps a pair if neither of its rows has been used."""
+    """Go through both, best first, and keep a pair if neither of its rows has been used."""
     pairs = Pairs(*map(np.concatenate, zip(forward, backward, strict=True)))
     free_left, free_right = bytearray(b"\1" * len(forward.left)), bytearray(b"\1" * len(backward.right))
     kept: list[np.ndarray] = []

@@ -1,10 +1,10 @@
 """Nearest neighbours by cosine between two sets of vectors of any size, exact or approximate, by FAISS.
 
-Both are one search over different blocks. A block is some queries and the candidates that they are compared with: one
-matrix product, so that the work runs at that speed, and small enough that vectors may lie on disk. Exact search
-compares everything with everything. Approximate search is an inverted file in FAISS's terms (k-means cuts the vectors
-into `nlist` lists, and a query probes the `nprobe` nearest of them), taken list by list instead of query by query:
-`faiss.IndexIVFFlat` keeps a copy of the vectors in memory, and compares each query alone with the lists that it probes.
+Both search over blocks. A block is some queries and the candidates that they are compared with: one fast matrix
+product, and small enough that vectors may lie on disk. Exact search compares all pairs. Approximate search is an
+inverted file in FAISS's terms (k-means divides the vectors into `nlist` lists, and a query probes the `nprobe` nearest
+of them), processed list by list instead of query by query: `faiss.IndexIVFFlat` keeps a copy of the vectors in memory,
+and compares each query alone with the lists that it probes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice
 
 BLOCK = 16_384  # rows of a side in memory at once
-POINTS = 16  # rows per list that k-means sees; 64 are no better
-ITERATIONS = 5  # of k-means; 10 are no better
-ASSIGNMENTS = 2  # lists that hold a row: for the same recall, a second one saves three quarters of the lists to probe
-SAMPLE = 500  # rows of each side whose exact neighbours decide how many lists to probe
+POINTS = 16  # rows per list for k-means; 64 do not improve it
+ITERATIONS = 5  # of k-means; 10 do not improve it
+ASSIGNMENTS = 2  # lists per row: for the same recall, a second list saves three quarters of the lists to probe
+SAMPLE = 500  # rows of each side whose exact neighbours determine how many lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # rows of the queries, rows of the candidates they are compared with
 Report = Callable[[int, int], None]  # gets the blocks done, and all of them
@@ -34,7 +34,7 @@ def silent(done: int, total: int) -> None:
 
 
 def load_faiss() -> Any:
-    """The library; NotFound that says how to install it, where it is absent."""
+    """Import FAISS; NotFound, with the command that installs it, if it is absent."""
     try:
         import faiss
     except ImportError:
@@ -47,7 +47,7 @@ class Rows:
     """N rows of an array that may be mapped from a file; they are read in blocks, scaled to length 1."""
 
     vectors: np.ndarray  # (M, D) of any float type
-    chosen: np.ndarray  # (N,) which of them
+    chosen: np.ndarray  # (N,) their indices
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -61,14 +61,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """What is compared with what, both ways."""
+    """The comparisons in both directions."""
 
-    forward: list[Block]  # the left side's rows are the queries
-    backward: list[Block]  # the right side's rows are
-    assignments: int = 1  # lists that hold a row, so the blocks of one direction that the same two rows can meet in
+    forward: list[Block]  # with the left side's rows as queries
+    backward: list[Block]  # with the right side's rows as queries
+    assignments: int = 1  # lists per row, so the number of blocks of one direction in which two rows can meet
     nlist: int = 1
     nprobe: int = 1
-    recall: float = 1.0  # share of nearest neighbours that are compared; measured on a sample
+    recall: float = 1.0  # share of nearest neighbours that are compared, measured on a sample
 
     def __str__(self) -> str:
         if self.nlist == 1:
@@ -78,21 +78,21 @@ class SearchPlan:
 
 
 def exact(left: Rows, right: Rows) -> SearchPlan:
-    """Everything is compared with everything. Raises DataError for vectors of different widths."""
+    """Compare all pairs. Raises DataError for vectors of different widths."""
     check_widths(left, right)
     return SearchPlan(all_blocks(left, right), all_blocks(right, left))
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """A row is assigned to the lists nearest to it, ASSIGNMENTS of them, and is compared with the other side's rows in
-    the number of lists that it takes for the share `recall` of nearest neighbours, measured both ways on a sample.
+    """Assign a row to the ASSIGNMENTS lists nearest to it, and compare it with the other side's rows in as many lists
+    as are needed for the share `recall` of nearest neighbours, measured in both directions on a sample.
 
-    Too few rows to cut are compared exactly. Holds 4 * (nprobe + ASSIGNMENTS) bytes a row, and no copy of the vectors.
-    Raises DataError for vectors of different widths.
+    If there are too few rows, all pairs are compared. Uses 4 * (nprobe + ASSIGNMENTS) bytes per row, and no copy of the
+    vectors. Raises DataError for vectors of different widths.
     """
     check_widths(left, right)
     sides, directions, rng = (left, right), ((left, right), (right, left)), np.random.default_rng(seed)
-    # The work is (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows: least where nlist grows with the root of rows.
+    # The work is (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows: minimal if nlist grows with the root of rows.
     nlist = min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(map(len, sides)) // POINTS)
     if nlist < ASSIGNMENTS:
         return exact(left, right)
@@ -131,10 +131,10 @@ def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
 def search(
     queries: Rows, candidates: Rows, blocks: Sequence[Block], k: int, assignments: int = 1, report: Report = silent
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each query's k nearest of those it is compared with: cosines (N, k), falling, and rows of `candidates` (N, k).
+    """Each query's k nearest among its candidates: cosines (N, k), falling, and rows of `candidates` (N, k).
 
-    Where it is compared with fewer than k, the rest is -1. The same two rows may meet in `assignments` of the blocks.
-    Holds about 30 * k * assignments bytes a query.
+    With fewer than k candidates, the rest is -1. Two rows may meet in `assignments` of the blocks. Uses about 30 * k *
+    assignments bytes per query.
     """
     faiss = load_faiss()
     heap = faiss.ResultHeap(len(queries), k * assignments, keep_max=True)
@@ -149,7 +149,7 @@ def search(
     again = np.zeros(heap.I.shape, dtype=bool)  # (N, k * assignments)
     for rank in range(1, k * assignments):
         again[:, rank] = (heap.I[:, :rank] == heap.I[:, rank : rank + 1]).any(1)
-    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # those met before go last
+    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # duplicates go last
     rows = np.where(again, -1, heap.I)
     return np.take_along_axis(heap.D, first, 1), np.take_along_axis(rows, first, 1)
 
@@ -162,7 +162,7 @@ def check_widths(left: Rows, right: Rows) -> None:
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, means: Any, sample: np.ndarray) -> np.ndarray:
-    """How many lists each sampled query would probe before one that holds its exact nearest neighbour: (S,)."""
+    """The number of lists that each sampled query probes until one holds its exact nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -180,22 +180,22 @@ def nearest_lists(side: Rows, centroids: Any, count: int) -> np.ndarray:
 
 
 def by_list(lists: np.ndarray, nlist: int) -> list[np.ndarray]:
-    """The lists of each row, (N, count) -> the rows of each list. Sorts in place."""
+    """Invert the lists of each row, (N, count), to the rows of each list. Sorts in place."""
     ends = load_faiss().matrix_bucket_sort_inplace(lists, nlist)
     return np.split(lists.ravel(), ends[1:-1])
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """List by list, in blocks."""
+    """Compare list by list, in blocks."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 
 
 def all_blocks(queries: Rows, candidates: Rows) -> list[Block]:
-    """Everything with everything."""
+    """Compare all pairs, in blocks."""
     return list(product(chunks(np.arange(len(queries))), chunks(np.arange(len(candidates)))))
 
 
 def chunks(rows: np.ndarray) -> list[np.ndarray]:
-    """At most BLOCK of them at a time."""
+    """Split rows into blocks of at most BLOCK."""
     return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]

@@ -1,4 +1,4 @@
-"""Bitext mining against known translations: precision, recall and F1 of what is kept from a score upwards."""
+"""Evaluate bitext mining against known translations: precision, recall and F1 of the pairs above a threshold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Share of the kept pairs that are known; 0 where none is kept."""
+        """Share of the kept pairs that are known; 0 if none is kept."""
         return self.correct / max(self.kept, 1)
 
     @property
@@ -32,25 +32,25 @@ class Counts(NamedTuple):
 
 
 def among(left: np.ndarray, right: np.ndarray, known_left: np.ndarray, known_right: np.ndarray) -> np.ndarray:
-    """Which of the pairs of rows (P,), (P,) are among the known ones (G,), (G,): (P,) bool."""
+    """Which pairs of rows (P,), (P,) are among the known ones (G,), (G,): (P,) bool."""
     width = max(right.max(initial=0), known_right.max(initial=0)) + 1
     return np.isin(left * width + right, known_left * width + known_right)
 
 
 def count(scores: np.ndarray, correct: np.ndarray, known: int, threshold: float = -np.inf) -> Counts:
-    """Of mined pairs with these scores (P,), correct or not (P,), those that score `threshold` or more."""
+    """Count mined pairs with scores (P,), correct or not (P,), that score `threshold` or more."""
     kept = scores >= threshold
     return Counts(int((kept & correct).sum()), int(kept.sum()), known)
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
-    """The threshold of the best F1; halfway to the next lower score, so that it suits other pairs too.
+    """The threshold of the best F1; halfway to the next lower score, so that it fits other pairs too.
 
-    Infinite where no pair is correct: then it is best to keep none.
+    Infinite if no pair is correct: then it is best to keep none.
     """
     order = np.argsort(-scores, kind="stable")
     falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
-    last = np.append(falling[1:] < falling[:-1], True)[: len(falling)]  # a threshold can't part equal scores
+    last = np.append(falling[1:] < falling[:-1], True)[: len(falling)]  # a threshold can't separate equal scores
     f1 = np.where(last, 2 * hits / (np.arange(1, len(falling) + 1) + known), 0)
     if not f1.any():
         return np.inf
@@ -60,7 +60,7 @@ def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float
 
 
 class Kept(NamedTuple):
-    """What is kept by one rule."""
+    """The pairs kept by one rule."""
 
     rule: str  # "all", "threshold", "best threshold" or "best of the other half"
     thresholds: tuple[float, ...]
@@ -68,8 +68,8 @@ class Kept(NamedTuple):
 
 
 def at_thresholds(pairs: Pairs, left: np.ndarray, right: np.ndarray, threshold: float = -np.inf) -> list[Kept]:
-    """Mined pairs against known ones, rows (G,) and (G,): all of them, those from `threshold` on, and those from the
-    best threshold on, of all and held out (the halves are even and odd rows of the left side)."""
+    """Compare mined pairs with known ones, rows (G,) and (G,): all pairs, those above `threshold`, and those above the
+    best threshold, on all pairs and held out (the halves are even and odd rows of the left side)."""
     correct, known = among(pairs.left, pairs.right, left, right), len(left)
     odd = int((left % 2).sum())
     best = best_threshold(pairs.scores, correct, known)

@@ -16,13 +16,12 @@ from bgt_core.posterior import readout_named
 class BGT(WritingModel):
     """One semantic latent for all languages and one latent per language (paper, sec. 2-3).
 
-    `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` where it has none of its own);
+    `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` for a language without its own);
     `decoders` p(sentence | z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under
-    each language. `readout` says what reconstruction decodes: a "sample" of the posteriors or their "mean"; a
-    readout given with a batch takes its place. `teacher` maps a semantic mean to where another encoder's vector of the
-    sentence should be, (B, L) -> (B, D); it is trained by batches with targets, and nothing else reads it. Without
-    `train_decoders` nothing is decoded in training: the semantic encoder alone learns, from a teacher and from
-    translations being neighbours, which takes a fraction of the time.
+    each language. `readout` is the input of reconstruction: a "sample" of the posteriors or their "mean"; a readout
+    given with a batch overrides it. `teacher` maps a semantic mean to another encoder's vector of the sentence, (B, L)
+    -> (B, D); only batches with targets use and train it. Without `train_decoders` nothing is decoded in training: only
+    the semantic encoder learns, from a teacher and from translations as neighbours, in a fraction of the time.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class BGT(WritingModel):
         if not self.train_decoders:
             return Outputs(meaning, semantic, [], agreement=agreement)
         own = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
-        shared = readout(meaning[batch.anchor])  # (B, L): one draw explains every side
+        shared = readout(meaning[batch.anchor])  # (B, L): one draw for all sides
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             latent = self.join({LANGUAGE: readout(own[column]), SEMANTIC: shared})
@@ -61,7 +60,8 @@ class BGT(WritingModel):
         return Outputs(meaning, {**semantic, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Cosine of each column's semantic mean, mapped, with the targets (B, D): (B,); none of a batch without."""
+        """Cosine of each column's mapped semantic mean with the targets (B, D): (B,); empty for a batch without
+        targets."""
         if self.teacher is None or targets is None:
             return {}
         return {
@@ -70,5 +70,5 @@ class BGT(WritingModel):
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """What a reconstruction decoder reads: [language ; semantic], (B, L_lang + L)."""
+        """The input of a reconstruction decoder: [language ; semantic], (B, L_lang + L)."""
         return torch.cat([latents[latent] for latent in (LANGUAGE, SEMANTIC) if latent in latents], dim=-1)

@@ -1,4 +1,4 @@
-"""Classifiers: of sentence pairs, on top of a trained model, and of sentences that people or a machine wrote."""
+"""Classifiers: of sentence pairs, on top of a trained model, and of human and machine-translated sentences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bgt_core.nets.prediction import LabelPrediction
 
 
 class PairClassifier(LatentModel):
-    """Says which of K classes the first two columns of a batch stand in, from their semantic means u and v.
+    """Classify the first two columns of a batch into K classes, from their semantic means u and v.
 
     A linear map of [u ; v ; |u - v| ; u * v] (Conneau et al. 2017, sec. 3.1). The encoders are those of `base` and keep
-    its names for parameters, so that they can be taken from its checkpoint; what `base` writes with is not kept.
+    its parameter names, so that its checkpoint fits; the decoders of `base` are dropped.
     """
 
     def __init__(self, base: LatentModel, width: int, classes: int):
@@ -37,11 +37,12 @@ class PairClassifier(LatentModel):
 
 
 class ReferenceClassifier(LatentModel):
-    """Says whether people wrote a sentence or a machine translated it (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
+    """Classify whether people wrote a sentence or a machine translated it (Wieting, Mallinson & Gimpel 2017, sec.
+    5.6.1).
 
-    Each row of two columns is two examples: the first column's sentence is a reference, class 1, the second's a
+    Each row of two columns gives two examples: the first column's sentence is a reference, class 1, the second's a
     translation, class 0. A linear map of the sentence's vector, and softmax. Both are trained; in the released code the
-    linear map stays as it was drawn.
+    linear map keeps its random values.
     """
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):
@@ -60,5 +61,5 @@ class ReferenceClassifier(LatentModel):
 
     @torch.no_grad()
     def reference_probability(self, vectors: Tensor) -> Tensor:
-        """Of being a reference, from the sentences' vectors (N, L): (N,) float64."""
+        """The probability of being a reference, from the sentences' vectors (N, L): (N,) float64."""
         return self.classifier(vectors).double().softmax(-1)[:, 1]

@@ -1,4 +1,4 @@
-"""What all models of this family share: encoders by latent and language, and cosines of posterior means."""
+"""The base of this family's models: encoders by latent and language, and cosines of posterior means."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from bgt_core.vectors.compare import COSINE
 
 
 class LatentModel(nn.Module):
-    """Encoders for `langs`: `encoders` holds one under "semantic", for all of them, and may hold one under "syntactic",
-    for all of them too, and one under each language, for what is that language's own. Vectors are posterior means,
-    compared by cosine."""
+    """Encoders for `langs`: `encoders` holds one for all languages under "semantic", and may hold another one for all
+    under "syntactic", and one for each language under its name. Vectors are posterior means, compared by cosine."""
 
     similarity: Similarity = COSINE
 
@@ -34,19 +33,19 @@ class LatentModel(nn.Module):
         self.latents: tuple[str, ...] = (SEMANTIC, *present)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """What reads that latent from sentences of that language: Tokens -> Posterior."""
+        """The encoder of that latent for sentences of that language: Tokens -> Posterior."""
         return self.encoders[lang if latent == LANGUAGE else latent]
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The token vectors that the semantic encoder reads first, (V, H)."""
+        """The input table of the semantic encoder, (V, H)."""
         return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
 
     def restrict(self, occurs: Callable[[str], Tensor]) -> None:
-        """Let decoders that can score a part of the vocabulary score what occurs in their language's text.
+        """Restrict decoders that support it to the tokens that occur in their language's text.
 
         Args:
-            occurs: Of a language, whether each token occurs in its training text, (V,) bool.
+            occurs: For a language, whether each token occurs in its training text, (V,) bool.
         """
         for layer in self.modules():
             if isinstance(layer, LanguageOutput):
@@ -58,15 +57,15 @@ class LatentModel(nn.Module):
 
 
 class WritingModel(LatentModel):
-    """A model with a decoder for each of its languages, `decoders`, that writes from its latents."""
+    """A model with a decoder for each of its languages, `decoders`, that generates from its latents."""
 
     decoders: nn.ModuleDict
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The languages that it writes."""
+        """The languages that it generates."""
         return self.langs
 
     def decoder(self, lang: str) -> Decoder:
-        """p(sentence | latents) of that language."""
+        """The decoder of that language, p(sentence | latents)."""
         return cast(Decoder, self.decoders[lang])

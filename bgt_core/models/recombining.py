@@ -1,4 +1,4 @@
-"""A BGT whose decoders are trained on what recombination gives them."""
+"""A BGT whose decoders are trained on recombinations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bgt_core.nets.closing import ClosingMarks
 
 
 class RecombiningBGT(BGT):
-    """A BGT that writes each sentence from latents of different sentences.
+    """A BGT that generates each sentence from latents of different sentences.
 
-    In training, three things change from row to row. In `exchanged_marks` of the rows the sentence has the closing
-    mark of another sentence, so only the language latent tells it. In `own_share` of the rows the semantic latent is
-    the sentence's own; in all others it is a translation's, which does not know the wording. In `borrowed_share` of
+    In training, three inputs vary from row to row. In `exchanged_marks` of the rows the sentence has the closing
+    mark of another sentence, so only the language latent holds it. In `own_share` of the rows the semantic latent is
+    the sentence's own; in all others it is a translation's, which does not contain the wording. In `borrowed_share` of
     the rows the language latent is that of another sentence with the same closing mark, so that decoders cannot rely
     on it for content.
 
@@ -30,8 +30,8 @@ class RecombiningBGT(BGT):
 
     Args:
         encoders, decoders, train_decoders: As `BGT`.
-        composed: The parts of the semantic latent that are composed, after those that are an average.
-        marks: Which tokens are closing marks.
+        composed: The units of the semantic latent that a network composes, after those that are an average.
+        marks: The tokens that are closing marks.
         own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
 
     Raises:
@@ -92,7 +92,8 @@ class RecombiningBGT(BGT):
         return replace(encoded, posteriors={**shared, LANGUAGE: language}, predictions=predictions)
 
     def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Cosine of each column's average with the teacher's vectors (B, D): (B,); none of a batch without."""
+        """Cosine of each column's average with the teacher's vectors (B, D): (B,); empty for a batch without
+        targets."""
         if targets is None:
             return {}
         average = slice(self.composed[0].start)
@@ -102,8 +103,8 @@ class RecombiningBGT(BGT):
         }
 
     def borrowed(self, style: Tensor, side: Tokens) -> Tensor:
-        """Language latents (B, L), about `borrowed_share` of them those of another sentence with the same closing mark;
-        a sentence drawn one with another mark keeps its own."""
+        """Language latents (B, L), about `borrowed_share` of them from another sentence with the same closing mark; if
+        the drawn sentence has another mark, the row keeps its own."""
         single, column = self.marks.single(side)
         mark = torch.where(single, side.ids.gather(1, column.clamp(min=0)[:, None]).squeeze(1), -1)
         other = torch.randperm(len(style), device=style.device)

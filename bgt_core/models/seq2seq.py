@@ -13,12 +13,13 @@ from bgt_core.posterior import readout_named
 
 
 class Seq2Seq(LatentModel):
-    """One semantic encoder; each decoder writes its sentence from that vector of another, or of the sentence itself.
+    """One semantic encoder; each decoder generates its sentence from the vector of another sentence, or of the sentence
+    itself.
 
-    `sources` are the columns that are read, with their languages, and `decoders` holds one for each language that is
-    written. With the role "reconstruct" each source is written from itself (an autoencoder), with "translate" each
-    column from `Batch.source` of it, or where that is not read, from the first column that is. `readout` says what is
-    decoded: a "sample" of the posterior or its "mean"; a readout given with a batch takes its place.
+    `sources` are the columns that are encoded, with their languages, and `decoders` holds one decoder for each target
+    language. With the role "reconstruct" each source is generated from itself (an autoencoder), with "translate" each
+    column from its `Batch.source`, or if that is not encoded, from the first column that is. `readout` is the input of
+    decoders: a "sample" of the posterior or its "mean"; a readout given with a batch overrides it.
     """
 
     def __init__(
@@ -41,10 +42,8 @@ class Seq2Seq(LatentModel):
         meaning = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
         if not meaning:
             columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
-            raise UsageError(
-                f"{columns}: this system reads {sources}, and each corpus needs one of them", parameter="columns"
-            )
-        latents = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw a sentence
+            raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")
+        latents = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw per sentence
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             source = self.source(batch, column)
@@ -55,7 +54,7 @@ class Seq2Seq(LatentModel):
         return Outputs(meaning, {SEMANTIC: {SEMANTIC: meaning[pays]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:
-        """The column that `column` is written from; None where it is not written."""
+        """The column that `column` is generated from; None if it is not generated."""
         if self.role == "reconstruct":
             return column
         if (source := batch.source(column)) in self.sources:

@@ -1,4 +1,4 @@
-"""Siamese encoders: similarity is all they are trained for."""
+"""Siamese encoders, trained for similarity only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bgt_core.models.latent import LatentModel
 
 
 class Siamese(LatentModel):
-    """One encoder reads every language; nothing is decoded and no latent pays KL (paper, sec. 4: SP, BiLSTM)."""
+    """One encoder for every language; nothing is decoded and no latent has a KL term (paper, sec. 4: SP, BiLSTM)."""
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module):
         super().__init__(langs, {SEMANTIC: encoder})

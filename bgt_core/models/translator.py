@@ -18,14 +18,15 @@ from bgt_core.posterior import Point
 
 
 class Translator(LatentModel):
-    """Reads one column and writes the others, with a decoder for each of their languages that attends to all states.
+    """Translate one column into the others, with a decoder for each of their languages that attends to all states.
 
-    No vector stands between the two sentences. A sentence is embedded as the mean of its encoder states, which nothing
-    trains for that: what a translator knows of meaning (España-Bonet et al. 2017 compare sentences by their sum).
+    There is no single vector between the two sentences. A sentence is embedded as the mean of its encoder states, which
+    are not trained for that; it shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare
+    sentences by their sum).
     """
 
     def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
-        """`encoder` has a `Transformer` for its body; `source` is the column that is read, `lang` its language."""
+        """`encoder` has a `Transformer` as its body; `source` is the source column, `lang` its language."""
         super().__init__((lang,), {SEMANTIC: encoder})
         self.decoders = nn.ModuleDict(decoders)
         self.source = source
@@ -33,9 +34,7 @@ class Translator(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if self.source not in batch.sides:
             columns = ", ".join(batch.sides)
-            raise UsageError(
-                f"{columns}: this system reads {self.source}, and each corpus needs it", parameter="columns"
-            )
+            raise UsageError(f"{columns}: each corpus needs the source column {self.source}", parameter="columns")
         states = self.states(batch.sides[self.source])
         predictions = [
             self.decoders[side.lang]("translate", column, states, side)
@@ -51,10 +50,10 @@ class Translator(LatentModel):
         return tuple(self.decoders)
 
     def states(self, side: Tokens) -> EncoderStates:
-        """What decoders read of the sources, (B, T)."""
+        """Encode the sources, (B, T), for the decoders."""
         body = cast(Transformer, self.encoders[SEMANTIC].body)
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 
     def decoder(self, lang: str) -> Decoder:
-        """What writes that language, from `states`."""
+        """The decoder of that language, which reads `states`."""
         return cast(Decoder, self.decoders[lang])

@@ -1,5 +1,5 @@
-"""The variational siamese network (Deudon 2018): a sentence's posterior, learnt by writing it and its paraphrase, and
-then by telling from two posteriors whether they mean the same."""
+"""The variational siamese network (Deudon 2018): posteriors of sentences are first trained to generate the sentence and
+its paraphrase, and then to tell whether two sentences mean the same."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DUPLICATE = 1  # the label of two sentences that mean the same
 
 
 class ParaphraseVAE(WritingModel):
-    """Repeats each sentence from a draw of its posterior, and with `reformulate` writes its paraphrase from it too.
+    """Repeat each sentence from a draw of its posterior, and with `reformulate` also generate its paraphrase.
 
-    A row's columns are paraphrases of each other where its label is 1, or where rows have no labels. Each is written
-    from `Batch.source` of it. `decoders` holds p(sentence | z) under each language; a readout given with a batch takes
-    the place of `readout`, "sample" or "mean".
+    The columns of a row are paraphrases if its label is 1, or if rows have no labels. Each is generated from its
+    `Batch.source`. `decoders` holds p(sentence | z) under each language; a readout given with a batch overrides
+    `readout`, "sample" or "mean".
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ParaphraseVAE(WritingModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
         meaning = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
-        z = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw a sentence
+        z = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw per sentence
         predictions: list[Prediction] = [
             self.decoders[side.lang]("reconstruct", column, z[column], side) for column, side in batch.sides.items()
         ]
@@ -56,13 +56,13 @@ class ParaphraseVAE(WritingModel):
         return Outputs(meaning, pays, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
-        """What is said of each column of the rows that are paraphrases, from the latents (B, L) of its source."""
+        """Predict each column of the rows that are paraphrases, from the latents (B, L) of its source."""
         rows = paraphrases(batch.labels)
         if rows is not None and not len(rows):
             return []
         predictions = []
         for column, side in batch.sides.items():
-            if (source := batch.source(column)) == column:  # of a corpus with one column
+            if (source := batch.source(column)) == column:  # a corpus with one column
                 continue
             latent = z[source]
             if rows is not None:
@@ -71,23 +71,23 @@ class ParaphraseVAE(WritingModel):
         return predictions
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """What a decoder reads: the semantic latent, (B, L)."""
+        """The input of a decoder: the semantic latent, (B, L)."""
         return latents[SEMANTIC]
 
 
 def paraphrases(labels: Tensor | None) -> Tensor | None:
-    """The rows with label 1, of labels (B,): int64; None where all rows count: there are no labels, or no values."""
-    if labels is None or labels.is_meta:  # of a model without values only shapes are asked
+    """The rows with label 1, of labels (B,): int64; None if all rows count, without labels or on the meta device."""
+    if labels is None or labels.is_meta:  # on the meta device only shapes are needed
         return None
     return (labels == DUPLICATE).nonzero().squeeze(1)
 
 
 class VarSiamese(LatentModel):
-    """Says whether the first two columns of a batch mean the same (class 1) from their semantic posteriors.
+    """Tell whether the first two columns of a batch mean the same (class 1) from their semantic posteriors.
 
-    A perceptron with one hidden layer reads the terms of `measures` (`posterior.distances.FEATURES`) between the two;
-    which sentence is first makes no difference to them. The encoders are those of `base` and keep its names for
-    parameters, so that they can be taken from its checkpoint; what `base` writes with is not kept.
+    A perceptron with one hidden layer gets the terms of `measures` (`posterior.distances.FEATURES`) between the two,
+    which are symmetric. The encoders are those of `base` and keep its parameter names, so that its checkpoint fits; the
+    decoders of `base` are dropped.
     """
 
     def __init__(self, base: LatentModel, width: int, measures: Sequence[str], hidden: int, dropout: float):
@@ -105,18 +105,18 @@ class VarSiamese(LatentModel):
         return Outputs(meaning, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
 
     def logits(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """Semantic posteriors of two times B sentences, (B, L) -> scores of "not" and "the same", (B, 2)."""
+        """Semantic posteriors of B pairs of sentences, (B, L) each -> scores of "different" and "same", (B, 2)."""
         read = features(self.measures, left, right)  # (B, K L)
         return self.classifier(self.dropout(self.perceptron(self.dropout(read))))
 
     @torch.no_grad()
     def duplicate_probability(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """That sentences mean the same, from their semantic posteriors, (B, L) each: (B,) float64."""
+        """The probability that sentences mean the same, from their semantic posteriors, (B, L) each: (B,) float64."""
         return self.logits(left, right).double().softmax(-1)[:, DUPLICATE]
 
 
 def gaussian(posterior: Posterior) -> Gaussian:
-    """The posterior in single precision or better; UsageError where it is of another family."""
+    """The posterior in single precision or better; UsageError if it is not Gaussian."""
     if not isinstance(posterior, Gaussian):
         raise UsageError(
             "var-siamese compares Gaussian posteriors, and the model underneath has others; give another base"

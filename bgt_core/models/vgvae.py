@@ -18,10 +18,10 @@ from bgt_core.posterior import readout_named
 class VGVAE(WritingModel):
     """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
-    `encoders` holds q(y | sentence) under "semantic" and q(z | sentence) under "syntactic" (`NoLatent` for a model of
+    `encoders` holds q(y | sentence) under "semantic" and q(z | sentence) under "syntactic" (`NoLatent` for a model with
     one latent), each for all languages; `decoders` p(sentence | z, y) under each language. From one draw of each latent
-    a sentence is reconstructed, and written once more with the meaning of its paraphrase, `Batch.source`, in place of
-    its own; `position`, where there is one, says where its words stand.
+    a sentence is reconstructed, and generated once more with the meaning of its paraphrase, `Batch.source`, in place of
+    its own; `position`, if given, predicts the positions of its words.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class VGVAE(WritingModel):
             for sides in (batch.sides, batch.negatives)
         )
         syntactic = {column: self.encoders[SYNTACTIC](side) for column, side in batch.sides.items()}
-        y = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L), one draw a sentence
+        y = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L), one draw per sentence
         z = {column: readout(posterior) for column, posterior in syntactic.items()}
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
@@ -64,18 +64,18 @@ class VGVAE(WritingModel):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The languages that it writes; none if its decoders are bags of words, without an order."""
+        """The languages that it generates; empty if its decoders are bags of words, without word order."""
         return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:
-        """p(sentence | z, y) of that language; UsageError for a bag of words, which can't write."""
+        """The decoder of that language, p(sentence | z, y); UsageError for a bag of words, which can't generate."""
         if not self.writes:
             raise UsageError(
-                "This model's decoder is a bag of words: it knows which words a sentence has and not their order, so "
-                "it can't write sentences; train one with model.decoder=lstm."
+                "This model's decoder is a bag of words, without word order, so "
+                "it can't generate sentences; train one with model.decoder=lstm."
             )
         return super().decoder(lang)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """What a decoder reads: [syntactic ; semantic], (B, L_syntactic + L)."""
+        """The input of a decoder: [syntactic ; semantic], (B, L_syntactic + L)."""
         return torch.cat([latents[latent] for latent in (SYNTACTIC, SEMANTIC) if latent in latents], dim=-1)

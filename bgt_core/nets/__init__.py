@@ -1,4 +1,4 @@
-"""Networks: bodies that read a sentence, heads that make a posterior of it, decoders that write one.
+"""Networks: bodies that encode a sentence, heads that turn it into a posterior, decoders that generate one.
 
-`forms` has the steps that come in a plain and in a fast form (`fast`), and chooses between them.
+`forms` has the operations with a plain and a fast form (`fast`), and chooses between them.
 """

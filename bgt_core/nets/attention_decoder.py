@@ -1,4 +1,4 @@
-"""The Transformer that writes a sentence while it attends to every state of another (Vaswani et al. 2017)."""
+"""A Transformer decoder with attention to every state of the source (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 @dataclass(frozen=True, eq=False)
 class EncoderStates:
-    """What an attention decoder reads of B sentences: one state for each of their N pieces."""
+    """The input of an attention decoder for B sentences: one state for each of their N tokens."""
 
     states: Tensor  # (N, H)
     side: Tokens  # the sentences, (B, T)
@@ -29,11 +29,11 @@ class EncoderStates:
 
     @property
     def device(self) -> torch.device:
-        """Where they are."""
+        """Their device."""
         return self.states.device
 
     def no_latent(self) -> Tensor:
-        """What a decoder passes on in place of a latent, (B, 0)."""
+        """An empty latent, (B, 0)."""
         return self.states.new_empty(len(self), 0)
 
 
@@ -53,8 +53,8 @@ class AttentionDecoderLayer(DecoderLayer):
 class AttentionDecoder(CausalDecoder):
     """p(sentence | states of its source).
 
-    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is the
-    output layer, one that reads no latent.
+    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is an output
+    layer without a latent.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, inner: int, heads: int, dropout: float):
@@ -65,18 +65,18 @@ class AttentionDecoder(CausalDecoder):
         self.layer = layer
 
     def forward(self, role: Role, column: str, source: EncoderStates, target: Tokens) -> SentencePrediction:
-        """What the decoder says of `target` (B, T), given the states of B sources."""
+        """Predict `target` (B, T) from the states of B sources."""
         layout = PackedLayout.of(source.side)
         return self.predict(
             role, column, source.no_latent(), target, self.keys_values(source.states, layout), layout.real
         )
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> list[Tensor]:
-        """What each layer attends to: states (N, H) -> (2, B, heads, S, H/heads) each."""
+        """Keys and values for the attention of each layer: states (N, H) -> (2, B, heads, S, H/heads) each."""
         return [cast(CrossAttention, layer.cross).keys_values(states, layout) for layer in self.layers]
 
     def start(self, source: EncoderStates) -> KVCache:
-        """A search that has read nothing yet, for each of B sources."""
+        """The initial state of a search for each of B sources."""
         layout, states = PackedLayout.of(source.side), source.states
         attended = [keys_values.contiguous() for keys_values in self.keys_values(states, layout)]
         return self.begin(states, source.no_latent(), attended, layout.real)

@@ -1,8 +1,8 @@
-"""Holographic binding: many vectors kept in one, each under its position (Plate 1995).
+"""Holographic binding: store many vectors in one, each under its position (Plate 1995).
 
-A vector of K units is read as K/2 complex numbers. To bind it to position p, number j is turned by the angle p * w_j,
-as in rotary embeddings (Su et al. 2021). Bound vectors are added up; turning the sum back by p * w_j gives what
-was bound to p, plus the other vectors, turned by different angles in each number, which look like noise.
+A vector of K units is treated as K/2 complex numbers. To bind it to position p, number j is rotated by the angle p *
+w_j, as in rotary embeddings (Su et al. 2021). Bound vectors are added up; rotating the sum back by p * w_j gives the
+vector bound to p, plus the other vectors, rotated by different angles in each number, which look like noise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from bgt_core.errors import UsageError
 class Binding(nn.Module):
     """Binds vectors of `width` units to positions.
 
-    The angles w_j are evenly spaced over the circle. Turns by different whole positions are then orthogonal, up to
-    width / 2 positions: the mean over j of exp(i (p - q) w_j) is 0 unless p = q. A position may be any real number.
+    The angles w_j are evenly spaced over the circle. Rotations by different integer positions are then orthogonal, up
+    to width / 2 positions: the mean over j of exp(i (p - q) w_j) is 0 unless p = q. A position may be any real number.
 
     Args:
         width: Units of a bound vector, an even number.
@@ -39,14 +39,14 @@ class Binding(nn.Module):
         self.register_buffer("angles", angles, persistent=False)  # (K/2,)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Turn each vector by its position.
+        """Rotate each vector by its position.
 
         Args:
             vectors: (..., K).
             positions: Broadcastable to (...).
 
         Returns:
-            (..., K), as long as the vectors were.
+            (..., K), with the same norms.
         """
         turns = positions[..., None] * self.angles
         cos, sin = turns.cos(), turns.sin()
@@ -54,7 +54,7 @@ class Binding(nn.Module):
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Turn a sum of bound vectors back: what was bound to each position, plus noise.
+        """Rotate a sum of bound vectors back: the vector bound to each position, plus noise.
 
         Args:
             memory: (..., K).

@@ -10,10 +10,10 @@ from bgt_core.nets.fast.packing import PaddedLayout
 
 
 class ClosingMarks(nn.Module):
-    """Knows which tokens are closing marks, and takes them off sentences or exchanges them between sentences.
+    """Remove closing marks from sentences, or exchange them between sentences.
 
     Args:
-        marks: (V,) bool, True for tokens that hold nothing but marks (`Tokenizer.closing_marks`).
+        marks: (V,) bool, True for tokens that consist of marks (`Tokenizer.closing_marks`).
     """
 
     marks: Tensor
@@ -23,7 +23,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """(B, T) bool: tokens of a mark that only marks follow before EOS. The first token is never one."""
+        """(B, T) bool: tokens of a mark with only marks between them and EOS. The first token is never one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
@@ -32,11 +32,11 @@ class ClosingMarks(nn.Module):
 
     def remove(self, side: Tokens) -> Tokens:
         """The same sentences without their closing marks, each still ending in EOS; (B, T) as before."""
-        if side.ids.is_meta:  # without values, of which only shapes are asked
+        if side.ids.is_meta:  # on the meta device only shapes are needed
             return side
         closing = self.closing(side)
         dropped = closing.sum(1, keepdim=True)  # (B, 1)
-        last = side.mask.sum(1, keepdim=True) - 1 - dropped  # where EOS now stands
+        last = side.mask.sum(1, keepdim=True) - 1 - dropped  # the new position of EOS
         column = torch.arange(side.ids.shape[1], device=side.ids.device)
         ids = torch.where(column < last, side.ids, torch.where(column == last, EOS, PAD))
         return Tokens.of(ids, column <= last, side.lang)
@@ -59,7 +59,8 @@ class ClosingMarks(nn.Module):
 
 
 class WithoutClosingMarks(nn.Module):
-    """A body that does not see closing marks: whether a sentence asks or exclaims is left to the language latents."""
+    """A body that does not see closing marks: whether a sentence is a question or exclamation is left to the language
+    latents."""
 
     def __init__(self, body: nn.Module, closing: ClosingMarks):
         super().__init__()

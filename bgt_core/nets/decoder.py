@@ -1,4 +1,4 @@
-"""The Transformer that writes a sentence from a latent."""
+"""A Transformer decoder that generates a sentence from a latent."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, the latent in place of cross-attention where `attention` is set, feed-forward.
+    """Causal self-attention, the latent in place of cross-attention if `attention` is set, feed-forward.
 
-    Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
-    sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence.
-    The released code applies a ReLU here and drops its result; this layer has no ReLU. With `slots` it then attends to
-    the slots of a memory (`nets.memory`).
+    Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper, sec. 2). It is
+    computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence. The released code applies a
+    ReLU here and drops its result; this layer has no ReLU. With `slots` it then attends to the slots of a memory
+    (`nets.memory`).
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L), the keys and values that cross-attention attends to, and where they are no padding
-        -> (N, H)."""
+        """x (N, H), latent (B, L), keys and values for cross-attention, and a mask of those that are not padding -> (N,
+        H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
@@ -94,7 +94,7 @@ class CausalDecoder(nn.Module):
         attended: Sequence[Tensor | None],
         real: Tensor | None = None,
     ) -> SentencePrediction:
-        """What it says of `target` (B, T), given latent (B, L) and what each layer attends to (`KVCache.attended`)."""
+        """Predict `target` (B, T) from latent (B, L) and each layer's keys and values (`KVCache.attended`)."""
         layout = PackedLayout.of(target)
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
@@ -107,13 +107,13 @@ class CausalDecoder(nn.Module):
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """What is read at each token: (N, H), latent (B, L), positions (N,) -> (N, H)."""
+        """The input at each token: (N, H), latent (B, L), positions (N,) -> (N, H)."""
         return words
 
     def begin(
         self, like: Tensor, latent: Tensor, attended: Sequence[Tensor | None], real: Tensor | None = None
     ) -> KVCache:
-        """A search that has read nothing yet, for each latent, (B, L); keys and values are as precise as `like`."""
+        """The initial state of a search for each latent, (B, L); keys and values have the precision of `like`."""
         count, width = len(latent), self.words.table.embedding_dim
         return KVCache(
             layers=[KeyValues.empty(like, count, self.heads, width) for _ in self.layers],
@@ -132,7 +132,7 @@ class CausalDecoder(nn.Module):
         """The last token of each hypothesis, (B, n) -> features, (B, n, H)."""
         count, n = tokens.shape
         ids = tokens.flatten()
-        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
+        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all at the same position
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), tokens >= 0)
         x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
         state.advance(n)
@@ -142,13 +142,13 @@ class CausalDecoder(nn.Module):
 
 
 class TransformerDecoder(CausalDecoder):
-    """p(sentence | latent): a Transformer that has nothing to attend to but its own state.
+    """p(sentence | latent): a Transformer that attends only to its own states.
 
-    It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
-    `layer` is the output layer, which gets the latent as well (Logit fusion). `fuse` names where else the
-    latent enters: "attention", each layer's slot, and "word", beside each piece read: a linear map of
-    [word ; z]. The word's part of that map is left to the table, which is trained anyway. `memory` reads the part of
-    the latent that is bound to positions: at the token's own position, and as slots that every layer attends to.
+    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is the
+    output layer, which gets the latent as well (Logit fusion). `fuse` names where else the latent enters: "attention",
+    each layer's slot, and "word", beside each input token: a linear map of [word ; z]. The word's part of that map is
+    left to the table, which is trained anyway. `memory` provides the part of the latent that is bound to positions: at
+    the token's own position, and as slots that every layer attends to.
     """
 
     def __init__(
@@ -174,11 +174,11 @@ class TransformerDecoder(CausalDecoder):
         self.heads, self.layer, self.word_dropout = heads, layer, word_dropout
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        """Predict `target` (B, T) from latent (B, L)."""
         return self.predict(role, column, latent, target, self.slots(latent))
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """Word fusion, where `fuse` names it, and what the memory holds at each token's position: (N, H), (B, L), (N,)
+        """Add word fusion, if `fuse` names it, and the memory's content at each token's position: (N, H), (B, L), (N,)
         -> (N, H)."""
         if self.fuse_word is not None:
             words = words + layout.repeat(self.fuse_word(latent))
@@ -194,15 +194,15 @@ class TransformerDecoder(CausalDecoder):
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
 
     def start(self, latent: Tensor) -> KVCache:
-        """A search that has read nothing yet, for each latent, (B, L)."""
+        """The initial state of a search for each latent, (B, L)."""
         return self.begin(latent, latent, self.slots(latent))
 
 
 class TaggedDecoder(nn.Module):
-    """A decoder of several languages, for one of them: a learnt vector beside the latent says which.
+    """A decoder shared by several languages, for one of them, marked by a learnt vector beside the latent.
 
-    What many languages share is learnt from all, and the parameters of another language are a vector's. `layer` is that
-    language's output layer, over the decoder's.
+    The shared parameters learn from all languages; each language adds only a vector. `layer` is that language's output
+    layer, over the decoder's.
     """
 
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
@@ -211,7 +211,7 @@ class TaggedDecoder(nn.Module):
         self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """See `TransformerDecoder`; latent (B, L) has no tag yet."""
+        """See `TransformerDecoder`; latent (B, L) is without the vector of the language."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:

@@ -1,4 +1,4 @@
-"""Encoders: a body that reads a sentence and a head that makes a posterior of what it read."""
+"""Encoders: a body that encodes a sentence and a head that turns the result into a posterior."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 class GaussianHead(nn.Module):
     """Mean and log-variance, each a linear map of the body's vector, bias-free as in the released code unless `bias`.
 
-    `log_variance` is where the log-variance starts: at 0 the posterior starts as wide as the prior, and
-    a decoder sees mostly noise until it has narrowed.
+    `log_variance` is the initial log-variance: at 0 the posterior starts as wide as the prior, and a decoder gets
+    mostly noise until it has narrowed.
     """
 
     def __init__(self, width: int, latent: int, log_variance: float = 0.0, bias: bool = False):
@@ -34,7 +34,7 @@ class GaussianHead(nn.Module):
 
 
 class VonMisesFisherHead(nn.Module):
-    """A mean direction and a concentration, each of a linear map of the body's vector. The concentration is above 1,
+    """A mean direction and a concentration, each from a linear map of the body's vector. The concentration is above 1,
     softplus(x) + 1, as in the released code of Chen et al. (2019)."""
 
     def __init__(self, width: int, latent: int):
@@ -73,7 +73,7 @@ class PointHead(nn.Module):
 
 
 class NoLatent(nn.Module):
-    """An encoder of no units: where a model has no latent, (B, 0), and pays no KL."""
+    """An encoder without units, for a model without a latent: (B, 0), with a KL of 0."""
 
     def forward(self, side: Tokens) -> Point:
         """Tokens (B, T) -> posterior over (B, 0)."""
@@ -83,7 +83,7 @@ class NoLatent(nn.Module):
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself.
 
-    A body takes a side and, where not the packed one, the layout to compute it in (`nets.fast.packing`).
+    A body takes a side and, unless it is the packed one, a layout (`nets.fast.packing`).
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):

@@ -1,4 +1,4 @@
-"""Taking the language out of sentence vectors."""
+"""Remove the language from sentence vectors."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from bgt_core.nets.fast.packing import PaddedLayout
 
 
 class WithoutLanguage(nn.Module):
-    """A body whose vectors have the same mean in every language, so that no linear probe tells which one it read.
+    """A body whose vectors have the same mean in every language, so that no linear probe can tell the language.
 
-    Vectors lose what lies in the directions between the languages' means, at most K - 1 of K languages. Of classes with
+    Vectors lose the directions between the languages' means, at most K - 1 for K languages. For classes with
     equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
     finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
 
-    Vectors get shorter by it, some more than others. Where `parts` are given, each is scaled back to the length that it
-    had, and so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
+    Vectors get shorter, some more than others. Where `parts` are given, each part is scaled back to its old length, and so
+    keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
 
-    Means are followed in training, each sentence counting alike: over the first `memory` sentences of a language the
-    average, later an exponential one. The body has to be told the language in training alone.
+    Means are tracked in training, with equal weight for each sentence: over the first `memory` sentences of a language
+    a plain average, later an exponential one. The body needs the language in training only.
 
     Args:
         body: The body whose vectors are changed.
-        langs: The languages to be made alike.
-        parts: Units of each part whose length is kept; without them lengths are not kept.
-        memory: How many sentences of a language its mean remembers.
+        langs: The languages to align.
+        parts: Units of each part that keeps its length; without them, vectors get shorter.
+        memory: Number of sentences that a language's mean averages over.
     """
 
     means: Tensor
@@ -58,10 +58,10 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def follow(self, vectors: Tensor, lang: str) -> None:
-        """Move a language's mean towards that of these vectors (B, H), and turn the directions after it."""
+        """Move a language's mean towards that of these vectors (B, H), and update the directions."""
         row = self.langs.index(lang)
         self.read[row] = (self.read[row] + len(vectors)).clamp(max=max(self.memory, len(vectors)))
         self.means[row] += (vectors.float().mean(0) - self.means[row]) * (len(vectors) / self.read[row])
-        all_read = self.read.min() > 0  # before, nothing is between them
+        all_read = self.read.min() > 0  # before that, the directions are zero
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions = torch.where(all_read, between, self.directions)  # not in place: the graph holds the old ones

@@ -1,8 +1,8 @@
-"""The steps that have a fast form, and which form is computed.
+"""The operations with a fast form, and the choice of the form.
 
 `PLAIN` is the PyTorch that a reader expects; `FAST` (`nets.fast`) gives the same numbers, to rounding, in less time and
 memory. Nets call the functions of this module, which compute the fast form except within `computing(PLAIN)`. Two more
-fast forms are chosen by what a net is given: a layout of positions (`nets.fast.packing`: without padding, or with), and
+fast forms are chosen by an argument: a layout of positions (`nets.fast.packing`: without padding, or with), and
 a cache of keys and values in a search (`nets.fast.kv_cache`).
 """
 
@@ -25,7 +25,7 @@ from bgt_core.nets.fast import tables
 
 
 class Forms(NamedTuple):
-    """One form of each step; the functions below say what each computes."""
+    """One form of each operation; the functions below document them."""
 
     lookup: Callable[[nn.Embedding, Tensor], Tensor]
     softmax: Callable[[Tensor], Tensor]
@@ -64,7 +64,7 @@ _FORMS = ContextVar("forms", default=FAST)
 
 @contextmanager
 def computing(forms: Forms) -> Iterator[None]:
-    """Compute these forms within the block."""
+    """Use these forms within the block."""
     token = _FORMS.set(forms)
     try:
         yield
@@ -93,9 +93,9 @@ def nll(
     """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
 
     Args:
-        features: Of each token, (N, H).
+        features: For each token, (N, H).
         weight: (V, H).
-        offset: What is added to the scores of a sentence's tokens, (B, V), or None.
+        offset: Added to the scores of a sentence's tokens, (B, V), or None.
         target: B sentences of N tokens.
         smoothing: From 0 to below 1.
 

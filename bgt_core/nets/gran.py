@@ -1,6 +1,6 @@
 """The gated recurrent averaging network, and its LSTM with peepholes.
 
-torch's own LSTM has no peepholes: a gate there sees the cell only through the state that the last gate let out.
+torch's own LSTM has no peepholes: its gates see the cell only through the hidden state.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.pooling import mean_of_words
 
-STD = 0.1  # of every weight but the table's at the start; biases are 0 (Lasagne's defaults, which the code leaves)
+STD = 0.1  # of every initial weight except the table; biases are 0 (Lasagne's defaults, which the code keeps)
 
 
 class GRAN(nn.Module):
-    """The mean of gated piece vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
+    """The mean of gated token vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
 
-    An LSTM reads the piece vectors x_t and has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b).
-    With a gate of 1 it is `MeanPooling` exactly: the same pieces count, EOS and unknown ones not. The LSTM reads
-    unknown pieces too. Dropout falls on the piece vectors.
+    An LSTM over the token vectors x_t has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b). With a
+    gate of 1 it equals `MeanPooling`: the same tokens count, without EOS and unknown ones. The LSTM also sees unknown
+    tokens. Dropout is applied to the token vectors.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
@@ -46,12 +46,12 @@ class GRAN(nn.Module):
 
 
 class PeepholeLSTM(nn.Module):
-    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), from states of zero.
+    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), with initial states of zero.
 
-        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      what enters the cell
-        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      what stays in it
+        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      the input to the cell
+        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      the part of the cell that is kept
         c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)
-        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        what is seen of it
+        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        the visible part of the cell
         h_t = o_t * tanh(c_t)
 
     Rows of the weights are in the order i, o, f, c, as in ONNX.
@@ -68,7 +68,7 @@ class PeepholeLSTM(nn.Module):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Pieces (N, K) -> the state after each, (N, H), in single precision or better."""
+        """Token vectors (N, K) -> the state after each, (N, H), in single precision or better."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
@@ -76,8 +76,8 @@ class PeepholeLSTM(nn.Module):
         return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
 
     def states(self, sums: Tensor) -> Tensor:
-        """What the inputs add to each gate, (B, T, 4 * H) -> states (B, T, H). Padding stands to the right: states at
-        it are of no meaning, and nothing before it depends on them."""
+        """Inputs of each gate, (B, T, 4 * H) -> states (B, T, H). Padding is on the right: its states are meaningless,
+        and no earlier state depends on them."""
         peep_i, peep_o, peep_f = self.peepholes
         hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
         states = []
@@ -91,12 +91,12 @@ class PeepholeLSTM(nn.Module):
         return torch.stack(states, 1)
 
     def exported(self, x: Tensor) -> Tensor:
-        """The same states by ONNX's own operator, which has peepholes: a graph has no loop over an unknown length.
+        """The same states by ONNX's own operator, which has peepholes: a graph can't loop over an unknown length.
 
         x (B, T, K) -> (B, T, H).
         """
         batch, length, _ = x.shape
-        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # that of the recurrence is 0
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
         peepholes = self.peepholes.reshape(1, -1)
         states = torch.onnx.ops.symbolic(

@@ -1,4 +1,4 @@
-"""The parts that Transformers are made of: embeddings with positions, attention, feed-forward, and how they start."""
+"""The parts of Transformers: embeddings with positions, attention, feed-forward, and their initialisation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bgt_core.nets.forms import exact, lookup, softmax
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
+    """A token table (V, H), N(0, 1/H) with a zero row for padding."""
     check_least(1, width=width)
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
@@ -28,7 +28,7 @@ def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
 
 
 def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
-    """A Linear with Xavier weights and zero bias, as the released code starts it."""
+    """A Linear with Xavier weights and zero bias, as in the released code."""
     layer = Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:
@@ -37,7 +37,7 @@ def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
 
 
 def shift_right(ids: Tensor) -> Tensor:
-    """What a decoder reads under teacher forcing: EOS, then every piece but the last, (B, T) -> (B, T)."""
+    """Shift the target for teacher forcing: EOS, then every token except the last, (B, T) -> (B, T)."""
     return F.pad(ids[:, :-1], (1, 0), value=EOS)
 
 
@@ -50,7 +50,7 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
 
 
 class TokenAndPositionEmbedding(nn.Module):
-    """Piece ids -> embedding * sqrt(H) + positions, with dropout."""
+    """Token ids -> embedding * sqrt(H) + positions, with dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
@@ -72,13 +72,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-    if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
+    if allowed is not None:  # added, because masked_fill is slower in both passes, and so is a mask in 16 bits
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
     return softmax(scores).to(v.dtype) @ v
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention; `cache` holds the keys and values of the steps before."""
+    """Multi-head self-attention; `cache` holds the keys and values of earlier steps."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -92,7 +92,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # slices would each fill a gradient of all pieces
+        # slices would each fill a gradient for all tokens
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
         for piece, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
@@ -119,11 +119,11 @@ class CrossAttention(nn.Module):
         self.out = xavier_linear(width, width)
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> Tensor:
-        """What is attended to, made once for all who attend: states (M, H) of a source -> (2, B, heads, S, H/heads)."""
+        """Keys and values of a source, computed once for all queries: states (M, H) -> (2, B, heads, S, H/heads)."""
         return layout.split(self.kv(states), 2, self.heads)
 
     def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:
-        """x (N, H), `keys_values` of its source, real (B, 1, 1, S) where that is no padding -> (N, H)."""
+        """x (N, H), `keys_values` of its source, a mask (B, 1, 1, S) of those that are not padding -> (N, H)."""
         (q,), (k, v) = layout.split(self.q(x), 1, self.heads), keys_values
         return self.out(layout.join(attend(q, k, v, real)))
 

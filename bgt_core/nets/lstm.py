@@ -1,8 +1,8 @@
-"""Bodies of LSTMs: the mean of a BiLSTM's states, its two last states, and the last of one that reads forward.
+"""LSTM bodies: the mean of a BiLSTM's states, its two last states, and the last state of a forward LSTM.
 
-On a CPU torch's LSTM is oneDNN's where sentences are padded, and a loop two to three times slower where they are packed
-(`pack_padded_sequence`); batches of similar lengths are padded little. Padding stands to the right, so reading
-forward it is never in the past; to read backward, each sentence is mirrored within its own length.
+On a CPU torch's LSTM uses oneDNN for padded sentences, and a loop two to three times slower for packed ones
+(`pack_padded_sequence`); batches of similar lengths have little padding. Padding is on the right, so reading
+forward never meets it first; to read backward, each sentence is reversed within its own length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bgt_core.nets.forms import exact, lookup
 
 
 class LSTM(nn.LSTM):
-    """torch's LSTM, in single precision on a CPU without 16-bit arithmetic: oneDNN has no other LSTM there."""
+    """torch's LSTM, in single precision on a CPU without 16-bit arithmetic, for which oneDNN has no other LSTM."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """As `nn.LSTM`."""
@@ -35,8 +35,8 @@ class LSTM(nn.LSTM):
 class BiLSTM(nn.Module):
     """An encoder's body: the mean over all real positions, EOS included, of [forward ; backward] (paper, app. A).
 
-    Each direction has half the table's width, so a sentence is as wide as in the other bodies (paper: 512 of 1024).
-    Dropout falls on the words and on each layer's output.
+    Each direction has half the table's width, so a sentence vector is as wide as in the other bodies (paper: 512 of
+    1024). Dropout is applied to the words and to each layer's output.
     """
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
@@ -61,7 +61,7 @@ class BiLSTM(nn.Module):
 
 
 class LastState(nn.Module):
-    """An encoder's body: the state of an LSTM after the last piece, EOS, as wide as the table."""
+    """An encoder's body: the state of an LSTM after the last token, EOS, as wide as the table."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -77,8 +77,8 @@ class LastState(nn.Module):
 
 
 class FinalStates(nn.Module):
-    """An encoder's body: [the state of an LSTM after the last piece, EOS ; that of one that reads backward after the
-    first], each `width` units wide, whatever the table's width (Deudon 2018)."""
+    """An encoder's body: [the state of an LSTM after the last token, EOS ; that of a backward LSTM after the first],
+    each `width` units wide, whatever the table's width (Deudon 2018)."""
 
     def __init__(self, table: nn.Embedding, width: int, dropout: float = 0.0):
         super().__init__()
@@ -96,7 +96,7 @@ class FinalStates(nn.Module):
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """Where each position's mirror image in its sentence stands among the B x T; padding stays: (B, T) -> (B * T,)."""
+    """The index of each position's mirror image in its sentence among the B x T; padding stays: (B, T) -> (B * T,)."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)
@@ -105,5 +105,5 @@ def mirrored(mask: Tensor) -> Tensor:
 
 
 def flip(x: Tensor, mirror: Tensor) -> Tensor:
-    """Every sentence backward, (B, T, H) -> (B, T, H); twice is nothing."""
+    """Reverse every sentence, (B, T, H) -> (B, T, H); doing it twice changes nothing."""
     return x.flatten(0, 1).index_select(0, mirror).view(x.shape)

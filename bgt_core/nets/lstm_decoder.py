@@ -20,35 +20,35 @@ from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 @dataclass(eq=False)
 class LSTMState:
-    """What an LSTM decoder remembers of a search over B sentences, n hypotheses each."""
+    """An LSTM decoder's state in a search over B sentences, n hypotheses each."""
 
     latent: Tensor  # (B, L)
-    latent_bias: Tensor  # (B, any), of the output layer
+    latent_bias: Tensor  # (B, any), for the output layer
     hidden: Tensor  # (layers, B, n, H)
     cell: Tensor  # (layers, B, n, H)
-    position: int = 0  # of the pieces read next
+    position: int = 0  # position of the next tokens
 
     def reorder(self, parents: Tensor) -> None:
-        """Hypothesis i now continues what parents[:, i] was, (B, n)."""
+        """Let hypothesis i continue hypothesis parents[:, i], (B, n)."""
         layers, _, _, width = self.hidden.shape
         where = parents[None, :, :, None].expand(layers, -1, -1, width)
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep these sentences alone."""
+        """Keep only these sentences."""
         self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
 
 
 class RecurrentDecoder(nn.Module):
-    """p(sentence | latent) by an LSTM that starts from EOS and states of zero; what it reads is said by `inputs`."""
+    """p(sentence | latent) by an LSTM that starts from EOS and states of zero; subclasses define its `inputs`."""
 
     def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
         super().__init__()
         self.lstm, self.layer, self.dropout = lstm, layer, Dropout(dropout)
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        """Predict `target` (B, T) from latent (B, L)."""
         inputs = self.inputs(shift_right(target.ids), latent)
         states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
         x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
@@ -57,26 +57,26 @@ class RecurrentDecoder(nn.Module):
         )
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, any)."""
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, any)."""
         raise NotImplementedError
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
+        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
         lstm, dtype = self.lstm, next(self.lstm.parameters()).dtype
         zeros = torch.zeros(lstm.num_layers, len(latent), lstm.hidden_size, dtype=dtype, device=latent.device)
         return zeros, zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
+        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
         return self.dropout(x)
 
     def start(self, latent: Tensor) -> LSTMState:
-        """A search that has read nothing yet, for each latent, (B, L)."""
+        """The initial state of a search for each latent, (B, L)."""
         hidden, cell = self.initial_state(latent)
         return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, pieces: Tensor, state: LSTMState) -> Tensor:
-        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
         count, n = pieces.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
@@ -120,12 +120,12 @@ class LSTMDecoder(RecurrentDecoder):
         self.fuse_latent = xavier_linear(latent, width, bias=False) if "attention" in fuse else None
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
         words = self.dropout(lookup(self.table, ids))
         return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
+        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
         width, layers = self.lstm.hidden_size, self.lstm.num_layers
         zeros, _ = super().initial_state(latent)
         if self.first_hidden is None:
@@ -133,7 +133,7 @@ class LSTMDecoder(RecurrentDecoder):
         return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
+        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
         x = super().features(x, latent, layout)
         if self.fuse_hidden is None or self.fuse_latent is None:
             return x
@@ -142,10 +142,10 @@ class LSTMDecoder(RecurrentDecoder):
 
 class TwoLatentDecoder(RecurrentDecoder):
     """p(sentence | syntactic, semantic): the syntactic latent enters at the LSTM's input, the semantic one at its
-    output (Chen et al. 2019; with the previous piece, as in their decoder for generation).
+    output (Chen et al. 2019; with the previous token, as in their decoder for generation).
 
-    The latent is [syntactic ; semantic] (B, L), its first `syntactic` units being what the LSTM reads beside each
-    previous piece, or with `table` None alone: then nothing that was written before is known.
+    The latent is [syntactic ; semantic] (B, L). Its first `syntactic` units are the input of the LSTM beside each
+    previous token; if `table` is None they are the only input, and the decoder does not see earlier tokens.
     """
 
     def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
@@ -154,18 +154,19 @@ class TwoLatentDecoder(RecurrentDecoder):
         self.table, self.syntactic = table, syntactic
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H + syntactic)."""
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H +
+        syntactic)."""
         read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
         return torch.cat([self.dropout(lookup(self.table, ids)), read], dim=-1) if self.table else read
 
 
 class FirstCellDecoder(RecurrentDecoder):
-    """p(sentence | z) by an LSTM whose first cell is z, (B, L), and whose first hidden state is a trained vector; z
+    """p(sentence | z) by an LSTM whose initial cell is z, (B, L), and whose initial hidden state is a trained vector; z
     enters nowhere else (Deudon 2018).
 
-    In training a piece that is read gives way to one trained vector with the chance `word_dropout`, so that z must say
-    what the past does not (Bowman et al. 2016). EOS, which starts the sentence, stays. Each piece is drawn by itself;
-    the released code draws once for all sentences of a batch.
+    In training an input token is replaced by one trained vector with probability `word_dropout`, so that z has to
+    supply what is hidden (Bowman et al. 2016). The initial EOS stays. Each token is drawn independently; the released
+    code draws once for all sentences of a batch.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):
@@ -177,7 +178,7 @@ class FirstCellDecoder(RecurrentDecoder):
         self.first_hidden = nn.Parameter(torch.zeros(width))
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """What the LSTM reads: ids (B, T) -> (B, T, H)."""
+        """The input of the LSTM: ids (B, T) -> (B, T, H)."""
         words = lookup(self.table, ids)
         if self.training and self.hidden_word is not None:
             hidden = torch.rand(ids.shape, device=ids.device) < self.word_dropout

@@ -1,4 +1,4 @@
-"""How a decoder reads a latent in which vectors are bound to positions (`nets.binding`)."""
+"""Read a latent in which vectors are bound to positions (`nets.binding`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bgt_core.nets.layers import CrossAttention, sinusoids, xavier_linear
 
 
 class MemoryReader(nn.Module):
-    """Reads the bound units of a latent at any position, and as a row of slots to attend to.
+    """Read the bound units of a latent at any position, or as slots for attention.
 
     Args:
-        first: Where the bound units begin in the latent that a decoder reads.
-        bound: How many units are bound.
+        first: Index of the first bound unit in a decoder's latent.
+        bound: Number of bound units.
         width: Width of the decoder, H.
-        slots: Positions that can be attended to, S: the memory unbound at 0, 1, ..., S - 1.
+        slots: Number of positions for attention, S: the memory unbound at 0, 1, ..., S - 1.
     """
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
@@ -30,7 +30,7 @@ class MemoryReader(nn.Module):
         self.own, self.slot = xavier_linear(bound, width, bias=False), xavier_linear(bound, width, bias=False)
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """What each token finds in the memory of its sentence at its own position: (B, L), (N,) -> (N, H)."""
+        """The memory's content for each token at its own position: (B, L), (N,) -> (N, H)."""
         unbound = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
         return self.own(unbound.to(matmul_dtype(unbound)))
 

@@ -1,4 +1,4 @@
-"""Output layers that are perceptrons: of a decoder's states, or of the latent alone, a bag of words."""
+"""Output layers that are perceptrons: over a decoder's states, or over the latent alone, a bag of words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bgt_core.nets.prediction import SentencePrediction
 
 
 class Perceptron(nn.Module):
-    """So many layers of Linear and ReLU, all but the first from `width` to `width`."""
+    """A number of layers of Linear and ReLU, all but the first from `width` to `width`."""
 
     def __init__(self, inputs: int, width: int, layers: int):
         super().__init__()
@@ -27,7 +27,7 @@ class Perceptron(nn.Module):
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """All that follows the first linear map: (..., H) -> (..., H)."""
+        """Everything after the first linear map: (..., H) -> (..., H)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -35,12 +35,12 @@ class Perceptron(nn.Module):
 
 
 class PerceptronOutput(nn.Module):
-    """W MLP([features ; latent]), where the latent is the last `latent` units of what decoders read."""
+    """W MLP([features ; latent]), with the last `latent` units of the decoder's input as the latent."""
 
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
         self.perceptron = Perceptron(features, hidden, layers)
-        self.latent = Linear(latent, hidden, bias=False)  # its part of the first map, made once per sentence
+        self.latent = Linear(latent, hidden, bias=False)  # its part of the first map, computed once per sentence
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
@@ -62,9 +62,10 @@ class PerceptronOutput(nn.Module):
 
 
 class BagOfWords(nn.Module):
-    """p(sentence | latent) as if its pieces were drawn one by one from softmax(W MLP(latent)); EOS is none of them.
+    """p(sentence | latent) as if its tokens were drawn independently from softmax(W MLP(latent)); EOS is not one of
+    them.
 
-    It knows which pieces a sentence has and not their order: it pays likelihood and can't write.
+    It knows which tokens a sentence has but not their order, so it has a likelihood and can't generate.
     """
 
     def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
@@ -73,8 +74,8 @@ class BagOfWords(nn.Module):
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """What it says of `target` (B, T), given latent (B, L)."""
-        nothing = latent.new_zeros(len(target.flat_index), 0)  # no piece has features of its own
+        """Predict `target` (B, T) from latent (B, L)."""
+        nothing = latent.new_zeros(len(target.flat_index), 0)  # tokens have no features of their own
         return SentencePrediction(role, column, nothing, latent, self, target)
 
     def project_latent(self, latent: Tensor) -> Tensor:
@@ -82,11 +83,12 @@ class BagOfWords(nn.Module):
         return self.matrix(self.perceptron(latent))
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`: those of the sentence, for each piece."""
+        """See `nets.prediction.OutputLayer.logits`: those of the sentence, for each token."""
         return latent_bias
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `nets.prediction.OutputLayer.nll`; one softmax a sentence. EOS costs nothing, labels are not smoothed."""
+        """See `nets.prediction.OutputLayer.nll`; one softmax per sentence. EOS costs nothing, labels are not
+        smoothed."""
         layout = PackedLayout.of(target)
         log_p = exact(self.project_latent(latent)).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)

@@ -1,6 +1,6 @@
 """Output layers, with Logit fusion and without.
 
-Logit fusion scores the next piece from [latent ; features] (paper, sec. 2). The latent's part of the
+Logit fusion scores the next token from [latent ; features] (paper, sec. 2). The latent's part of the
 product is the same at every position, so it is computed once per sentence.
 """
 
@@ -19,7 +19,7 @@ from bgt_core.nets.layers import xavier_linear
 
 
 class UntiedOutput(nn.Module):
-    """W [features ; latent] with a matrix of its own, V x (H + L): the released code's."""
+    """W [features ; latent] with its own matrix, V x (H + L), as in the released code."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
@@ -42,9 +42,9 @@ class UntiedOutput(nn.Module):
 
 
 class TiedOutput(nn.Module):
-    """E (features + P latent) with E the input table: the latent enters where the features do.
+    """E (features + P latent) with E the input table: the latent enters beside the features.
 
-    Four times fewer parameters than the untied form at an 8k vocabulary, and no V x L product.
+    At a vocabulary of 8k it has a quarter of the parameters of the untied form, and no V x L product.
     """
 
     def __init__(self, table: nn.Embedding, latent: int):
@@ -70,11 +70,11 @@ class TiedOutput(nn.Module):
 
 
 class LanguageOutput(nn.Module):
-    """A tied output layer for one language: it scores the pieces that occur in that language's text, and no other.
+    """A tied output layer for one language, which scores only the tokens that occur in that language's text.
 
-    Of a vocabulary of seven languages one uses a third, so scores cost a third, and no piece of another can be written.
-    Which pieces those are is set from the training text; until then they are all. A piece that was not in it counts as
-    the unknown one.
+    A language uses a third of a vocabulary of seven languages. So scores cost a third, and tokens of other languages
+    are never generated. The training text determines the tokens; before that, all are allowed. A token that was not in
+    the text counts as unknown.
     """
 
     occurs: Tensor
@@ -85,15 +85,15 @@ class LanguageOutput(nn.Module):
         self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
 
     def restrict(self, occurs: Tensor) -> None:
-        """Score those pieces alone, (V,) bool, with the end and the unknown piece."""
+        """Score only these tokens, (V,) bool, with EOS and the unknown token."""
         self.occurs.copy_(occurs)
         self.occurs[[UNK, EOS]] = True
-        self.occurs[[PAD, BOS]] = False  # never written; the table keeps no gradient of PAD's
+        self.occurs[[PAD, BOS]] = False  # never generated; the table has no gradient for PAD
 
     @property
     def pieces(self) -> Tensor:
         """Their ids, (U,)."""
-        if self.occurs.is_meta:  # a model without values, of which only shapes are asked
+        if self.occurs.is_meta:  # on the meta device only shapes are needed
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
 
@@ -102,7 +102,7 @@ class LanguageOutput(nn.Module):
         return self.tied.project_latent(latent)
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`; -inf for pieces that don't occur."""
+        """See `nets.prediction.OutputLayer.logits`; -inf for tokens that don't occur."""
         pieces = self.pieces
         scores = linear(features + latent_bias, lookup(self.tied.table, pieces))
         everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
@@ -110,7 +110,7 @@ class LanguageOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
-        number = self.occurs.cumsum(0) - 1  # (V,): of a piece among those that occur
+        number = self.occurs.cumsum(0) - 1  # (V,): the index of a token among those that occur
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
@@ -118,7 +118,7 @@ class LanguageOutput(nn.Module):
 
 
 class PlainOutput(nn.Module):
-    """W features: an output layer without Logit fusion. W is the input table, or a matrix of its own."""
+    """W features: an output layer without Logit fusion. W is the input table, or its own matrix."""
 
     def __init__(self, matrix: nn.Embedding | nn.Linear):
         super().__init__()
@@ -126,13 +126,13 @@ class PlainOutput(nn.Module):
 
     @classmethod
     def untied(cls, vocab_size: int, width: int) -> PlainOutput:
-        """A matrix of its own, V x H, that starts as `UntiedOutput`'s does."""
+        """Its own matrix, V x H, initialised as in `UntiedOutput`."""
         matrix = Linear(width, vocab_size, bias=False)
         nn.init.normal_(matrix.weight, std=width**-0.5)
         return cls(matrix)
 
     def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, 0): nothing."""
+        """(B, L) -> (B, 0): empty."""
         return latent[:, :0]
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Averaging: a sentence is the mean of its piece vectors, plain or weighted."""
+"""Averaging: a sentence is the mean of its token vectors, plain or weighted."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bgt_core.nets.transformer import Transformer
 
 
 class MeanPooling(nn.Module):
-    """The plain mean of piece vectors: SP of Wieting et al. (2019).
+    """The plain mean of token vectors: SP of Wieting et al. (2019).
 
-    EOS and unknown pieces are left out, as in the released code, whose sentences have no end piece. A sentence of
-    nothing else is the zero vector; there it is the vector of the unknown piece.
+    EOS and unknown tokens are left out, as in the released code, whose sentences have no EOS. A sentence without other
+    tokens is the zero vector; in the released code it is the vector of the unknown token.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
@@ -40,19 +40,19 @@ class MeanPooling(nn.Module):
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """The mean over the pieces of each sentence that are neither EOS nor unknown, zero where all are: vectors (N, H) of
-    pieces ids (N,) -> (B, H)."""
+    """The mean over the tokens of each sentence that are neither EOS nor unknown, zero if there are none: vectors (N,
+    H) of token ids (N,) -> (B, H)."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
     return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
 class SIFPooling(nn.Module):
-    """The mean of the pieces' directions, each weighted by how rare the piece is: a / (a + p).
+    """The mean of the tokens' directions, each weighted by how rare the token is: a / (a + p).
 
-    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities. They stay as
-    they are unless `trained`: a margin loss learns good directions but weights that serve similarity worse, a teacher
-    knows better ones. EOS is left out: its share of the mean, one in T, would give the length away.
+    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities. They are fixed
+    unless `trained`: a margin loss learns good directions, but weights that are worse for similarity; a teacher can
+    improve them. EOS is left out: its share of the mean, one in T, would reveal the length.
     """
 
     rarity: Tensor
@@ -73,7 +73,7 @@ class SIFPooling(nn.Module):
         return self.pool(*self.words(side, layout), layout)
 
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
-        """The direction and weight of each token: Tokens (B, T) -> (N, H), (N,); EOS weighs 0."""
+        """The direction and weight of each token: Tokens (B, T) -> (N, H), (N,); the weight of EOS is 0."""
         ids = layout.pack(side.ids)  # (N,)
         weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # a unit of the mean is about N(0, 1)
         return F.normalize(lookup(self.table, ids)), weights
@@ -84,9 +84,10 @@ class SIFPooling(nn.Module):
 
 
 class ResidualPooling(nn.Module):
-    """An average, and what a Transformer adds to it: average + W body, with W = 0 at the start.
+    """An average plus a correction by a Transformer: average + W body, with W = 0 at the start.
 
-    An average is a good encoder at once, a Transformer after many updates: this begins as the one and grows the other.
+    An average is a good encoder from the start, a Transformer only after many updates: this begins as the average and
+    learns the correction.
     """
 
     def __init__(self, average: SIFPooling, body: nn.Module):
@@ -103,13 +104,14 @@ class ResidualPooling(nn.Module):
 
 
 class JoinedPooling(nn.Module):
-    """The direction of an average beside the direction of what a Transformer composes, each with units of its own.
+    """The direction of an average beside that of a Transformer's output, each with its own units.
 
-    An average serves similarity and can't tell who did what to whom; the composed part can, and decoders read both. The
-    cosine of two such vectors is the averages' cosine and the composed parts', weighted 1 - share and share.
+    An average is good for similarity, but can't tell who did what to whom; the composed part can, and decoders use
+    both. The cosine of two such vectors is that of the averages and that of the composed parts, weighted 1 - share and
+    share.
 
-    In training the composed units of `dropout` of the sentences are zero. What they alone can tell must then be told
-    elsewhere too: length, which a Transformer counts, by the language latent.
+    In training the composed units of `dropout` of the sentences are zero. Information that only they hold must then be
+    in the language latent too, such as the length, which a Transformer counts.
     """
 
     def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float, dropout: float = 0.0):
@@ -133,7 +135,7 @@ class JoinedPooling(nn.Module):
         return torch.cat([average, composed], dim=1) * math.sqrt(self.width)
 
     def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """What the Transformer composes, before it is scaled: Tokens (B, T) -> (B, K)."""
+        """The Transformer's output, before it is scaled: Tokens (B, T) -> (B, K)."""
         return self.compose(self.body(side, layout))
 
 
@@ -143,11 +145,12 @@ class BoundPooling(nn.Module):
     The bound part keeps the order of tokens: a sum of the Transformer's states, each bound to its position
     (`nets.binding`). A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order.
     The Transformer may move each state by a learned number of positions, so that translations can put the same word in
-    one place. What is bound is a linear map of the token's own vector, plus one of its state, which starts at zero: the
-    states of an untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
+    the same place. The bound vector is a linear map of the token's own vector, plus one of its state, which starts at
+    zero: the states of an untrained Transformer are nearly equal for all tokens, and would encode little more than the
+    length.
 
-    The bound part serves copying, but two wordings of one fact have few words in the same places. The roles tell who
-    does what to whom in any wording (`nets.roles`).
+    The bound part is good for copying, but two wordings of one fact have few words in the same places. The roles tell
+    who does what to whom in any wording (`nets.roles`).
 
     The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
 

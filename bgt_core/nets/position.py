@@ -1,4 +1,4 @@
-"""Where in its sentence a word stands, from the word and the syntactic latent (Chen et al. 2019)."""
+"""Predict the position of a word in its sentence from the word and the syntactic latent (Chen et al. 2019)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bgt_core.nets.mlp_output import Perceptron
 
 
 class PositionPredictor(nn.Module):
-    """Scores of `positions` places from [word ; latent] by a perceptron.
+    """Scores of `positions` positions from [word ; latent] by a perceptron.
 
-    The word is its row of `table`, the one that the latent's own encoder reads: what is learnt here shapes it. EOS is
-    no word, and a word past the last position is not asked for.
+    The word is its row of `table`, which is also the input table of the latent's encoder, and so is trained by this
+    loss. EOS is not a word, and words past the last position are skipped.
     """
 
     def __init__(self, table: nn.Embedding, latent: int, hidden: int, layers: int, positions: int):
@@ -30,13 +30,13 @@ class PositionPredictor(nn.Module):
         self.scores = Linear(hidden, positions)
 
     def forward(self, column: str, latent: Tensor, target: Tokens) -> PositionPrediction:
-        """What it says of the words of `target` (B, T), given latent (B, L)."""
+        """Predict the positions of the words of `target` (B, T) from latent (B, L)."""
         return PositionPrediction(column, self, latent, target)
 
 
 @dataclass(frozen=True, eq=False)
 class PositionPrediction:
-    """What is said of the place of each word; computed when its cost is asked for."""
+    """The predicted position of each word; computed when its cost is needed."""
 
     column: str
     predictor: PositionPredictor
@@ -50,7 +50,7 @@ class PositionPrediction:
         return f"{self.role}/{self.column}"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of the true place among those of the sentence: (loss, nats), a scalar and (B,)."""
+        """Cross-entropy of the true position among those of the sentence: (loss, nats), a scalar and (B,)."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
         words = lookup(predictor.table, ids)

@@ -1,4 +1,4 @@
-"""What a model says of a batch and how much that costs (`contracts.Prediction`)."""
+"""Predictions of a model for a batch, and their cost (`contracts.Prediction`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bgt_core.contracts import Role, Tokens
 
 
 class OutputLayer(Protocol):
-    """The last layer of a decoder: features and latent to scores of the next piece."""
+    """The last layer of a decoder: features and latent to scores of the next token."""
 
     def project_latent(self, latent: Tensor) -> Tensor:
-        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+        """The latent's part of the scores of all tokens of its sentence, computed once: (B, L) -> (B, any)."""
         ...
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
@@ -29,14 +29,14 @@ class OutputLayer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SentencePrediction:
-    """What a decoder says of the N real pieces of `target`.
+    """A decoder's prediction of the N real tokens of `target`.
 
-    Features, output layer and target stay together, so that logits never meet the wrong side; full logits are made on
-    request only.
+    It keeps features, output layer and target together, so that logits always belong to the right side; full logits are
+    computed on request only.
     """
 
     role: Role
-    column: str  # the column that is predicted
+    column: str  # the predicted column
     features: Tensor  # (N, H), in the order of target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
@@ -48,7 +48,7 @@ class SentencePrediction:
         return f"{self.role}/{self.column}"
 
     def logits(self) -> Tensor:
-        """Scores of the whole vocabulary for each real piece, (N, V)."""
+        """Scores of the whole vocabulary for each real token, (N, V)."""
         rows = self.target.flat_index // self.target.ids.shape[1]
         return self.layer.logits(self.features, self.layer.project_latent(self.latent)[rows])
 
@@ -59,7 +59,7 @@ class SentencePrediction:
 
 @dataclass(frozen=True, eq=False)
 class LabelPrediction:
-    """What a classifier says of the class of each row."""
+    """A classifier's prediction of the class of each row."""
 
     logits: Tensor  # (B, K)
     labels: Tensor  # (B,) class numbers

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from bgt_core.backend import Int8Weight, Linear, linear_int8, matmul_dtype
 from bgt_core.nets.encoders import Encoder
 
-TINY = 1e-30  # in place of the largest value where all are zero
+TINY = 1e-30  # replaces the largest value if all are zero
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with W in 8 bits, a scale for each row of W, and x rounded to 8 bits by one scale of its own.
+    """x W^T + b with W in 8 bits, with a scale for each row of W, and x rounded to 8 bits with one scale.
 
     Products are exact sums of integers; the error is that of rounding, about 1% of the result's norm.
     """
@@ -25,7 +25,7 @@ class Int8Linear(nn.Module):
         scales = weight.abs().amax(1).clamp(min=TINY) / 127
         self.weight = Int8Weight.pack((weight / scales[:, None]).round().to(torch.int8), scales)
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
-        # x is stored without a sign; without VNNI, where pairs of products are added up in 16 bits, in 7 bits
+        # x is unsigned; it has 7 bits without VNNI, which adds pairs of products in 16 bits
         self.zero = 128 if torch.cpu.get_capabilities().get("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ class Int8Linear(nn.Module):
 
 
 def quantised(encoder: Encoder) -> Encoder:
-    """The same encoder, every Linear of its body in 8 bits; the rest is shared with it."""
+    """The same encoder with every Linear of its body in 8 bits; the other parts are shared with it."""
     return Encoder(_replaced(encoder.body), encoder.head)
 
 

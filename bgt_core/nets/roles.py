@@ -1,4 +1,4 @@
-"""Who does what to whom: a vector that changes when two words of a sentence change places, and not with the wording."""
+"""Encode who does what to whom: a vector that changes if two words exchange places, and not with the wording."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.transformer import EncoderLayer
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
-ROUNDING = 1e-4  # a sentence of one word has no roles: its vector is rounding, which must not grow to length 1
-SHARP = 3.0  # times the usual size of a slot's first weights: slots that attend to all tokens alike tell no order
+# a sentence of one word has no roles: its vector is rounding error, which must not be scaled to length 1
+ROUNDING = 1e-4
+SHARP = 3.0  # times the usual scale of a slot's initial weights: slots that attend to all tokens equally lose the order
 
 
 class RolePooling(nn.Module):
     """Slots that each attend to a token, and relations that each attend to pairs of tokens.
 
-    Layers of a Transformer decide what is attended to. What is taken are the tokens' own vectors, less their mean over
-    the sentence, so that "boy" and "girl" differ in what they do not share. So a slot can hold whoever acts, whichever
-    word it is. The layers read the same vectors, in which words of one meaning are alike in every language: a word that
-    they never met in a role is still found.
+    Transformer layers choose the tokens to attend to. The values are the tokens' own vectors, less their mean over the
+    sentence, which removes what words such as "boy" and "girl" share. So a slot can hold the agent, whichever word it
+    is. The layers read the same vectors, which are similar for words of the same meaning in all languages: a word that
+    was never seen in a role is still found.
 
     - Slot r: the sum over tokens t of a_rt V c_t, where c_t is the centred vector and a_r a softmax over the tokens.
       It tells who acts and who is acted on.
@@ -39,7 +40,7 @@ class RolePooling(nn.Module):
     representations).
 
     Args:
-        layers: The layers that decide, of width H.
+        layers: The layers that choose, of width H.
         width: Units D of the tokens' own vectors.
         roles: Units K of the result, a multiple of 16.
 
@@ -64,8 +65,8 @@ class RolePooling(nn.Module):
 
         Args:
             side: Tokens (B, T).
-            layout: Where their N tokens stand.
-            words: The tokens' own vectors, (N, D), and how much each counts in the sentence's mean, (N,); nothing
+            layout: The layout of their N tokens.
+            words: The tokens' own vectors, (N, D), and the weight of each in the sentence's mean, (N,); nothing
                 attends to a token of weight 0.
 
         Returns:

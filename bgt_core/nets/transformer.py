@@ -1,4 +1,4 @@
-"""The Transformer that reads a sentence: a body for encoders."""
+"""A Transformer encoder, as a body for encoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Similarity falls where the meaning is altered: a margin loss over altered sentences."""
+"""A margin loss over altered sentences: similarity should fall if the meaning is altered."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bgt_core.objectives.part import Part, total
 
 @dataclass(frozen=True)
 class AlteredMargin(Part):
-    """Translations are nearer to each other than an altered sentence is to either, by the cosine of semantic means.
+    """Put translations nearer to each other than an altered sentence is to either, by the cosine of semantic means.
 
-    For each sentence s, its translation t and its altered form s': max(0, margin - cos(s, t) + cos(s, s')) and
-    max(0, margin - cos(s, t) + cos(t, s')). Unitless; `weight` says how many nats one unit is worth beside the ELBO. A
-    batch without altered sentences costs nothing.
+    For each sentence s, its translation t and its altered form s': max(0, margin - cos(s, t) + cos(s, s')) and max(0,
+    margin - cos(s, t) + cos(t, s')). Unitless; `weight` converts it to nats beside the ELBO. A batch without altered
+    sentences costs nothing.
     """
 
     weight: float = 100.0
@@ -27,7 +27,7 @@ class AlteredMargin(Part):
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
             raise UsageError(
-                f"altered.margin {self.margin} must be above 0 and below 2, the most that cosines differ by"
+                f"altered.margin {self.margin} must be above 0 and below 2, the largest difference of cosines"
             )
 
     def __call__(self, out: Outputs, step: int) -> Loss:

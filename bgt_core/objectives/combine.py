@@ -12,7 +12,7 @@ from bgt_core.objectives.part import Part
 
 
 class Sum(Mapping[str, Part]):
-    """Named parts, each multiplied by its weight; their terms are reported side by side.
+    """Named parts, each multiplied by its weight; their terms are reported separately.
 
     The names are those of settings: the margin of the part "margin" is `objective.margin.margin`.
 
@@ -20,21 +20,23 @@ class Sum(Mapping[str, Part]):
         parts: Each part under its name. A part of weight 0 is not computed.
 
     Raises:
-        UsageError: All weights are 0, a weight is negative, or two parts pay for predictions of the same role.
+        UsageError: All weights are 0, a weight is negative, or two parts have the same role.
     """
 
     def __init__(self, parts: Mapping[str, Part]):
         self.all = dict(parts)
         self.counting = {name: part for name, part in parts.items() if part.weight}
         if not self.counting:
-            raise UsageError("objective: nothing is left to minimise; give a part a weight above 0")
+            raise UsageError("objective: there is nothing to minimise; give a part a weight above 0")
         payers: dict[str, str] = {}
         for name, part in self.counting.items():
             if part.weight < 0:
                 raise UsageError(f"objective.{name}.weight {part.weight} must not be negative")
             for role in part.roles:
                 if role in payers:
-                    raise UsageError(f"objective: {payers[role]} and {name} both pay for predictions '{role}'")
+                    raise UsageError(
+                        f"objective: {payers[role]} and {name} share the role '{role}'; set one weight to 0"
+                    )
                 payers[role] = name
 
     def __getitem__(self, name: str) -> Part:

@@ -1,4 +1,4 @@
-"""Composed parts of translations agree, and differ from those of the same words in another order."""
+"""Align the composed parts of translations, and separate those of the same words in another order."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bgt_core.objectives.part import Part, total
 
 @dataclass(frozen=True)
 class Composition(Part):
-    """The composed parts of a sentence's semantic mean pick out its translation's among all of the batch.
+    """Let the composed parts of a sentence's semantic mean identify its translation among all sentences of the batch.
 
     For each composed part and each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in
-    nats, as `Contrast`, of the units of that part alone. Altered sentences are candidates too, those of the translation
-    and those of the sentence itself: same words in other roles, or with a negation.
+    nats, as `Contrast`, over the units of that part. Altered sentences are candidates too, those of the translation and
+    those of the sentence itself: the same words in other roles, or with a negation.
 
-    A paraphrase may turn a sentence round ("the cat is fed by him"). A part that ignores order fits such pairs better
-    than one that sees order alone, and would stay so. One more cost therefore keeps an altered sentence s' away from
-    its own s, whatever its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
+    A paraphrase may reverse the order ("the cat is fed by him"). A part that ignores order fits such pairs better than
+    one that only encodes order, and could stay so. So a second cost separates an altered sentence s' from its own s,
+    whatever its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
     """
 
     weight: float = 1.0
     temperature: float = 0.1
-    apart: float = 0.5  # cosine above which an altered sentence is too near its own
+    apart: float = 0.5  # cosine above which an altered sentence is too near to its own
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:

@@ -16,10 +16,10 @@ from bgt_core.objectives.part import Part, check_compared, total
 
 @dataclass(frozen=True)
 class Contrast(Part):
-    """A sentence's semantic mean picks out its translation's among all of the batch.
+    """Let a sentence's semantic mean identify its translation among all sentences of the batch.
 
-    For each side of each two languages: -log softmax over t' of cos(s, t') / temperature, at the true t; nats.
-    The candidates are those of the micro-batch, so the value goes with its size.
+    For each side of each two languages: -log softmax over t' of cos(s, t') / temperature, at the true t; nats. The
+    candidates are those of the micro-batch, so the value depends on its size.
     """
 
     temperature: float = 0.05

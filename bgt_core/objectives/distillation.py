@@ -1,4 +1,4 @@
-"""What an outside encoder taught (multilingual distillation: Reimers and Gurevych 2020)."""
+"""Learn from another encoder (multilingual distillation: Reimers and Gurevych 2020)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bgt_core.objectives.part import Part, total
 
 @dataclass(frozen=True)
 class Distillation(Part):
-    """The semantic mean of every column, mapped, points where the teacher's vector of the row does.
+    """Point the mapped semantic mean of every column in the direction of the teacher's vector for the row.
 
-    1 - cosine, added over columns and rows: a translation is taught what the sentence that the teacher read is. The
-    paper takes the squared distance; vectors that are compared by cosine have no length to agree with. Unitless;
-    `weight` says how many nats one unit is worth beside the ELBO. Rows without a vector cost nothing.
+    1 - cosine, summed over columns and rows: a translation learns the vector of the sentence that the teacher embedded.
+    The paper uses the squared distance; for vectors compared by cosine the length does not matter. Unitless; `weight`
+    converts it to nats beside the ELBO. Rows without a vector cost nothing.
     """
 
     weight: float = 200.0

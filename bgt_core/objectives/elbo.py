@@ -1,4 +1,4 @@
-"""The evidence lower bound, and what is trained beside it."""
+"""The evidence lower bound, and the translation loss beside it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from bgt_core.objectives.part import Part, total
 class Elbo(Part):
     """NLL of sentences + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
 
-    Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the
-    only place where labels are smoothed. KL is summed over units and counted once per row, never
-    by tokens. Weights other than 1 are no longer a bound; the terms reported are always unweighted.
+    Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the only term with
+    smoothed labels. KL is summed over units and counted once per row, not per token. With weights other than 1 the sum
+    is not a bound; the reported terms are always unweighted.
 
     `weights` and `free_nats` are by latent: {"semantic": 0.02, "language": 0.4}. Free nats (Kingma et al. 2016, "free
-    bits"): a posterior pays no less than that many, its KL being the mean over the micro-batch, so it is not pressed
-    below them.
+    bits"): the mean KL of a posterior over the micro-batch costs at least this many, so that training does not push it
+    below.
     """
 
     roles = ("reconstruct", "translate", "recombine")
 
-    warmup_steps: int = 65_536  # updates until the KL counts fully, from 0 (released code)
+    warmup_steps: int = 65_536  # updates until the KL has its full weight, starting at 0 (released code)
     label_smoothing: float = 0.1
-    weights: Mapping[str, float] = field(default_factory=dict)  # of a latent's KL; 1 unless named
-    free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 unless named
-    average_predictions: bool = False  # their NLLs are averaged, not added (released code's translation baseline)
-    sigmoid_midpoint: int = 0  # the update at which a sigmoid is 1/2 that multiplies the KL too (Bowman et al. 2016)
+    weights: Mapping[str, float] = field(default_factory=dict)  # of each latent's KL; 1 by default
+    free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 by default
+    # average their NLLs instead of adding them (released code's translation baseline)
+    average_predictions: bool = False
+    sigmoid_midpoint: int = 0  # update at which a sigmoid factor of the KL is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # its steepness, per update; 0: no sigmoid
     weight: float = 1.0
 
@@ -63,8 +64,8 @@ class Elbo(Part):
         return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
-        """What the KL is multiplied by at this update, from 0 to 1: min(1, step / warmup_steps), times
-        sigmoid(steepness * (step - midpoint)) where a steepness is set."""
+        """The factor of the KL at this update, from 0 to 1: min(1, step / warmup_steps), times sigmoid(steepness *
+        (step - midpoint)) if a steepness is set."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear

@@ -17,29 +17,29 @@ from bgt_core.objectives.part import Part, check_compared, total
 
 @dataclass(frozen=True)
 class Margin(Part):
-    """A sentence's semantic mean is nearer to its translation's than to a wrong one's.
+    """Put a sentence's semantic mean nearer to that of its translation than to that of a wrong one.
 
-    For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with
-    the batch, or where none came the hardest of the other side's sentences in it; with `both_sides` the hardest of
-    both sides' (Wieting et al. 2017, eq. 1), which two languages rarely ask for: there the own side is the nearer one.
-    With `mined_only` a batch that came without pays nothing. No sentence of its own row is ever a negative. Unitless;
-    `weight` says how many nats one unit is worth beside the ELBO.
+    For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with the
+    batch, or without one the hardest sentence of the other side of the batch. With `both_sides` it is the hardest of
+    both sides (Wieting et al. 2017, eq. 1), which is rarely useful for two languages, because the own side is nearer.
+    With `mined_only` a batch without negatives costs nothing. A sentence of the same row is never a negative. Unitless;
+    `weight` converts it to nats beside the ELBO.
     """
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # where negatives are looked for, in mega-batches too
+    both_sides: bool = False  # search both sides for negatives, in mega-batches too
     mined_only: bool = False  # as before `train.mega_batch_start`
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
-            raise UsageError(f"margin {self.margin} must be above 0 and below 2, the most that cosines differ by")
+            raise UsageError(f"margin {self.margin} must be above 0 and below 2, the largest difference of cosines")
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
         """See `Part.check`."""
         if self.mined_only and not mega_batch:
             raise UsageError(
-                "mega_batch 0: margin.mined_only waits for negatives that nobody searches for; set train.mega_batch, "
+                "mega_batch 0: margin.mined_only needs negatives from mega-batches; set train.mega_batch, "
                 "or objective.margin.mined_only=false for the hardest of each batch"
             )
         check_compared(columns)
@@ -49,7 +49,7 @@ class Margin(Part):
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.semantic, out.negatives)
         )
-        if len(means) < 2 or (self.mined_only and not negatives):  # of one column: nothing to compare
+        if len(means) < 2 or (self.mined_only and not negatives):  # with one column there is nothing to compare
             return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(means, 2):
@@ -69,9 +69,10 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """(B, B), sentences of one row on the diagonal -> the highest of the others in each row and in each column, (B,).
+    """The highest off-diagonal value in each row and in each column of (B, B), (B,) each; the diagonal holds sentences
+    of one row.
 
-    A sentence alone in its batch has none, and no loss: minus infinity.
+    A sentence alone in its batch gets minus infinity, and so no loss.
     """
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)

@@ -1,6 +1,6 @@
 """Posteriors over a latent vector: q(z | sentence) of B sentences at once.
 
-A posterior of another family is one more class with these methods; nothing else asks which family it is.
+A posterior of another family is one more class with these methods; no other code depends on the family.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "readout_named"]
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """N(mean, diag(exp(log_variance))) beside the prior N(0, I) (paper, sec. 2)."""
+    """N(mean, diag(exp(log_variance))) with the prior N(0, I) (paper, sec. 2)."""
 
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
@@ -29,21 +29,21 @@ class Gaussian:
 
     @classmethod
     def join(cls, parts: Sequence[Gaussian]) -> Gaussian:
-        """Those of several batches as one, (N, L)."""
+        """Join several batches, (N, L)."""
         return cls(torch.cat([part.mean for part in parts]), torch.cat([part.log_variance for part in parts]))
 
     def double(self) -> Gaussian:
-        """The same in float64."""
+        """Convert it to float64."""
         return Gaussian(self.mean.double(), self.log_variance.double())
 
     @property
     def standardised_mean(self) -> Tensor:
-        """The mean where the prior has variance 1 in each unit, (B, L): itself."""
+        """The mean, scaled so that the prior has variance 1 in each unit, (B, L): here the mean itself."""
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """mean + sigma * noise, (B, L); without a generator from torch's global one, which the training
-        loop seeds from (seed, step)."""
+        """mean + sigma * noise, (B, L); by default from torch's global generator, which the training loop seeds from
+        (seed, step)."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:
@@ -59,8 +59,8 @@ class Gaussian:
         return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
 
     def log_density(self, z: Tensor) -> Tensor:
-        """log q(z_i | sentence_j) of every z under every sentence's posterior: (M, L) -> (M, B) nats, all of them less
-        one constant, L/2 log(2 pi). The square is multiplied out, which makes two matrix products of it."""
+        """log q(z_i | sentence_j) of every z under every sentence's posterior: (M, L) -> (M, B) nats, without the
+        constant L/2 log(2 pi). The square is expanded, which gives two matrix products."""
         precision = torch.exp(-self.log_variance)
         own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): the terms without z
         return -0.5 * (z.square() @ precision.T - 2 * z @ (self.mean * precision).T + own)
@@ -68,23 +68,23 @@ class Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """All mass on the mean, no prior: what "without prior" means."""
+    """A point at the mean, without a prior."""
 
     mean: Tensor  # (B, L)
     has_density: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Point]) -> Point:
-        """Those of several batches as one, (N, L)."""
+        """Join several batches, (N, L)."""
         return cls(torch.cat([part.mean for part in parts]))
 
     def double(self) -> Point:
-        """The same in float64."""
+        """Convert it to float64."""
         return Point(self.mean.double())
 
     @property
     def standardised_mean(self) -> Tensor:
-        """The mean, (B, L): there is no prior to compare it with."""
+        """The mean, (B, L), unscaled, because there is no prior."""
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
@@ -92,7 +92,7 @@ class Point:
         return self.mean
 
     def kl(self) -> Tensor:
-        """Zero for each sentence, (B,): a model without a prior pays none."""
+        """Zero for each sentence, (B,): there is no prior."""
         return self.mean.new_zeros(len(self.mean))
 
     def log_ratio(self, z: Tensor) -> Tensor:
@@ -105,16 +105,16 @@ class Point:
 
 
 def sample(posterior: Posterior) -> Tensor:
-    """A draw, (B, L): the ELBO of the paper."""
+    """A draw, (B, L), as in the paper's ELBO."""
     return posterior.rsample()
 
 
 def mean(posterior: Posterior) -> Tensor:
-    """The mean, (B, L): what the released code trains."""
+    """The mean, (B, L), as in the released code."""
     return posterior.mean
 
 
-READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions that can be pickled, as models hold them
+READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions, because models must be picklable
 
 
 def readout_named(name: str) -> Readout:

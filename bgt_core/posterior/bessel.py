@@ -1,11 +1,12 @@
-"""What von Mises-Fisher densities need of modified Bessel functions I_v, for any order and argument, on any device.
+"""Modified Bessel functions I_v for von Mises-Fisher densities, for any order and argument, on any device.
 
 I_v itself leaves the range of float64 (order 511 at concentration 1: 1e-1320; order 1 at 1,000: 1e432), and so does a
-scaled I_v where the order is large. Here is only what stays in range: ratios of neighbours, and the logarithm of
+scaled I_v at large orders. This module computes only quantities that stay in range: ratios of neighbours, and the
+logarithm of
 
     F_b(k) = 0F1(; b; k^2 / 4) = Gamma(b) (2 / k)^(b - 1) I_(b-1)(k)    F_b(0) = 1
 
-which is E exp(k u_1) over a uniform point u of the sphere in 2b dimensions. High orders have Debye's expansion (DLMF
+which is E exp(k u_1) over a uniform point u of the sphere in 2b dimensions. High orders use Debye's expansion (DLMF
 10.41.3); lower ones follow from it by recurrence downward, where errors shrink: a continued fraction whose tail is
 known.
 """
@@ -19,7 +20,7 @@ import torch
 from numpy.polynomial import Polynomial
 from torch import Tensor
 
-ORDER = 40  # from which on Debye's expansion is exact to 1e-13
+ORDER = 40  # from here on Debye's expansion is exact to 1e-13
 TERMS = 8  # of it
 
 
@@ -35,7 +36,7 @@ def debye_sum(order: float) -> Polynomial:
 
 
 def evaluate(polynomial: Polynomial, at: Tensor) -> Tensor:
-    """The polynomial at each number, any shape."""
+    """Evaluate the polynomial at each number, any shape."""
     value = torch.zeros_like(at)
     for coefficient in polynomial.coef[::-1]:
         value = value * at + float(coefficient)
@@ -43,7 +44,7 @@ def evaluate(polynomial: Polynomial, at: Tensor) -> Tensor:
 
 
 def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
-    """log F_(order+1)(k) and its derivative I_(order+1)(k) / I_order(k), of an order of `ORDER` at least."""
+    """log F_(order+1)(k) and its derivative I_(order+1)(k) / I_order(k), for an order of at least `ORDER`."""
     z = k / order
     root = torch.sqrt(1 + z.square())
     t, excess = 1 / root, z.square() / (1 + root)  # excess is root - 1

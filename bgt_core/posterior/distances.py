@@ -1,9 +1,9 @@
-"""How far two Gaussian posteriors lie apart, in closed form: what scores a pair of sentences, and what a classifier of
-pairs reads (Deudon 2018, sec. 4).
+"""Distances of two Gaussian posteriors in closed form: similarities of a pair of sentences, and features of a
+classifier of pairs (Deudon 2018, sec. 4).
 
 Each measure is a sum over latent units, because covariances are diagonal. Its *terms* are those of the sum, a tensor
-with one number per unit; its similarity is made of the sum, and is high for sentences that mean the same. Posteriors
-may have any leading dimensions that broadcast: (N, 1, L) and (M, L) give (N, M).
+with one number per unit; its similarity is computed from the sum, and is high for sentences that mean the same.
+Posteriors may have any leading dimensions that broadcast: (N, 1, L) and (M, L) give (N, M).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.posterior import Gaussian
 
-TINY = 1e-12  # below every length of a mean that is none
+TINY = 1e-12  # below the length of any mean other than zero
 
 
 def w2_terms(left: Gaussian, right: Gaussian) -> Tensor:
@@ -49,13 +49,13 @@ def euclidean_terms(left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def cosine_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """mu1 mu2 / (|mu1| |mu2|), (..., L): their sum is the cosine; 0 where a mean is."""
+    """mu1 mu2 / (|mu1| |mu2|), (..., L): their sum is the cosine; 0 if a mean is 0."""
     lengths = [posterior.mean.norm(dim=-1, keepdim=True).clamp(min=TINY) for posterior in (left, right)]
     return (left.mean / lengths[0]) * (right.mean / lengths[1])
 
 
 def hadamard_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """mu1 mu2, (..., L): the product of each unit with itself of the other sentence."""
+    """mu1 mu2, (..., L): the elementwise product."""
     return left.mean * right.mean
 
 
@@ -72,9 +72,10 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 
 
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
-    """Of `DISTANCES`, (...): the cosine, minus the divergence, or minus the root of the sum, which is the distance.
+    """The similarity by one of `DISTANCES`, (...): the cosine, minus the divergence, or minus the root of the sum, the
+    distance.
 
-    Raises UsageError for a name that is none of them.
+    Raises UsageError for an unknown name.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":
@@ -83,14 +84,14 @@ def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def features(names: Sequence[str], left: Gaussian, right: Gaussian) -> Tensor:
-    """The terms of these `FEATURES`, one after another, (..., K L); UsageError for a name that is none of them."""
+    """The terms of these `FEATURES`, concatenated, (..., K L); UsageError for an unknown name."""
     return torch.cat([terms_named(name, FEATURES)(left, right) for name in names], dim=-1)
 
 
 def terms_named(name: str, known: Mapping[str, Terms]) -> Terms:
-    """What has that name; UsageError for another."""
+    """Look up a name; UsageError if it is unknown."""
     if name not in known:
         raise UsageError(
-            f"'{name}' is no measure of two posteriors.{did_you_mean(name, known)} There are: {', '.join(known)}."
+            f"'{name}' is not a measure of two posteriors.{did_you_mean(name, known)} Choose from {', '.join(known)}."
         )
     return known[name]

@@ -1,4 +1,4 @@
-"""Question retrieval: a store of questions, embedded once, and which of them a new one repeats (Deudon 2018, sec. 5).
+"""Question retrieval: find the questions in a store that a new one repeats (Deudon 2018, sec. 5).
 
     import bgt_core
     from bgt_core.questions import QuestionStore, build
@@ -8,8 +8,8 @@
     for hit in QuestionStore.open("store", siamese).query(["How old is the earth?"])[0]:
         print(hit.probability, hit.w2, hit.question)
 
-Three steps narrow the questions down: topics, if wanted, then FAISS by a distance in closed form, then the model. The
-paper has the first and the last; it gives no number of topics, and no code for either.
+A search has three steps: topics, if wanted, then FAISS by a distance in closed form, then the model. The
+paper has the first and the last, without the number of topics or code.
 """
 
 from bgt_core.questions.build import build

@@ -1,4 +1,4 @@
-"""Making a store: questions embedded once, their topics, and what turns scores into probabilities."""
+"""Build a store: embed questions once, find their topics, and calibrate probabilities."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def build(
     seed: int = 0,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> StoreCard:
-    """The different questions of a text, one a line, as a store in the folder `out`.
+    """Store the distinct questions of a text, one per line, in the folder `out`.
 
-    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine. On
-    `dev`, labelled pairs, scores are turned into probabilities (`calibration`); without it those of a siamese network
-    stay as they are, and cosines are no probabilities. What they say holds for pairs such as those of `dev`. `topics`
-    is how many LDA finds, 0 for none; `model`, what `encoder` was opened by, is kept for whoever opens the store.
+    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
+    Labelled pairs `dev` turn scores into probabilities (`calibration`), which hold for similar pairs. Without `dev`,
+    the probabilities of a siamese network are used as they are, and cosines give none. `topics` is the number of LDA
+    topics, 0 for none; `model` is the spec of `encoder`, which is stored.
 
-    A build that was stopped continues; one of the same questions by the same encoder keeps the vectors. Raises
-    UsageError where `out` holds another store or other files, DataError for a text without questions and for labelled
-    pairs that no probability comes of, and otherwise as `bulk.embed_file` and `fit_topics` do.
+    A stopped build continues; a build of the same questions by the same encoder keeps the vectors. Raises UsageError if
+    `out` holds another store or other files, DataError for a text without questions and for labelled pairs that can't
+    be calibrated on, and otherwise as `bulk.embed_file` and `fit_topics`.
     """
     load_faiss()
     ranking = ranking_of(encoder)
@@ -53,7 +53,7 @@ def build(
         text = "\n".join(questions) + "\n"
         keep_other_stores(out, identity(encoder), text)
         with writing(out):
-            (out / CARD).unlink(missing_ok=True)  # until all is there again
+            (out / CARD).unlink(missing_ok=True)  # until the store is complete again
         write_text(out / QUESTIONS, text)
         embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
         if topics:
@@ -79,7 +79,8 @@ def build(
 
 
 def calibrate(ranking: Ranking, dev: LabelledPairs | None, lang: str) -> Platt | None:
-    """From labelled pairs; without any, a siamese network's probabilities as they are, and none from cosines."""
+    """Calibrate on labelled pairs; without any, a siamese network's probabilities stay as they are, and cosines give
+    none."""
     if dev is None:
         return UNCALIBRATED if ranking.by == "probability" else None
     left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
@@ -88,21 +89,21 @@ def calibrate(ranking: Ranking, dev: LabelledPairs | None, lang: str) -> Platt |
 
 
 def check_folder(out: Path) -> None:
-    """UsageError where there are files that are not a store's."""
+    """Raise UsageError if the folder holds files that do not belong to a store."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; name a folder for the store.")
+        raise UsageError(f"{out}: is a file; choose a folder for the store.")
     names = {path.name for path in out.iterdir()} if out.is_dir() else set()
     if names and not any(name.startswith((CARD, QUESTIONS)) for name in names):  # a killed build leaves its lock
-        raise UsageError(f"{out}: holds other files; name another folder for the store.")
+        raise UsageError(f"{out}: holds other files; choose another folder for the store.")
 
 
 def keep_other_stores(out: Path, encoder: str, text: str) -> None:
-    """UsageError where a complete store of other questions, or by another encoder, would be lost."""
+    """Raise UsageError rather than overwrite a complete store of other questions, or by another encoder."""
     if not (out / CARD).exists():
         return
     card = StoreCard.load(out)
     if card.encoder != encoder or (out / QUESTIONS).read_text(encoding="utf-8") != text:
         raise UsageError(
             f"{out}: holds a store of {card.questions:,} questions, other ones or by another model; "
-            "name another folder, or remove it."
+            "choose another folder, or remove it."
         )

@@ -1,4 +1,4 @@
-"""From scores of pairs to probabilities that hold: Platt's scaling (1999)."""
+"""Turn scores of pairs into calibrated probabilities: Platt's scaling (1999)."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Platt:
         return expit(self.slope * scores + self.offset)
 
 
-UNCALIBRATED = Platt(1.0, 0.0)  # of scores that are log odds already
+UNCALIBRATED = Platt(1.0, 0.0)  # for scores that are log odds already
 
 
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
-    """The slope and offset under which labels (N,) bool of pairs with these scores (N,) are most likely.
+    """Fit the slope and offset that maximise the likelihood of labels (N,) bool of pairs with these scores (N,).
 
-    As Platt has it, a label of the P positive pairs counts as (P + 1) / (P + 2), and one of the N others as
-    1 / (N + 2), so that the slope stays finite where a score separates both kinds. Raises DataError where scores do not
-    rise with labels, so that no probability can be made of them.
+    As in Platt's paper, a label of the P positive pairs counts as (P + 1) / (P + 2), and one of the N others as 1 / (N
+    + 2), so that the slope stays finite if a score separates both kinds. Raises DataError if scores do not rise with
+    labels, because they then give no probability.
     """
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = (scores - centre) / spread  # one unit for both numbers: Newton's steps are then about as long
+    scaled = (scores - centre) / spread  # both parameters get a similar scale, for Newton's steps
 
     def nats(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         logits = numbers[0] * scaled + numbers[1]

@@ -1,4 +1,4 @@
-"""What lies in the folder of a store, and the card that says how it was made."""
+"""The files of a store, and the card that records how it was made."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ TOPICS, MAIN_TOPICS = "topics.npz", "main_topics.npy"
 
 @dataclass(frozen=True)
 class StoreCard:
-    """Written last: a folder without it is no store yet."""
+    """The record of a store, written last: a folder without it is not a complete store."""
 
     questions: int
     text: str  # SHA-256 of questions.txt
-    encoder: str  # `ranking.identity` of what embedded them
-    model: str  # what that was opened by
-    by: str  # "probability" or "cosine": what decides the order
+    encoder: str  # `ranking.identity` of the encoder
+    model: str  # the spec of that encoder
+    by: str  # "probability" or "cosine": the order of results
     lang: str
     topics: int  # 0: none
-    calibration: Platt | None  # from scores to probabilities; None: there are no probabilities
+    calibration: Platt | None  # from scores to probabilities; None if the store has none
     calibrated_on: str  # the labelled pairs; "" for a model's own probabilities
     seed: int  # of the topics
     version: str
 
     def save(self, folder: Path) -> None:
-        """Writes it as JSON."""
+        """Write it as JSON."""
         write_json(folder / CARD, {"schema": SCHEMA, **asdict(self)})
 
     @classmethod
     def load(cls, folder: Path) -> StoreCard:
-        """What `save` wrote. Raises NotFound where the folder holds no store, DataError where its card is damaged."""
+        """Read it. Raises NotFound if the folder is not a store, DataError if its card is damaged."""
         try:
             return cls._read(read_json(folder / CARD))
         except NotFound:
             raise NotFound(
-                f"{folder}: holds no store of questions; make one: bgt retrieve-similar build QUESTIONS --out {folder}"
+                f"{folder}: not a store of questions; make one: bgt retrieve-similar build QUESTIONS --out {folder}"
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{folder / CARD}: no card of a store, or damaged ({error}); build it again.") from None
+            raise DataError(
+                f"{folder / CARD}: not the card of a store, or damaged ({error}); build it again."
+            ) from None
 
     @classmethod
     def _read(cls, card: Mapping[str, Any]) -> StoreCard:

@@ -1,4 +1,4 @@
-"""How stored questions are compared with a new one: first by a distance that FAISS knows, then by the model."""
+"""Compare stored questions with a new one: first by a distance that FAISS supports, then by the model."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.vectors.compare import unit
 
-TINY = 1e-300  # probabilities below have no log odds in double precision
+TINY = 1e-300  # smaller probabilities have no log odds in double precision
 
 
 class Ranking(Protocol):
-    """An encoder, and how its vectors (N, D) are searched and scored."""
+    """An encoder, with the search and scoring of its vectors (N, D)."""
 
-    by: str  # what a score stands for: "probability" or "cosine"
+    by: str  # the meaning of a score: "probability" or "cosine"
     encoder: SentenceEncoder
 
     def points(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (N, D) -> points (N, P) float32 whose Euclidean distance is searched by."""
+        """Vectors (N, D) -> points (N, P) float32 for a search by Euclidean distance."""
 
     def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """A query (D,) with N vectors (N, D): (N,) float64, the higher the more alike."""
+        """Compare a query (D,) with N vectors (N, D): (N,) float64, higher means more similar."""
 
 
 class DuplicateRanking:
-    """Of a trained `var-siamese`: W2 nominates, log odds of being duplicates decide.
+    """Ranking by a trained `var-siamese`: W2 selects candidates, log odds of being duplicates rank them.
 
     Between Gaussians with diagonal covariances W2^2 = |mu1 - mu2|^2 + |sigma1 - sigma2|^2: the Euclidean distance of
     points [mu ; sigma], so that FAISS finds the nearest by W2 exactly.
@@ -55,7 +55,7 @@ class DuplicateRanking:
 
 
 class CosineRanking:
-    """Of any other encoder: by cosine alone. Points of length 1 are as far apart as their cosine is low."""
+    """Ranking by cosine, for any other encoder. The distance of points of length 1 falls with their cosine."""
 
     by = "cosine"
 
@@ -72,12 +72,12 @@ class CosineRanking:
 
 
 def ranking_of(encoder: SentenceEncoder) -> Ranking:
-    """By probability where the encoder is a trained `var-siamese`, else by cosine."""
+    """Rank by probability if the encoder is a trained `var-siamese`, else by cosine."""
     encoder = with_own_probability(encoder)
     return DuplicateRanking(encoder) if isinstance(encoder, DuplicateEncoder) else CosineRanking(encoder)
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Its fingerprint; of ours without precision and device, which move vectors by less than they differ."""
+    """Its fingerprint; for our models without precision and device, which change vectors very little."""
     ours = isinstance(encoder, Embedder | PosteriorEncoder)
     return encoder.fingerprint.rsplit(" ", 2)[0] if ours else encoder.fingerprint

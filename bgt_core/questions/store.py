@@ -1,4 +1,4 @@
-"""A store in use: the stored questions nearest to a new one, and why."""
+"""Search a store: the stored questions nearest to a new one, with their scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bgt_core.questions.topics import TopicModel
 from bgt_core.vectors.arrays import read_npy
 from bgt_core.vectors.file import read
 
-SHORTLIST = 500  # nearest by distance, which the model then ranks
+SHORTLIST = 500  # candidates nearest by distance, which the model then ranks
 BLOCK = 4_096  # questions that the model compares at once
 
 
@@ -28,17 +28,17 @@ class Hit(NamedTuple):
 
     row: int  # in the store, from 0
     question: str
-    probability: float | None  # of meaning the same as the query; None where the store has no probabilities
+    probability: float | None  # that it means the same as the query; None if the store has no probabilities
     w2: float | None  # Wasserstein distance of the two posteriors; None for an encoder without them
     cosine: float | None  # for such an encoder
-    topic: int | None  # the one most of the question is of; None for a store without topics
+    topic: int | None  # its main topic; None for a store without topics
 
 
 class QuestionStore:
-    """Questions in memory, as points that FAISS searches; the vectors that the model ranks by stay on disk.
+    """Questions in memory, as points that FAISS searches; the vectors for ranking by the model stay on disk.
 
-    `questions` are the stored ones, `topics` their topic model, or None; `main_topics` (N,) is the topic that each
-    question is most of. Open one with `QuestionStore.open`.
+    `questions` are the stored ones, `topics` their topic model, or None; `main_topics` (N,) is the largest topic of
+    each question. Open one with `QuestionStore.open`.
     """
 
     def __init__(
@@ -52,19 +52,19 @@ class QuestionStore:
     ):
         self.card, self.questions, self.topics, self.main_topics = card, questions, topics, main_topics
         self.ranking, self._vectors = ranking, vectors
-        # By topic, so that those of a topic lie side by side.
+        # Sorted by topic, so that those of a topic are contiguous.
         self._order = np.arange(len(questions)) if main_topics is None else np.argsort(main_topics, kind="stable")
         self._points = ranking.points(vectors[self._order])  # (N, P)
-        self._ends = np.zeros(1, dtype=int)  # (K + 1,): where each topic's points end, after a zero
+        self._ends = np.zeros(1, dtype=int)  # (K + 1,): a zero, then the end of each topic's points
         if main_topics is not None:
             self._ends = np.append(self._ends, np.bincount(main_topics, minlength=card.topics).cumsum())
 
     @classmethod
     def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:
-        """The store in that folder, which `encoder` made.
+        """Open the store in a folder, which `encoder` must have made.
 
-        Raises NotFound where there is none and where FAISS is absent, UsageError for another encoder, DataError for
-        files that do not belong together.
+        Raises NotFound without a store or without FAISS, UsageError for another encoder, DataError for files that do
+        not belong together.
         """
         load_faiss()
         folder = Path(folder)
@@ -72,7 +72,7 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f", {card.model}" if card.model else ""
             raise UsageError(
-                f"is not the one that made {folder}{made}; open that one, or build the store with this one.",
+                f"did not make {folder}{made}; use the encoder that did, or build the store again.",
                 parameter="model",
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
@@ -92,11 +92,12 @@ class QuestionStore:
     def query(
         self, queries: Sequence[str], *, k: int = 10, within: int | None = None, shortlist: int | None = SHORTLIST
     ) -> list[list[Hit]]:
-        """The k stored questions nearest to each of these, best first.
+        """Find the k stored questions nearest to each of these, best first.
 
         The `shortlist` nearest by distance are ranked by the model; None ranks them all. With `within`, only questions
-        whose main topic is one of the query's so many largest are looked at; a query without a word that has a topic
-        looks at all. Raises UsageError for numbers below 1, for topics that the store lacks, and for an empty query.
+        whose main topic is one of the query's largest `within` topics are searched; a query without a word that has a
+        topic searches all. Raises UsageError for numbers below 1, for topics that the store lacks, and for an empty
+        query.
         """
         check_least(1, k=k, within=within, shortlist=shortlist)
         if within is not None and self.topics is None:
@@ -113,12 +114,12 @@ class QuestionStore:
         ]
 
     def _ranges(self, text: str, within: int | None) -> list[tuple[int, int]]:
-        """Which points are searched: from, to."""
+        """The ranges of points to search: from, to."""
         everything = [(0, len(self))]
         if within is None or self.topics is None:
             return everything
         shares = self.topics.shares([text])[0]
-        if np.ptp(shares) < 1e-9:  # no word of it has a topic
+        if np.ptp(shares) < 1e-9:  # it has no word with a topic
             return everything
         largest = np.argsort(-shares, kind="stable")[:within]
         ranges = [(int(self._ends[topic]), int(self._ends[topic + 1])) for topic in sorted(largest)]
@@ -137,7 +138,7 @@ class QuestionStore:
                 for start in range(0, len(rows), BLOCK)
             ]
         )
-        best = np.lexsort((rows, squares, -scores))[:k]  # of equal scores the nearer, then the earlier
+        best = np.lexsort((rows, squares, -scores))[:k]  # ties are ordered by distance, then by row
         distances = np.sqrt(squares[best].clip(min=0))
         calibration = self.card.calibration
         probabilities = calibration(scores[best]) if calibration else [None] * len(best)
@@ -160,9 +161,9 @@ class QuestionStore:
 def nearest_points(
     point: np.ndarray, points: np.ndarray, ranges: Sequence[tuple[int, int]], count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` points (N, P) nearest to one, (1, P), of those in these ranges: places (C,), squared distances (C,).
+    """The `count` points (N, P) nearest to one, (1, P), among these ranges: indices (C,), squared distances (C,).
 
-    Where that is all of them, they come in order of place.
+    If that is all of them, they come in order of index.
     """
     if count >= sum(end - start for start, end in ranges):
         places = np.concatenate([np.arange(start, end) for start, end in ranges])
@@ -178,7 +179,7 @@ def nearest_points(
 
 
 def load_main_topics(folder: Path, questions: int, topics: int) -> np.ndarray:
-    """The topic that each question is most of, (N,); DataError where they are damaged."""
+    """The largest topic of each question, (N,); DataError if the file is damaged."""
     try:
         main_topics = read_npy(folder / MAIN_TOPICS)
         if main_topics.shape != (questions,) or not 0 <= main_topics.min() <= main_topics.max() < topics:

@@ -17,16 +17,16 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import atomic_file
 from bgt_core.vectors.arrays import DAMAGE
 
-MAX_WORDS = 10_000  # of the vocabulary, the most frequent ones
-MAX_FITTED = 50_000  # questions that topics are fitted on; more make them no better, and take as much longer
+MAX_WORDS = 10_000  # size of the vocabulary: the most frequent words
+MAX_FITTED = 50_000  # questions for fitting; more do not improve topics, and take proportionally longer
 BLOCK = 8_192  # questions whose topics are inferred at once
 
 
 class TopicModel:
     """K topics over a vocabulary of V words.
 
-    `components` (K, V) are what scikit-learn calls so: how often each word was seen under each topic, and its prior.
-    A word is two letters or more between spaces or marks, in lower case; English words without a topic are left out.
+    `components` (K, V) are those of scikit-learn: the count of each word under each topic, plus its prior. A word is a
+    run of two letters or more, in lower case; English stop words are left out.
     """
 
     def __init__(self, vocabulary: Sequence[str], components: np.ndarray, lang: str):
@@ -38,7 +38,7 @@ class TopicModel:
 
     @cached_property
     def _lda(self) -> LatentDirichletAllocation:
-        """The fitted estimator, from its arrays alone."""
+        """Rebuild the fitted estimator from its arrays."""
         lda = LatentDirichletAllocation(len(self))
         lda.components_, lda.n_features_in_ = self.components, len(self.vocabulary)
         totals = digamma(self.components.sum(1, keepdims=True))
@@ -47,24 +47,25 @@ class TopicModel:
         return lda
 
     def shares(self, questions: Sequence[str]) -> np.ndarray:
-        """How much of each of N questions is each topic's, (N, K); rows sum to 1, and are even without a known word."""
+        """The share of each topic in each of N questions, (N, K); rows sum to 1, and are uniform without a known
+        word."""
         parts = [np.zeros((0, len(self)))]
         for start in range(0, len(questions), BLOCK):
             parts.append(self._lda.transform(self._counts.transform(questions[start : start + BLOCK])))
         return np.concatenate(parts)
 
     def words(self, topic: int, count: int = 5) -> list[str]:
-        """The words that a topic says most often."""
+        """The most frequent words of a topic."""
         return [self.vocabulary[word] for word in np.argsort(-self.components[topic], kind="stable")[:count]]
 
     def save(self, path: Path) -> None:
-        """Writes the arrays as .npz."""
+        """Write the arrays as .npz."""
         with atomic_file(path) as partial, partial.open("wb") as file:
             np.savez(file, vocabulary=np.array(self.vocabulary), components=self.components, lang=np.array(self.lang))
 
     @classmethod
     def load(cls, path: Path) -> TopicModel:
-        """What `save` wrote. Raises NotFound where it is absent, DataError where it is damaged."""
+        """Read the arrays. Raises NotFound if the file is absent, DataError if it is damaged."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls(arrays["vocabulary"].tolist(), arrays["components"], str(arrays["lang"]))
@@ -75,26 +76,26 @@ class TopicModel:
 
 
 def counter(lang: str, vocabulary: Sequence[str] | None = None) -> CountVectorizer:
-    """Counts the words of questions: those of the vocabulary, or, to be fitted, the most frequent ones."""
+    """Count the words of questions: those of the vocabulary, or, for fitting, the most frequent ones."""
     stop_words = "english" if lang == "en" else None
     return CountVectorizer(stop_words=stop_words, vocabulary=vocabulary, max_features=MAX_WORDS)
 
 
 def fit_topics(questions: Sequence[str], topics: int, lang: str, seed: int = 0) -> TopicModel:
-    """That many topics of these questions, or of MAX_FITTED drawn from them.
+    """Fit topics on these questions, or on a sample of MAX_FITTED.
 
-    Raises UsageError for fewer than two topics, DataError where questions have fewer words than topics.
+    Raises UsageError for fewer than two topics, DataError if questions have fewer distinct words than topics.
     """
     if topics < 2:
         raise UsageError(f"{topics}: expected 2 or more, or 0 for none.", parameter="topics")
     chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:MAX_FITTED])
     try:
         words = counter(lang).fit([questions[row] for row in chosen])
-    except ValueError:  # scikit-learn's word for an empty vocabulary
-        raise DataError("No question holds a word that could have a topic; build the store without topics.") from None
+    except ValueError:  # scikit-learn's error for an empty vocabulary
+        raise DataError("The questions have no words for topics; build the store without topics.") from None
     vocabulary = words.get_feature_names_out().tolist()
     if len(vocabulary) < topics:
-        raise DataError(f"{topics} topics of {len(vocabulary)} different words; ask for fewer topics.")
+        raise DataError(f"{topics} topics of {len(vocabulary)} different words; choose fewer topics.")
     lda = LatentDirichletAllocation(topics, learning_method="online", batch_size=1_024, random_state=seed)
     lda.fit(words.transform([questions[row] for row in chosen]))
     return TopicModel(vocabulary, lda.components_, lang)

@@ -1,8 +1,8 @@
 """Recipes: one function per system, one literal list of them.
 
-A recipe's settings are its ablations: `bgt train bgt --set model.readout=mean` trains what the released code
-does, and `bgt-mean` is that under a name. A checkpoint stores the recipe's name and all its settings, which is how it
-is built again.
+A recipe's settings are its ablations: `bgt train bgt --set model.readout=mean` trains the variant of the released
+code, and `bgt-mean` is a name for it. A checkpoint stores the recipe's name and all its settings, from which it
+is rebuilt.
 """
 
 from __future__ import annotations
@@ -71,12 +71,13 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 
 
 def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
-    """The recipe of that name with these settings, each named in full ("train.learning_rate") or by its end.
+    """Build the recipe of that name with these settings, each named in full ("train.learning_rate") or by its end.
 
-    "base" is the recipe whose model a second stage stands on. Raises UsageError for what is unknown or of a wrong kind.
+    "base" is the recipe of the model under a second stage. Raises UsageError for an unknown name or a value of another
+    type.
     """
     if name not in RECIPES:
-        raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} There are: {', '.join(RECIPES)}.")
+        raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} Choose from {', '.join(RECIPES)}.")
     recipe = RECIPES[name]()
     if base := overrides.get("base"):
         recipe = on_top_of(recipe, str(base))
@@ -91,7 +92,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
 def on_top_of(recipe: Recipe, base: str) -> Recipe:
     """The same second stage on the model of another recipe."""
     if not recipe.base:
-        raise UsageError(f"Recipe '{recipe.name}' stands on no other model; leave base out.")
+        raise UsageError(f"Recipe '{recipe.name}' is not a second stage; leave base out.")
     if base not in RECIPES or base == recipe.name:
-        raise UsageError(f"base '{base}' is no recipe of a model to stand on.{did_you_mean(base, RECIPES)}")
+        raise UsageError(f"base '{base}' is not a recipe for the model of a second stage.{did_you_mean(base, RECIPES)}")
     return replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))

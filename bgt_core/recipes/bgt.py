@@ -1,4 +1,4 @@
-"""The Bilingual Generative Transformer: the paper's, and the small one that ships."""
+"""The Bilingual Generative Transformer: the paper's, and small ones."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ NO_FREE_NATS = {SEMANTIC: 0.0, LANGUAGE: 0.0}
 
 @dataclass(frozen=True, kw_only=True)
 class BGTConfig:
-    """Three encoders of 5 layers and four decoders of 1, no table shared: the paper's sizes.
+    """Three encoders of 5 layers and four decoders of 1, without shared tables: the paper's sizes.
 
-    Past the paper, `average` makes the semantic mean a weighted average of piece vectors that the Transformer corrects.
+    Beyond the paper, `average` makes the semantic mean a weighted average of token vectors that the Transformer
+    corrects.
     """
 
-    fuse: tuple[str, ...] = ("attention", "logit")  # where decoders read the latent; "word" too
-    prior: bool = True  # without one, posteriors are points and pay no KL
+    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders; "word" too
+    prior: bool = True  # without one, posteriors are points without KL
     language_latents: bool = True  # without them, all sides are reconstructed from the semantic latent alone
-    tie_embeddings: bool = False  # one piece table for all nets, tied to the outputs
+    tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
     d_model: int = 1024
     encoder_layers: int = 5
     decoder_layers: int = 1
     ffn_dim: int = 1024
     heads: int = 8
     dropout: float = 0.3
-    word_dropout: float = 0.0  # share of past pieces hidden from the decoders
+    word_dropout: float = 0.0  # share of past tokens hidden from the decoders
     average: bool = False
-    readout: str = "sample"  # what reconstruction decodes: a sample of the posteriors, or their mean
-    log_variance: float = 0.0  # where posteriors start
+    readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
+    log_variance: float = 0.0  # initial value of posteriors
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     @property
@@ -98,16 +99,16 @@ class BGTConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class BGTSmallConfig:
-    """A semantic mean that averages piece vectors, narrow language latents, one piece table for all, tied."""
+    """A semantic mean that averages token vectors, narrow language latents, one token table for all, tied."""
 
     d_model: int = 256
     semantic_dim: int = 576
-    train_rarity: bool = False  # whether the average's weights of pieces are learned; else they are SIF's
-    composed_dim: int = 0  # how many of its units are composed by a Transformer; 0: all are an average
+    train_rarity: bool = False  # learn the average's weights of tokens, which are otherwise SIF's
+    composed_dim: int = 0  # units composed by a Transformer; 0: all units are an average
     composed_share: float = 0.1  # of the cosine
     composed_layers: int = 3
-    composed_dropout: float = 0.0  # share of sentences that training shows without them
-    tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
+    composed_dropout: float = 0.0  # share of training sentences without them
+    tag_dim: int = 0  # width of the vector that marks the language in shared nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -118,7 +119,7 @@ class BGTSmallConfig:
     readout: str = "sample"
     log_variance: float = -3.0
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
-    train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
+    train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
@@ -191,8 +192,8 @@ def bgt() -> Recipe:
 
 
 def bgt_plus() -> Recipe:
-    """The paper's model with what was found to help, each an ingredient that can be left out: an average that the
-    Transformer corrects, a margin loss, KL weights, narrow posteriors to start from, word dropout."""
+    """The paper's model with our improvements, each optional: an average that the Transformer corrects, a margin loss,
+    KL weights, narrow initial posteriors, word dropout."""
     paper = bgt()
     return replace(
         paper,
@@ -210,7 +211,7 @@ def bgt_plus() -> Recipe:
 
 
 def bgt_mean() -> Recipe:
-    """Reconstruction from posterior means: what the released code trains."""
+    """Reconstruction from posterior means, as in the released code."""
     return replace(bgt(), name="bgt-mean", model=BGTConfig(readout="mean"))
 
 
@@ -224,14 +225,14 @@ def bgt_without_langvars() -> Recipe:
 
 
 def bgt_without_prior() -> Recipe:
-    """Points for posteriors and no KL; published 71.6, with 50,000 tokens an update."""
+    """Posteriors that are points, without KL; published 71.6, with 50,000 tokens per update."""
     paper = bgt()
     train = replace(paper.train, batch_tokens=50_000)
     return replace(paper, name="bgt-without-prior", model=BGTConfig(prior=False), train=train)
 
 
 def random_encoder() -> Recipe:
-    """The paper's model as it starts; published 48.1."""
+    """The paper's model before training; published 48.1."""
     paper = bgt()
     return replace(paper, name="random-encoder", train=replace(paper.train, epochs=0.0))
 
@@ -241,21 +242,22 @@ def bgt_small() -> Recipe:
 
         bgt train bgt-small --langs en,fr --data pairs.tsv.xz --out runs/small
 
-    What differs from `bgt`: the semantic mean is the average of the sentence's piece vectors, and a margin
-    loss trains it too (averages are strong after minutes, Transformers after days); language latents are narrow; KL
-    weights let the semantic latent speak freely and the language latents little; one piece table serves
-    all, tied to the output; past words are dropped in the decoders.
+    Differences from `bgt`: the semantic mean is the average of the sentence's token vectors, and a margin
+    loss trains it too (averages are good after minutes, Transformers after days); language latents are narrow; KL
+    weights allow the semantic latent much information and the language latents little; one token table serves
+    all nets, tied to the output; decoders use word dropout.
 
-    An average knows no order. `model.composed_dim=256` gives so many of its units to a Transformer, and
-    `model.decoder_layers=2` reads them better: `bgt-composed`, the second model that ships, is trained so, for longer.
-    The cards of both state what they score. With such units the language latents' KL weight must fall (to 0.25): half
-    of the time a sentence is rebuilt from its own, which then say much of what the language latent would be paid for.
+    An average has no word order. `model.composed_dim=256` gives that many units to a Transformer, and
+    `model.decoder_layers=2` uses them better: `bgt-composed`, the second model that ships, is trained so, for longer.
+    The cards of both give their scores. With such units the language latents' KL weight must be lower (0.25): half of
+    the time a sentence is reconstructed from its own composed units, which then hold much of the language latent's
+    information.
 
-    `model.composed_dropout=0.5` hides those units in half of the sentences, so that length stays with the language
-    latent. With `model.tag_dim=32` one set of nets serves all languages, each of which scores its own pieces alone:
+    `model.composed_dropout=0.5` hides those units in half of the sentences, so that length stays in the language
+    latent. With `model.tag_dim=32` one set of nets serves all languages, each with scores for its own tokens only:
     `bgt-multilingual` is trained so.
 
-    With a teacher (`--teacher`) the average may learn how much each piece counts (`model.train_rarity=true`).
+    With a teacher (`--teacher`) the average may learn the weight of each token (`model.train_rarity=true`).
     """
     return Recipe(
         name="bgt-small",

@@ -1,4 +1,4 @@
-"""A BGT whose semantic latent keeps the order of words, trained for recombination."""
+"""A BGT with word order in its semantic latent, trained for recombination."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class BoundConfig:
 
     d_model: int = 256
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
-    train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
-    average_from: str = ""  # an encoder: the average starts with its vectors of the tokens' texts
+    train_rarity: bool = False  # learn the weight of each token in the average, with a teacher
+    average_from: str = ""  # an encoder whose vectors of the tokens' texts initialise the average
     bound_dim: int = 384  # units that hold states bound to positions; an even number
     bound_share: float = 0.03  # of the cosine; more costs STS
-    roles_dim: int = 256  # units that tell who does what to whom, wherever it stands; a multiple of 16
+    roles_dim: int = 256  # units that encode who does what to whom, in any position; a multiple of 16
     roles_share: float = 0.2  # of the cosine
-    composed_layers: int = 3  # under the bound part
-    roles_layers: int = 2  # that find who does what
-    memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
-    tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
+    composed_layers: int = 3  # of the Transformer under the bound part
+    roles_layers: int = 2  # of the Transformer that finds roles
+    memory_slots: int = 24  # positions for attention; later ones are read only at the token's own position
+    tag_dim: int = 0  # width of the vector that marks the language in shared nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 2
@@ -57,17 +57,19 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    own_share: float = 0.5  # of the rows whose semantic latent is their own; the others take a translation's
-    borrowed_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
-    exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
-    semantic_log_variance: float = -6.0  # where posteriors start; a wide one drowns the words of a long sentence
+    own_share: float = 0.5  # share of rows with their own semantic latent; the others get a translation's
+    # share of rows with the language latent of another sentence with the same closing mark
+    borrowed_share: float = 0.15
+    exchanged_marks: float = 0.5  # share of rows with the closing mark of another sentence
+    # initial value of posteriors; a wide posterior hides the words of a long sentence
+    semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the vectors that --teacher gives, average_dim or 0: none
-    train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
+    teacher_dim: int = 0  # units of the vectors that --teacher gives: average_dim, or 0 without a teacher
+    train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
 
     def __post_init__(self) -> None:
         if self.teacher_dim not in (0, self.average_dim):
-            raise UsageError(f"teacher_dim {self.teacher_dim}: the average is taught, so it must be {self.average_dim}")
+            raise UsageError(f"teacher_dim {self.teacher_dim}: must equal average_dim ({self.average_dim})")
 
     @property
     def semantic_dim(self) -> int:

@@ -29,7 +29,7 @@ READERS = ("average", "lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassifierConfig:
-    """The model underneath, and how many classes there are."""
+    """The model underneath, and the number of classes."""
 
     base: ModelConfig = field(default_factory=BGTSmallConfig)
     classes: int = 3
@@ -39,7 +39,7 @@ class PairClassifierConfig:
 
     @property
     def semantic_dim(self) -> int:
-        """That of the model underneath."""
+        """The width of the model underneath."""
         return self.base.semantic_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> PairClassifier:
@@ -49,9 +49,9 @@ class PairClassifierConfig:
 
 
 def pair_classifier() -> Recipe:
-    """A linear classifier on semantic means that stay as `init_from` left them; `freeze=[]` trains them too.
+    """A linear classifier on semantic means, which stay fixed as in `init_from`; `freeze=[]` trains them too.
 
-    The model underneath is that of the checkpoint of `init_from`.
+    The model underneath is that of the checkpoint `init_from`.
     """
     return Recipe(
         name="pair-classifier",
@@ -66,7 +66,7 @@ def pair_classifier() -> Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceClassifierConfig:
-    """What reads a sentence: an average of piece vectors, or an LSTM, whose last state counts."""
+    """The encoder of a sentence: an average of token vectors, or the last state of an LSTM."""
 
     body: str = "average"
     d_model: int = 300
@@ -89,11 +89,11 @@ class ReferenceClassifierConfig:
 
 
 def reference_classifier() -> Recipe:
-    """Tells references (the first column) from translations (the second), with the paper's rate and epochs.
+    """Classify references (the first column) and translations (the second), with the paper's rate and epochs.
 
-    `model.body` is average or lstm. Of several translations of a reference, one row each, all are learnt from equally
-    often: in the mean that is the paper's random choice among them. Validation reports `accuracy/COLUMN`: the share of
-    references that are taken for references, and of translations for translations (the paper's + and - Acc).
+    `model.body` is average or lstm. A reference with several translations, one row each, is used equally often with
+    each: on average that equals the paper's random choice among them. Validation reports `accuracy/COLUMN`: the share
+    of references classified as references, and of translations as translations (the paper's + and - Acc).
 
     The paper starts from the word vectors of paragram-sl999; `init_from` takes those of a trained `sp` or `avg` of the
     same `d_model`.

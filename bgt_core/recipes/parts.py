@@ -1,4 +1,4 @@
-"""Nets that recipes have in common: tables of pieces, bodies and decoders of given sizes."""
+"""Nets that several recipes use: token tables, bodies and decoders of given sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Table = Callable[[], nn.Embedding]
 
 
 def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
-    """A new table (V, H) at each call, as in the released code, or with `tie_embeddings` one for all nets."""
+    """Return a function that makes a new table (V, H) at each call, as in the released code; with `tie_embeddings` it
+    returns one table for all nets."""
     if not tie_embeddings:
         return lambda: make_embedding(vocab_size, width)
     one = make_embedding(vocab_size, width)
@@ -33,7 +34,7 @@ def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(table: Table, vocab_size: int, width: int, latent: int, tie_embeddings: bool, logit: bool) -> OutputLayer:
-    """A decoder's last layer: with `tie_embeddings` tied to the table, with `logit` reading the latent as well."""
+    """A decoder's last layer: with `tie_embeddings` tied to the table, with `logit` fused with the latent."""
     if tie_embeddings:
         return TiedOutput(table(), latent) if logit else PlainOutput(table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -53,14 +54,14 @@ def builders(
     word_dropout: float = 0.0,
     kind: str = "transformer",
 ) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-    """(body, decoder): what makes an encoder's body, and a decoder that reads a latent of so many units.
+    """Return functions that make an encoder's body, and a decoder for a latent of a given width.
 
-    `fuse` says where the decoder reads it. `ffn_dim`, `heads` and `word_dropout` are the Transformer's. BgtError for a
-    kind or a fusion that there is not.
+    `fuse` says where the latent enters the decoder. `ffn_dim`, `heads` and `word_dropout` are the Transformer's.
+    BgtError for an unknown kind or fusion.
     """
     check_choice(FUSIONS, body=kind)
     if not fuse or not set(fuse) <= set(FUSIONS[kind]):
-        raise UsageError(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}")
+        raise UsageError(f"fuse {[*fuse]}: for {kind} choose one or more of {', '.join(FUSIONS[kind])}")
     table = tables(vocab_size, width, tie_embeddings)
 
     def body() -> nn.Module:
@@ -78,9 +79,9 @@ def builders(
 
 
 def teacher_head(latent: int, units: int) -> nn.Module | None:
-    """What maps a semantic mean to a teacher's vector of so many units; None of 0.
+    """A linear map of the semantic mean to a teacher's vectors of that width; None for 0.
 
-    The last part of a model to be made, so that all others start as they do without it.
+    It must be made last, so that all other parts get the same initial values as without it.
     """
     check_least(0, teacher_dim=units)
     return Linear(latent, units, bias=False) if units else None

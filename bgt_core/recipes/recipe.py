@@ -1,4 +1,4 @@
-"""What a recipe is: everything a run needs but the text."""
+"""The definition of a recipe: everything a run needs except the text."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from bgt_core.training.config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Which rows are trained on, and how their text is cut into pieces.
+    """The training rows, and how their text is split into tokens.
 
-    A column is named as its language, "en", or freely, "a:en", where two columns hold one language. "gold:label" is a
-    column of numbers, one for each row: what a classifier learns.
+    A column is named by its language, "en", or freely, "a:en", if two columns have the same language. "gold:label" is a
+    column of numbers, one for each row, for a classifier.
     """
 
     columns: tuple[str, ...] = ("en", "fr")
     vocab_size: int = 20_000  # of the joint SentencePiece model
     lowercase: bool = True
-    character_coverage: float = 0.9995  # of the text; rarer ones become UNK
-    min_pieces: int = 5  # a row is kept when every side has this many pieces, EOS not counted (paper, sec. 4)
+    character_coverage: float = 0.9995  # share of the text's characters to cover; rarer ones become UNK
+    min_pieces: int = 5  # minimum tokens of every side of a row, EOS not counted (paper, sec. 4)
     max_pieces: int = 100
-    valid_pairs: int = 10_000  # rows held out, about; no sentence of the first column is on both sides
+    valid_pairs: int = 10_000  # approximate number of held-out rows; no sentence of the first column is in both parts
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_pieces <= self.max_pieces:
             raise UsageError(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})")
         if self.valid_pairs < 1:
             raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out rows")
-        if not 0.98 <= self.character_coverage <= 1:  # what SentencePiece takes
+        if not 0.98 <= self.character_coverage <= 1:  # the range that SentencePiece accepts
             raise UsageError(f"character_coverage {self.character_coverage} must be from 0.98 to 1")
         if self.vocab_size < 8:
-            raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special pieces")
+            raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special tokens")
         parse_columns(self.columns)
 
     @property
@@ -60,7 +60,7 @@ class DataConfig:
 
 
 class ModelConfig(Protocol):
-    """The sizes of a model family, and how a model is built of them: a frozen dataclass."""
+    """The sizes of a model family, and the code that builds a model: a frozen dataclass."""
 
     @property
     def semantic_dim(self) -> int:
@@ -68,17 +68,17 @@ class ModelConfig(Protocol):
         ...
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
-        """An untrained model for these columns, each with its language."""
+        """Build an untrained model for these columns, each with its language."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One system: how its model is built, what it minimises, on which data, for how long.
+    """One system: its model, objective, data and length of training.
 
-    With `init_from`, training starts from the parameters of that checkpoint that the model has too. Parameters whose
-    names start with one of `freeze` ("decoders", "encoders.semantic") stay as they are. A checkpoint stores `name` and
-    all settings, which is how it is built again.
+    With `init_from`, training starts from the parameters that the model shares with that checkpoint. Parameters whose
+    names start with one of `freeze` ("decoders", "encoders.semantic") stay fixed. A checkpoint stores `name` and all
+    settings, from which it is rebuilt.
     """
 
     name: str
@@ -86,19 +86,19 @@ class Recipe:
     objective: Sum
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    base: str = ""  # the recipe whose model a second stage stands on
+    base: str = ""  # the recipe of the model under a second stage
     init_from: str = ""
     freeze: tuple[str, ...] = ()
     arguments: Mapping[str, Any] | None = None  # all settings by their dotted names; filled in by `recipes.build`
 
     def __post_init__(self) -> None:
         for lang in self.data.langs:
-            if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
+            if hasattr(nn.ModuleDict, lang):  # "to" is Tongan, but a name that torch reserves
                 raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
 
         for part in self.objective.counting.values():
             part.check(list(self.data.langs_of), self.train.mega_batch)
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:
-        """An untrained model."""
+        """Build an untrained model."""
         return self.model.build(tokenizer, self.data.langs_of)

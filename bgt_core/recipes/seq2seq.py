@@ -1,4 +1,4 @@
-"""The paper's baselines without a generative story of two languages: translation and autoencoding.
+"""The paper's baselines without a joint generative model: translation and autoencoding.
 
 | recipe | from | to | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|---|
@@ -9,8 +9,8 @@
 | english-trans-lstm, Logit | the first | the others | 69.4 |
 | english-vae-lstm, Logit | the first | itself | none; of Hidden + Logit the mutual information is 2.46 |
 
-Not yet trained by us at these sizes. English-AE's batch is not stated; BGT's, 25,000 tokens, is taken for it and for
-the systems with a prior or an LSTM.
+Not yet trained by us at these sizes. The paper does not state English-AE's batch; it is BGT's here, 25,000 tokens, as
+for the systems with a prior or an LSTM.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TASKS = ("translate-both", "translate", "reconstruct")
 
 @dataclass(frozen=True, kw_only=True)
 class Seq2SeqConfig:
-    """One encoder and one decoder per language that is written.
+    """One encoder, and one decoder per target language.
 
     `task` is "translate-both" (each column from another), "translate" (the others from the first column) or
     "reconstruct" (the first from itself). With `body="lstm"`, `fuse` takes "word", "hidden", "attention" and "logit" in
@@ -85,14 +85,14 @@ class Seq2SeqConfig:
             fuse=self.fuse,
             kind=self.body,
         )
-        reader = body()  # first: it says what is wrong with `d_model`
+        reader = body()  # first, because it raises the error for a bad `d_model`
         head = GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
         decoders = {lang: decoder(width) for lang in dict.fromkeys(columns[column] for column in written)}
         return Seq2Seq(Encoder(reader, head), decoders, sources, role, self.readout)
 
 
 def bilingual_trans() -> Recipe:
-    """Each language from the other; 50,000 tokens an update, losses averaged over directions (released code)."""
+    """Each language from the other; 50,000 tokens per update, losses averaged over directions (released code)."""
     return Recipe(
         name="bilingual-trans",
         model=Seq2SeqConfig(),

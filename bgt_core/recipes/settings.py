@@ -12,8 +12,9 @@ from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.files import parse_json
 
 LARGEST = 2**31
-MOST = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # by how a setting's name ends
-HIDDEN = ("name", "arguments")  # of a recipe: not set, but made
+# upper limits, by the end of a setting's name
+MOST = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
+HIDDEN = ("name", "arguments")  # of a recipe: not settings
 
 
 def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -47,12 +48,12 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
         here[head] = override(current[head], nested)
     if not isinstance(config, Mapping):
         return replace(config, **here)
-    rebuilt: Callable[[dict[str, Any]], Any] = type(config)  # of a kind that is made from a mapping
+    rebuilt: Callable[[dict[str, Any]], Any] = type(config)  # a type that is made from a mapping
     return rebuilt({**current, **here})
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """The value, a list as a tuple; UsageError where it is not of the default's kind."""
+    """Convert the value, a list to a tuple; UsageError if its type differs from the default's."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
@@ -66,21 +67,21 @@ def checked(name: str, value: Any, default: Any) -> Any:
 
 
 def most(name: str) -> int:
-    """What a setting of that name must be below: sizes so large make no model that any machine holds."""
+    """The upper limit of a setting of that name: a larger size does not fit any machine."""
     return next((limit for ending, limit in MOST.items() if name.endswith(ending)), LARGEST)
 
 
 def full_name(config: Any, name: str) -> str:
-    """The dotted name of a setting that is named in full or by its end; UsageError where that is unknown or unclear."""
+    """The dotted name of a setting that is given in full or by its end; UsageError if it is unknown or ambiguous."""
     known = [key for key, _ in flatten(config)]
     if name in known:
         return name
     ends = [key for key in known if key.endswith("." + name)]
     if len(ends) > 1:
-        raise UsageError(f"'{name}' could be {' or '.join(ends)}; say which.")
+        raise UsageError(f"'{name}' is ambiguous: use {' or '.join(ends)}.")
     if not ends:
         short = [key.rpartition(".")[2] for key in known]
-        raise UsageError(f"no setting '{name}'.{did_you_mean(name, [*known, *short])} There are: {', '.join(known)}.")
+        raise UsageError(f"no setting '{name}'.{did_you_mean(name, [*known, *short])} Choose from {', '.join(known)}.")
     return ends[0]
 
 

@@ -4,13 +4,13 @@
 
 | recipe | a sentence is | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|
-| sp | the mean of its piece vectors, EOS left out | 71.9 |
-| bilstm, `scramble` 0.3 | the mean of a BiLSTM's states, EOS included; half of `d_model` a direction | 70.6 |
+| sp | the mean of its token vectors, without EOS | 71.9 |
+| bilstm, `scramble` 0.3 | the mean of a BiLSTM's states, EOS included; half of `d_model` per direction | 70.6 |
 
 Negatives are mined in `mega_batch` updates of about 128 pairs, from 1 and one more every `mega_batch_warmup`; with
-`mega_batch=0` they are the hardest of the micro-batch. The code's dropout of 0.3 and its clipping have no effect
-there: dropout is 0 here. Adam's second beta is 0.98 as in all our recipes, there 0.999. Not yet trained by us at
-this size.
+`mega_batch=0` they are the hardest of the micro-batch. The released code's dropout of 0.3 and its clipping have no
+effect there, so dropout is 0 here. Adam's second beta is 0.98 as in all our recipes, there 0.999. Not yet trained by us
+at this size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BODIES = ("average", "lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class SiameseConfig:
-    """One encoder for all languages, an average of piece vectors or an LSTM."""
+    """One encoder for all languages, an average of token vectors or an LSTM."""
 
     body: str = "average"
     d_model: int = 1024
@@ -62,7 +62,7 @@ class SiameseConfig:
 
 
 def sp() -> Recipe:
-    """The mean of piece vectors, trained by the margin loss alone, with the settings of the released code."""
+    """The mean of token vectors, trained by the margin loss alone, with the settings of the released code."""
     return Recipe(
         name="sp",
         model=SiameseConfig(),

@@ -2,8 +2,8 @@
 
     bgt train translator --langs fr,en --data en-fr=pairs.tsv --out runs/fr-en
 
-The first of `--langs` is read and the others are written from it; "en-fr=" says in which order the file has them.
-Sizes, tied tables, label smoothing, learning rate and the tokens of an update are those of the paper's base model. Not
+The first of `--langs` is the source, the others are the targets; "en-fr=" gives the order of the file's columns.
+Sizes, tied tables, label smoothing, learning rate and the tokens per update are those of the paper's base model. Not
 yet trained by us at this size; `--set` makes it smaller.
 """
 
@@ -28,7 +28,7 @@ from bgt_core.training.config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class TranslatorConfig:
-    """One encoder, for the first column, and one decoder per language that is written."""
+    """One encoder, for the first column, and one decoder per target language."""
 
     d_model: int = 512
     encoder_layers: int = 6
@@ -60,7 +60,7 @@ class TranslatorConfig:
 
 
 def translator() -> Recipe:
-    """The others from the first, text as it is written."""
+    """Translate from the first column into the others, with case."""
     return Recipe(
         name="translator",
         model=TranslatorConfig(),

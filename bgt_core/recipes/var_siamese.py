@@ -8,22 +8,23 @@
 |---|---|
 | var-siamese-repeat | 88.18 / 88.24, 86.74 |
 | var-siamese-reformulate | 89.05 / 88.86, 86.27 |
-| none: var-siamese without `--init-from` | 62.16 / 62.48, the share of pairs that are no duplicates |
+| var-siamese without `--init-from` | 62.16 / 62.48, the share of pairs that are not duplicates |
 
-The first stage takes rows labelled 1 for paraphrases, or all rows of a file without labels. `model.features` are what
-the classifier of the second reads of two posteriors, any of w2, mahalanobis, jensen-shannon, euclidean, cosine and
-hadamard (`posterior.distances`); `freeze=["encoders"]` leaves the posteriors as the first stage made them.
+The first stage uses rows labelled 1 as paraphrases, or all rows of a file without labels. `model.features` are the
+features of two posteriors for the classifier of the second: any of w2, mahalanobis, jensen-shannon, euclidean, cosine
+and hadamard (`posterior.distances`); `freeze=["encoders"]` keeps the posteriors of the first stage.
 
-Sizes, rates and the annealing, sigmoid(0.002 (step - 2500)), are the paper's. What differs:
+Sizes, rates and the annealing, sigmoid(0.002 (step - 2500)), are the paper's. Differences:
 
-- Pieces of SentencePiece stand for words, and their vectors start from N(0, 1 / d_model), there from GloVe. Unlike the
-  released code, EOS is learnt too, the latent is drawn with its standard deviation (there exp(log variance) is one in
-  the draw and the variance elsewhere), and the classifier's scores pass no ReLU.
-- The encoder gives its last hidden states; the released code takes the cells, which are these but for the output gate.
-- Every row's two questions are repeated, so one of several pairs comes more often; there each comes once. A posterior
-  pays its KL once a row, though a duplicate is written from it too; there once more.
-- The rate stays; there it falls by 4% in 5,000 updates. No L1 penalty: theirs (1e-5) is lost on a number that is itself
-  a penalty. Adam's second beta is 0.98, there 0.999. An update is counted in tokens: about 256 pairs, and 128.
+- SentencePiece tokens replace words, and their vectors start from N(0, 1 / d_model), there from GloVe. Unlike in the
+  released code, EOS is predicted too, the latent is drawn with its standard deviation (there exp(log variance) is the
+  deviation in the draw and the variance elsewhere), and the classifier's scores do not pass through a ReLU.
+- The encoder gives its last hidden states; the released code takes the cells, before the output gate.
+- Both questions of every row are repeated, so a question of several pairs comes more often; there each comes once. A
+  posterior's KL counts once per row, though a duplicate is generated from it too; there it counts twice.
+- The rate is constant; there it falls by 4% in 5,000 updates. There is no L1 penalty: theirs (1e-5) applies to a number
+  that is itself a penalty. Adam's second beta is 0.98, there 0.999. An update is counted in tokens: about 256 pairs in
+  the first stage, 128 in the second.
 
 Not yet trained by us at the paper's size.
 """
@@ -54,16 +55,16 @@ COLUMNS = ("gold:label", "a:en", "b:en")
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraseVAEConfig:
-    """A BiLSTM reads and an LSTM as wide as the latent writes; both share a piece table."""
+    """A BiLSTM encoder and an LSTM decoder as wide as the latent; both share a token table."""
 
     reformulate: bool = True
-    d_model: int = 300  # of piece vectors
+    d_model: int = 300  # of token vectors
     hidden_dim: int = 1_000  # of each direction of the encoder
     semantic_dim: int = 1_000  # of the latent, and so of the decoder
-    dropout: float = 0.0  # on piece vectors, and on the decoder's states
-    word_dropout: float = 0.4  # share of past pieces hidden from the decoder
+    dropout: float = 0.0  # on token vectors, and on the decoder's states
+    word_dropout: float = 0.4  # share of past tokens hidden from the decoder
     readout: str = "sample"
-    log_variance: float = 0.0  # where posteriors start
+    log_variance: float = 0.0  # initial value of posteriors
 
     def __post_init__(self) -> None:
         check_least(1, d_model=self.d_model, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
@@ -72,7 +73,8 @@ class ParaphraseVAEConfig:
         """An untrained model for the columns' languages."""
         if self.reformulate and len(columns) < 2:
             raise UsageError(
-                f"{', '.join(columns)}: to reformulate takes two; `var-siamese-repeat` takes one", parameter="columns"
+                f"{', '.join(columns)}: var-siamese-reformulate needs two; `var-siamese-repeat` needs one",
+                parameter="columns",
             )
         vocab_size, width, langs = tokenizer.vocab_size, self.semantic_dim, tuple(dict.fromkeys(columns.values()))
         table = make_embedding(vocab_size, self.d_model)
@@ -88,22 +90,22 @@ class ParaphraseVAEConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig:
-    """The model underneath, and what a perceptron with one hidden layer reads of two of its posteriors."""
+    """The model underneath, and a perceptron with one hidden layer over features of two of its posteriors."""
 
     base: ModelConfig = field(default_factory=ParaphraseVAEConfig)
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # of the perceptron
-    dropout: float = 0.0  # on what it reads, and on its hidden units
+    dropout: float = 0.0  # on its input, and on its hidden units
 
     def __post_init__(self) -> None:
         if not self.features:
-            raise UsageError(f"features: the classifier reads one or more of {', '.join(FEATURES)}")
+            raise UsageError(f"features: choose one or more of {', '.join(FEATURES)}")
         for name in self.features:
             terms_named(name, FEATURES)
 
     @property
     def semantic_dim(self) -> int:
-        """That of the model underneath."""
+        """The width of the model underneath."""
         return self.base.semantic_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VarSiamese:
@@ -146,7 +148,7 @@ def var_siamese_reformulate() -> Recipe:
 
 
 def var_siamese() -> Recipe:
-    """Stage two: duplicates told from other pairs, on the model of `init_from`, all of which is trained on."""
+    """Stage two: classify duplicates, on the model of `init_from`, all of which is trained."""
     return Recipe(
         name="var-siamese",
         base="var-siamese-reformulate",

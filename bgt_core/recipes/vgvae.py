@@ -1,4 +1,4 @@
-"""The vMF-Gaussian VAE of Chen, Tang, Wiseman and Gimpel (2019): from paraphrases, meaning apart from syntax.
+"""The vMF-Gaussian VAE of Chen, Tang, Wiseman and Gimpel (2019): meaning and syntax, separated by paraphrases.
 
     bgt train vgvae --data paraphrases.tsv --out runs/vgvae    # columns a:en, b:en
     bgt evaluate sts sts --model runs/vgvae --latent semantic  # and --latent syntactic, which should score low
@@ -13,18 +13,18 @@
 | ALL | none: the default | 72.3 / 20.1 |
 | ALL + LSTM | `model.syntactic_body=lstm`, `model.decoder=lstm` | 72.9 / 11.3 |
 
-`model.syntactic_dim=0` leaves the syntactic latent out; then `objective.position.weight` has nothing to weigh.
+`model.syntactic_dim=0` leaves the syntactic latent out; then `objective.position.weight` has no effect.
 
 Sizes and rates are those of the released code's script: 50 units everywhere, perceptrons of three layers of 100,
-batches of about 30 pairs, Adam at 0.001, 50 epochs, the margin from the third on. What differs:
+batches of about 30 pairs, Adam at 0.001, 50 epochs, the margin from the third on. Differences:
 
-- Its losses are means over the words of a sentence, ours sums over its pieces, as everywhere here. Beside a sum, 12
-  for a sentence of 12 pieces, its weights of the KL (1e-4 semantic, 1e-3 syntactic) and of the margin (1) are 12 times
+- Its losses are means over the words of a sentence, ours sums over its tokens, as everywhere here. Beside a sum,
+  for a sentence of 12 tokens, its weights of the KL (1e-4 semantic, 1e-3 syntactic) and of the margin (1) are 12 times
   as large: 1.2e-3, 1.2e-2 and 12. A long sentence counts more than a short one.
 - Negatives are the nearest among the other sides of 20 updates, encoded before the first of these (`train.mega_batch`),
-  this row left out; there among the 20 batches before the current one, encoded anew for each. They are compared with
-  and nothing else; there they are reconstructed as well.
-- Pieces of SentencePiece stand for words. An average leaves unknown ones out. A BiLSTM has half of `d_model` a
+  without the same row; there among the 20 batches before the current one, encoded again for each. Here they are only
+  compared; there they are reconstructed as well.
+- SentencePiece tokens replace words. An average leaves unknown ones out. A BiLSTM has half of `d_model` per
   direction.
 - The LSTM decoder reads the previous word, as in the authors' later one; `model.decoder=lstm-without-previous-word`
   does not, as in the released code.
@@ -66,18 +66,18 @@ DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")
 class VGVAEConfig:
     """One encoder of each latent for all columns, each with its own table, and one decoder per language."""
 
-    semantic_body: str = "average"  # of piece vectors, or "lstm": the mean of a BiLSTM's states
+    semantic_body: str = "average"  # of token vectors, or "lstm": the mean of a BiLSTM's states
     syntactic_body: str = "average"
     decoder: str = "bag-of-words"  # or "lstm", or "lstm-without-previous-word"
-    d_model: int = 50  # of piece vectors, and of what a body makes of them
+    d_model: int = 50  # of token vectors, and of a body's output
     semantic_dim: int = 50
-    syntactic_dim: int = 50  # 0: no such latent
+    syntactic_dim: int = 50  # 0: without this latent
     hidden_dim: int = 100  # of the decoder, and of the perceptrons
     hidden_layers: int = 3  # of the perceptrons
-    positions: int = 32  # that a word can be found at; later ones are not asked for
-    dropout: float = 0.0  # on pieces, and on an LSTM's states
+    positions: int = 32  # positions of words to predict; later ones are skipped
+    dropout: float = 0.0  # on tokens, and on an LSTM's states
     readout: str = "sample"
-    log_variance: float = 0.0  # of the syntactic posterior at the start
+    log_variance: float = 0.0  # initial value of the syntactic posterior
 
     def __post_init__(self) -> None:
         check_choice(BODIES, semantic_body=self.semantic_body, syntactic_body=self.syntactic_body)

@@ -1,13 +1,13 @@
 """A training run: from text and a recipe to a folder of checkpoints.
 
-    OUT/run.json        what was asked for: recipe, settings, data
+    OUT/run.json        the request: recipe, settings, data
     OUT/tokenizer.model trained on the data, unless one is given
     OUT/data/           the token store
     OUT/metrics.jsonl   one row per report
-    OUT/start.safetensors   only with train.table_l2: the piece tables before the first update
+    OUT/start.safetensors   only with train.table_l2: the token tables before the first update
     OUT/step-0000200/   checkpoints; the newest two are kept
 
-Started again with `resume`, a run continues from its newest whole checkpoint and ends in the weights it
+With `resume`, a run continues from its newest complete checkpoint and ends with the weights it
 would have had without the interruption: bit for bit on a CPU with the same number of threads and workers.
 
 Several processes can share a run: `workers` of this machine, or those of `torchrun`. The first one prepares, writes and

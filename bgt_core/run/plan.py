@@ -1,4 +1,4 @@
-"""From what a run was asked for to its recipe: settings, columns, a teacher, and OUT/run.json, which keeps them."""
+"""Turn the request for a run into a recipe: settings, columns, a teacher; stored as OUT/run.json."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.recipes.settings import flatten
 
 SETTINGS = "run.json"
-CHANGEABLE = ("train.", "objective.")  # settings that may change while a run goes on
-FIXED = ("train.seed", "train.table_l2")  # but for these, which decide what came before
+CHANGEABLE = ("train.", "objective.")  # settings that may change during a run
+FIXED = ("train.seed", "train.table_l2")  # except for these, which earlier updates depend on
 
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
 TAUGHT = "bgt, bgt-plus, bgt-small and bgt-bound"
 
-Teacher = Sequence[str | Path | None]  # one .npy for each file of data; None for one without
+Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
 
 
 def build(
@@ -33,7 +33,7 @@ def build(
     overrides: Mapping[str, Any],
     init_from: str | Path | None,
 ) -> Recipe:
-    """The recipe for these columns and data, and what it takes from the checkpoint that it starts from."""
+    """The recipe for these columns and data, with settings from the checkpoint that it starts from."""
     settings: dict[str, Any] = {}
     if init_from:
         settings |= inherited(name, str(init_from))
@@ -43,8 +43,8 @@ def build(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run from a checkpoint takes over: the sizes of its model and how its text was cut; not what a
-    first stage left untrained."""
+    """The settings that a run takes over from a checkpoint: the sizes of its model and its text processing, but not
+    which parts a first stage left untrained."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     second_stage = recipes.build(name, {}).base != ""
     prefix = "model.base." if second_stage else "model."
@@ -59,7 +59,7 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
 
 
 def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
-    """All columns that the data name themselves, as en-fr=FILE; none where any does not."""
+    """All columns named in the data arguments, as en-fr=FILE; empty unless each names its columns."""
     named: dict[str, None] = {}
     for source in data:
         if not isinstance(source, Source):
@@ -78,22 +78,22 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source]) -> list[Sour
 
 
 def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
-    """What a recipe of that name is set to, unless told otherwise, so that it learns from these vectors."""
+    """The settings that let a recipe of that name learn from these vectors."""
     paths = [Path(path) for path in teacher if path is not None]
-    if not paths or recipe not in RECIPES:  # an unknown one is refused by who builds it
+    if not paths or recipe not in RECIPES:  # unknown recipes raise an error when they are built
         return {}
     if WIDTH not in dict(flatten(RECIPES[recipe]())):
-        raise UsageError(f"{paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do", parameter="teacher")
+        raise UsageError(f"{paths[0]}: recipe '{recipe}' can't learn from vectors; {TAUGHT} can", parameter="teacher")
     return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
 
 
 def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
-    """Each source with the vectors of its rows; UsageError where their numbers differ."""
+    """Match each source with the vectors of its rows; UsageError if their numbers differ."""
     if not teacher:
         return [*sources]
     if len(teacher) != len(sources):
         files = f"{len(teacher)} files of vectors for {len(sources)} of data"
-        raise UsageError(f"has {files}; give each its own, in their order, or none", parameter="teacher")
+        raise UsageError(f"has {files}; give one for each, in the same order, or none", parameter="teacher")
     return [
         replace(source, targets=None if path is None else Path(path))
         for source, path in zip(sources, teacher, strict=True)
@@ -101,8 +101,8 @@ def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
 
 
 def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
-    """Raises UsageError for vectors that the recipe does not learn from and for a recipe that learns from vectors where
-    there are none, DataError for vectors of another width than its."""
+    """Raise UsageError for vectors that the recipe does not use, or for a recipe that needs vectors without any;
+    DataError for vectors of another width."""
     paths = [source.targets for source in sources if source.targets is not None]
     settings = dict(flatten(recipe))
     width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
@@ -113,15 +113,16 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
         if not (width and weight):
             needs = f"{WIDTH}={units} and {WEIGHT} above 0"
             raise UsageError(
-                f"{path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}", parameter="teacher"
+                f"{path}: '{recipe.name}' can't learn from vectors with these settings; it needs {needs}",
+                parameter="teacher",
             )
         if units != width:
-            raise DataError(f"{path}: vectors of {units} numbers, {WIDTH} is {width}")
+            raise DataError(f"{path}: vectors have {units} numbers, but {WIDTH} is {width}")
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The recipe of a run, and what was changed after some updates: [{"step": 400, "overrides": {...}}]."""
+    """The recipe of a run, and later changes of settings: [{"step": 400, "overrides": {...}}]."""
 
     recipe: str
     arguments: Mapping[str, Any]
@@ -129,10 +130,10 @@ class RunSettings:
 
     @classmethod
     def read(cls, out: Path) -> RunSettings:
-        """NotFound where there is no run, DataError for a file that is damaged or of no recipe."""
+        """Read a run. NotFound if there is none, DataError for a file that is damaged or not of a recipe."""
         path = out / SETTINGS
         if not path.is_file():
-            raise NotFound(f"{out}: nothing to resume: no {SETTINGS}. Start the run without resume.")
+            raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")
         try:
             settings = read_json(path)
             arguments, changes = settings["arguments"], settings.get("changes", [])
@@ -150,34 +151,34 @@ class RunSettings:
 
     @property
     def newest(self) -> dict[str, Any]:
-        """The settings that training goes on with."""
+        """The current settings."""
         changes = (change["overrides"] for change in self.changes)
         return {**self.arguments, **{name: value for change in changes for name, value in change.items()}}
 
     def build(self, out: Path) -> Recipe:
-        """The recipe as it is now; DataError where the settings make none."""
+        """The recipe with the current settings; DataError if they are invalid."""
         try:
             return recipes.build(self.recipe, self.newest)
         except UsageError as error:
             raise DataError(f"{out / SETTINGS}: {error}") from None
 
     def check(self, config: Mapping[str, Any], out: Path) -> None:
-        """DataError where a checkpoint of the run, its `config`, was trained with other settings: who wants others says
-        so when the run is resumed."""
+        """Raise DataError if a checkpoint of the run, its `config`, was trained with other settings: they can only be
+        changed when the run is resumed."""
         expected = {"recipe": self.recipe, **self.until(config["step"])}
         trained = {"recipe": config["recipe"], **config["arguments"]}
         for name in expected.keys() & trained.keys():
             if expected[name] != trained[name]:
                 raise DataError(
                     f"{out / SETTINGS}: {name} is {expected[name]!r}, but the run was trained with {trained[name]!r}. "
-                    f"Put that back; `bgt train --resume --set {name}=...` changes what may be changed."
+                    f"Restore that value, or change it by `bgt train --resume --set {name}=...`, if it may change."
                 )
 
 
 def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
-    """From `step` updates on, the run in `out` has these settings, named in full or by their ends.
+    """Change settings of the run in `out` from `step` updates on; they are named in full or by their ends.
 
-    UsageError for what can't change in the middle of a run.
+    UsageError for settings that can't change during a run.
     """
     settings = RunSettings.read(out)
     before = dict(recipes.build(settings.recipe, settings.newest).arguments or {})
@@ -185,7 +186,7 @@ def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     for name in changed:
         if not name.startswith(CHANGEABLE) or name in FIXED:
-            raise UsageError(f"{name} can't change in the middle of a run; settings of train and objective can.")
+            raise UsageError(f"{name} can't change during a run; settings of train and objective can.")
     if changed:
         document = read_json(out / SETTINGS)
         document["changes"] = [*settings.changes, {"step": step, "overrides": changed}]
@@ -193,7 +194,7 @@ def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
 
 
 def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
-    """What makes a folder a run; written last."""
+    """Write the file that makes a folder a run; it comes last."""
     settings: dict[str, object] = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {})}
     settings["data"] = list(map(str, sources))
     if any(source.targets for source in sources):

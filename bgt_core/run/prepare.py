@@ -1,4 +1,4 @@
-"""What comes before the first update: data, tokenizer and settings of a run folder, and the initial model."""
+"""Prepare a run: data, tokenizer and settings of its folder, and the initial model."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from bgt_core.run.processes import LOCK, Report
 def prepare_run(
     recipe: Recipe, sources: Sequence[Source], out: Path, tokenizer: Path | None, strict: bool, report: Report
 ) -> None:
-    """All of a run folder but its checkpoints, or nothing."""
+    """Write everything in a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
-        raise UsageError(f"is needed to continue the run in {out}; or name another folder.", parameter="resume")
+        raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
     check_targets(recipe, sources)
     if any(path.name != LOCK for path in out.iterdir()):
-        raise UsageError(f"{out}: not empty, and no run to continue. Remove it, or name another folder.")
+        raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
     try:
         pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = outline(recipe, pieces)  # before the long work, so that settings that make no model end the run here
+        model = outline(recipe, pieces)  # before the long work, so that impossible settings raise an error now
         stored = store(recipe, sources, pieces, out / "data", strict)
         for split in SPLITS:
             rehearse(recipe, model, open_corpus(out / "data", split))
@@ -61,18 +61,19 @@ def prepare_run(
 
 
 def check_kinds(weights: str, sources: Sequence[Source]) -> None:
-    """UsageError for a weight of a kind that no source is of."""
+    """Raise UsageError for a weight of a kind of text that no source has."""
     kinds = dict.fromkeys(source.kind for source in sources if source.kind)
     for kind in parse_weights(weights):
         if kind not in kinds:
-            known = f"there are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
+            known = f"the kinds are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
             raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """All of a run folder but its checkpoints, over the token store `corpus` that other runs read too; then `resume`.
+    """Write everything in a run folder but its checkpoints, for the token store `corpus`, which other runs may share;
+    then `resume` it.
 
-    OUT/data is a link to the store. What a kill left in `out` is written over.
+    OUT/data is a link to the store. Leftovers of a killed process in `out` are overwritten.
     """
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +84,7 @@ def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, 
 
 
 def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
-    """One joint SentencePiece model over every column of text."""
+    """Train one joint SentencePiece model on every column of text."""
     columns = parse_columns(recipe.data.columns)
 
     def text() -> Iterable[str]:
@@ -116,7 +117,7 @@ def store(
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
-    """The model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
+    """Build the model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
     untouched = [name for name, _ in model.named_parameters()]
@@ -124,7 +125,7 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     encoder = dict(flatten(recipe)).get("model.average_from")
     if encoder and any(dict(model.named_parameters())[name] is model.semantic_table.weight for name in untouched):
-        start_average(model.semantic_table, encoder, tokenizer)  # where no checkpoint has filled it
+        start_average(model.semantic_table, encoder, tokenizer)  # unless a checkpoint has filled it
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))
@@ -133,15 +134,15 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
 
 @torch.no_grad()
 def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
-    """An average's token vectors begin as what an encoder gives each token's text, less the mean of all.
+    """Initialise an average's token vectors by an encoder's vectors of the tokens' texts, less their mean.
 
-    As in model2vec (https://github.com/MinishLab/model2vec): from there a teacher leads to good vectors much sooner
-    than from random ones. They are scaled to length 1 on average, as random ones are: long ones would turn slowly.
+    As in model2vec (https://github.com/MinishLab/model2vec): a teacher then leads to good vectors much sooner than from
+    random ones. They are scaled to length 1 on average, like random ones: longer ones would change direction slowly.
 
     Args:
         table: The average's token vectors; those of special tokens stay as they are.
-        encoder: What `open_encoder` opens.
-        tokenizer: The average's.
+        encoder: A spec for `open_encoder`.
+        tokenizer: The average's tokenizer.
 
     Raises:
         UsageError: The encoder's vectors have another width than the average's.
@@ -161,9 +162,9 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture, rows: int = 8_192) -> None:
-    """The map to a teacher's vectors begins as the rotation that brings means nearest to them (Procrustes).
+    """Initialise the map to a teacher's vectors by the rotation that brings means nearest to them (Procrustes).
 
-    From a random map the means would have to turn before they learn, and lose on the way what they know. Rows are those
+    With a random map the means would have to rotate before they learn, and lose information on the way. Rows are those
     of the first corpus with vectors, its first column.
     """
     for part in corpus.corpora:
@@ -181,12 +182,12 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture, rows: int = 8_
 
 
 def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
-    """Leave parameters whose names start with one of these as they are; UsageError where a prefix names none."""
+    """Freeze parameters whose names start with one of these; UsageError if a prefix matches none."""
     for prefix in prefixes:
         parameters = [value for name, value in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
         if not parameters:
             parts = ", ".join(name for name, _ in model.named_children())
-            raise UsageError(f"'{prefix}': no parameter's name starts so; this model has {parts}", parameter="freeze")
+            raise UsageError(f"'{prefix}': no parameter name starts so; the model has {parts}", parameter="freeze")
         for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
@@ -194,9 +195,9 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """The model as training starts it, but without values (on torch's meta device), made in no time.
+    """Build the model as training starts it, but without values (on torch's meta device), in no time.
 
-    Raises UsageError or DataError for sizes that make no model, and for an `init_from` or `freeze` that doesn't fit.
+    Raises UsageError or DataError for impossible sizes, and for an `init_from` or `freeze` that doesn't fit.
     """
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
@@ -207,9 +208,9 @@ def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """One batch of each corpus through an `outline`.
+    """Run one batch of each corpus through an `outline`.
 
-    Raises UsageError for columns that this recipe can't learn from, DataError for labels that are no classes of it.
+    Raises UsageError for columns that this recipe can't learn from, DataError for labels that are not its classes.
     """
     for part in corpus.corpora:
         if not len(part):  # all its rows are in the other split
@@ -218,7 +219,7 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
         out = model(batch)
         if not torch.as_tensor(recipe.objective(out, 0).total).requires_grad:
             raise UsageError(
-                f"{', '.join(part.columns)}: {recipe.name} learns nothing from these alone", parameter="columns"
+                f"{', '.join(part.columns)}: {recipe.name} can't learn from these columns only", parameter="columns"
             )
         for prediction in out.predictions:
             if isinstance(prediction, LabelPrediction) and prediction.labels is batch.labels:
@@ -226,14 +227,16 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
 
 
 def check_labels(labels: np.ndarray | None, classes: int) -> None:
-    """DataError for a label (N,) that isn't the number of a class, from 0: on a GPU it would end the process."""
+    """Raise DataError for a label (N,) that isn't the number of a class, from 0: on a GPU it would end the process."""
     wrong = labels[~np.isin(labels, np.arange(classes))] if labels is not None else np.zeros(0)
     if len(wrong):
-        raise DataError(f"label {wrong[0]:g} is none of the {classes} classes, 0 to {classes - 1}; set model.classes")
+        raise DataError(
+            f"label {wrong[0]:g} is not one of the {classes} classes, 0 to {classes - 1}; set model.classes"
+        )
 
 
 def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture, out: Path) -> None:
-    """DataError where OUT/tokenizer.model is not what the checkpoint and the token store were made with."""
+    """Raise DataError if OUT/tokenizer.model is not the tokenizer of the checkpoint and the token store."""
     if {saved.sha256, *(part.store["settings"]["tokenizer"] for part in corpus.corpora)} != {own.sha256}:
         raise DataError(
             f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint "
@@ -242,7 +245,7 @@ def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture,
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
-    """The rows of no later step, without one cut off by a kill, or that is no row."""
+    """The rows up to that step, without invalid ones, such as one cut off by a kill."""
     if not metrics.exists():
         return []
     rows = json_lines(metrics)

@@ -1,8 +1,8 @@
 """Locks, signals, and the processes of this machine that train a run together with this one.
 
-Small operators don't spread over threads; the micro-batches of an update spread over processes. Each helper opens the
-run folder and trains as `resume` does. It writes nothing there, so it may be ended at any moment: it ends when the
-pipe from this process does, even where this one is killed.
+Small operators gain little from threads, so the micro-batches of an update are spread over processes. Each helper opens
+the run folder and trains as `resume` does. It writes nothing there, so it may be killed at any moment. It ends when the
+pipe from this process ends, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from bgt_core.training.config import TrainConfig
 from bgt_core.training.workers import Workers
 
 COMMAND = (sys.executable, "-P", "-c", "from bgt_core.run.session import help_train; help_train()")
-LOCK = "run.lock"  # there while a process trains, or after it was killed
+LOCK = "run.lock"  # exists while a process trains, or after it was killed
 READY = b"ready\n"
 HOST = "127.0.0.1"
-SECONDS = 10.0  # in which a process whose connection is lost shows that it has ended
+SECONDS = 10.0  # time for a process whose connection is lost to end
 
 Report = Callable[[dict[str, Any]], None]  # gets each row of metrics
 
@@ -43,16 +43,17 @@ def silent(row: dict[str, Any]) -> None:
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """Processes that train fastest: one for each thread that torch may use, none without a micro-batch of its own;
-    where there is a GPU, one."""
+    """The number of processes that trains fastest: one for each thread that torch may use, at most one per micro-batch;
+    one with a GPU."""
     if device.type != "cpu":
         return 1
-    full = config.batch_tokens // (config.micro_batches * config.micro_tokens)  # in 1, what is padded fits no longer
+    # Too large micro-batches are halved until they fit; a ratio of 1 needs one halving, because of padding.
+    full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
 
 def check_workers(count: int | None, device: str, launched: Workers) -> None:
-    """UsageError for a number of workers that can't be had; NotFound for a missing device."""
+    """Raise UsageError for an impossible number of workers; NotFound for a missing device."""
     kind = pick_device(device).type
     check_least(1, workers=count)
     if launched.count > 1 and count not in (None, 1, launched.count):
@@ -63,7 +64,7 @@ def check_workers(count: int | None, device: str, launched: Workers) -> None:
 
 @contextmanager
 def helped(out: Path, count: int) -> Iterator[Workers]:
-    """The group of this process, which is its first worker, and `count` - 1 helpers; threads are shared out."""
+    """The group of this process, which is its first worker, and `count` - 1 helpers; threads are divided among them."""
     threads = torch.get_num_threads()
     each = max(1, threads // count)
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
@@ -80,20 +81,21 @@ def helped(out: Path, count: int) -> Iterator[Workers]:
         with Workers(0, count, local=True, store=store) as workers:
             try:
                 yield workers
-            except RuntimeError as error:  # torch's, where a connection is lost
+            except RuntimeError as error:  # raised by torch if a connection is lost
                 if why := reason(helpers, out):
                     raise why from error
                 raise
 
 
 class Helper:
-    """Worker `rank` of `count`, a process of its own, which writes to the file `errors`."""
+    """Worker `rank` of `count`, in its own process, which writes errors to the file `errors`."""
 
     def __init__(self, rank: int, count: int, threads: int, port: int, out: Path, errors: IO[bytes]):
         self.name, self.errors = f"worker {rank} of {count}", errors
         self.process = subprocess.Popen(
             [*COMMAND, *map(str, (rank, count, threads, port, out))],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},  # imports what this can
+            # so that it can import the same modules
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -101,55 +103,58 @@ class Helper:
         )
 
     def wait_until_ready(self) -> None:
-        """Until it has imported everything; BgtError where it ends instead."""
+        """Wait until it has imported everything; BgtError if it ends instead."""
         assert self.process.stdout is not None  # a pipe
         if self.process.stdout.readline() != READY:
             self.process.wait()
             raise self.reason()
 
     def reason(self) -> BgtError:
-        """How it ended, and what it said."""
+        """Describe how it ended, with its error."""
         code = self.process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         self.errors.seek(0)
         return BgtError(f"{self.name} {how}. {self.errors.read().decode(errors='replace')}".strip())
 
     def end(self) -> None:
-        """It keeps nothing, so it needs no goodbye."""
+        """Kill it, which is safe because it holds no state."""
         self.process.kill()
         self.process.communicate()
 
 
 def reason(helpers: Sequence[Helper], out: Path) -> BgtError | None:
-    """Why this process lost another: the one that ended first. None where all live on, and it is this one's fault."""
+    """Explain why this process lost another: the one that ended first. None if all are alive, so that the fault is
+    here."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         if ended := [helper for helper in helpers if helper.process.poll() is not None]:
-            first = min(ended, key=lambda helper: helper.process.returncode)  # a signal before what it led to
+            # a signal comes before the errors that it causes
+            first = min(ended, key=lambda helper: helper.process.returncode)
             return BgtError(f"{first.reason()} Continue with: bgt train --resume --out {out}")
         time.sleep(0.005)
     return None
 
 
 def end_with_caller() -> None:
-    """Ends this process when the pipe from the caller ends."""
+    """End this process when the pipe from the caller ends."""
     os.read(0, 1)
     os._exit(1)
 
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """No other process trains in `out`, made if need be, until the block ends, or this one does.
+    """Lock `out`, made if necessary, against other training processes until the block or this process ends.
 
-    What a killed preparation left is removed, and a new folder that stays empty. UsageError where another trains.
+    Leftovers of a killed preparation are removed, and a new folder that stays empty. UsageError if another process
+    trains there.
     """
     lock, made = out / LOCK, not out.exists()
     with ExitStack() as held:
         with writing(out, "; name another folder"):
             out.mkdir(parents=True, exist_ok=True)
-            left = lock.exists()  # no process that ends by itself leaves one
+            left = lock.exists()  # only a killed process leaves one
             if not held.enter_context(file_lock(lock)):
-                raise UsageError(f"{out}: another process trains here; wait for it, or name another folder.")
+                raise UsageError(f"{out}: another process trains here; wait for it, or choose another folder.")
             held.callback(release, lock, made)
             if left and not (out / SETTINGS).exists():
                 for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
@@ -158,7 +163,7 @@ def locked(out: Path) -> Iterator[None]:
 
 
 def release(lock: Path, made: bool) -> None:
-    """Removes a lock, and the folder `made` for it where that holds nothing else."""
+    """Remove a lock, and the folder `made` for it if that is otherwise empty."""
     with suppress(OSError):
         lock.unlink()
         if made:
@@ -172,7 +177,7 @@ class Signals:
         self.seen = False
 
     def came(self) -> bool:
-        """Whether one did."""
+        """Whether a signal has come."""
         return self.seen
 
     def _note(self, number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""Train a run, or resume it: from its newest checkpoint to its last."""
+"""Train a run, or resume it from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from bgt_core.training.wiring import train as train_loop
 from bgt_core.training.workers import Workers
 
 START = "start.safetensors"
-DAMAGED = ".damaged"  # what the name of a checkpoint that can't be read ends in, once another took its place
-KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
+DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training has continued from an older one
+KEEP = 2  # checkpoints of a run; with two, a kill during the write leaves one
 
 
 def train(
@@ -69,7 +69,7 @@ def train(
     """Train a model in a new folder.
 
     Args:
-        recipe: A name of `RECIPES`, or a recipe that is built.
+        recipe: A name of `RECIPES`, or a `Recipe`.
         data: Files of rows (TSV, Parquet, line-aligned). Each has all `columns`, or those that it names, as in
             "en-fr=a.tsv". It may also name its kind, as in "news/en-fr=a.tsv", for the setting `train.kind_weights`.
         out: The folder.
@@ -83,7 +83,7 @@ def train(
         tokenizer: A SentencePiece model; by default one is trained on the data.
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
-        workers: Processes that share the cores of a CPU; None for as many as train fastest. The model is the same but
+        workers: Processes that share the cores of a CPU; None for the fastest number. The model is the same but
             for rounding.
         report: Gets each row of metrics.
 
@@ -91,7 +91,7 @@ def train(
         The last checkpoint, which `bgt_core.load` opens.
 
     Raises:
-        BgtError: Text or settings that can't be used; nothing of `out` is left behind.
+        BgtError: Invalid text or settings; `out` is then not left behind.
 
     >>> import bgt_core
     >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
@@ -101,7 +101,7 @@ def train(
     if isinstance(recipe, str):
         recipe = build(recipe, data, columns, {**settings_for(recipe, teacher), **(overrides or {})}, init_from)
     elif overrides or columns or init_from:
-        raise UsageError("recipe: one that is built takes no columns, overrides or init_from; set them in it")
+        raise UsageError("recipe: a Recipe object has its own columns, overrides and init_from; set them there")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
     sources = with_targets(sources_of(recipe, data), teacher)
@@ -122,11 +122,11 @@ def resume(
     save_every: int | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Continue the run in `out` from its newest whole checkpoint; returns its last checkpoint.
+    """Continue the run in `out` from its newest complete checkpoint; return its last checkpoint.
 
-    `save_every` are the updates between checkpoints, where not the recipe's; `workers` as in `train`. `overrides`
-    change settings of `train` and `objective` from here on, and are kept with the run: {"train.learning_rate": 1e-4}.
-    Raises UsageError for other settings and where another process trains in `out`.
+    `save_every` is the number of updates between checkpoints, by default the recipe's; `workers` as in `train`.
+    `overrides` change settings of `train` and `objective` from here on, and are stored with the run:
+    {"train.learning_rate": 1e-4}. Raises UsageError for other settings and if another process trains in `out`.
     """
     out = Path(out)
     RunSettings.read(out)
@@ -160,7 +160,7 @@ class Run:
             return replace(self, workers=workers).train_here()
 
     def train_here(self) -> Path:
-        """The part of this process, from the newest checkpoint, or the start, to the last one."""
+        """Train this process's part, from the newest checkpoint, or the start, to the last one."""
         settings = RunSettings.read(self.out)
         recipe, tokenizer = settings.build(self.out), Tokenizer.load(self.out / checkpoint.TOKENIZER)
         newest = self.newest()
@@ -177,14 +177,14 @@ class Run:
         model = model.to(device).train()
         freeze(model, recipe.freeze)
         optimizer = make_optimizer(model, recipe.train)
-        if newest and step:  # before the first there are no moments
+        if newest and step:  # the initial model has no moments yet
             checkpoint.fill_optimizer(model, optimizer, newest.folder)
         informations = self.tidy(step)
         config = replace(recipe.train, save_every=self.save_every or recipe.train.save_every)
 
         def save(done: int) -> None:
             folder = self.out / f"step-{done:07d}"
-            if not self.workers.is_main or folder.exists():  # the last step may be one of those saved anyway
+            if not self.workers.is_main or folder.exists():  # the last step may have been saved already
                 return
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
             self.keep_newest()
@@ -203,7 +203,8 @@ class Run:
         return checkpoint.steps_of(self.out)[-1]
 
     def penalty(self, model: LatentModel, config: TrainConfig, begins: bool) -> Penalty | None:
-        """What the run adds to its loss. Tables that are held to where they began are kept in OUT/start.safetensors."""
+        """The penalty of the run. Tables that are held near their initial values are stored in
+        OUT/start.safetensors."""
         start = {}
         if config.table_l2:
             path = self.out / START
@@ -213,18 +214,18 @@ class Run:
                     with atomic_file(path) as partial:
                         checkpoint.save_tensors({name: table.cpu() for name, table in start.items()}, partial)
             elif not path.is_file():
-                raise NotFound(f"{path}: missing: train.table_l2 holds tables to where they began. Start a new run.")
+                raise NotFound(f"{path}: missing: train.table_l2 needs the initial tables. Start a new run.")
             else:
                 start = checkpoint.load_tensors(path)
         return Penalty.of(model, config, start)
 
     def newest(self) -> checkpoint.Checkpoint | None:
-        """The newest checkpoint that is whole, or None before the first. A damaged one is set aside, and said so.
+        """The newest complete checkpoint, or None before the first. A damaged one is renamed and reported.
 
-        Raises DataError where there are some and all are damaged.
+        Raises DataError if all checkpoints are damaged.
         """
         loaded = self.newest_whole() if self.workers.is_main else None
-        self.workers.wait()  # until damaged ones are out of the way
+        self.workers.wait()  # until damaged ones are renamed
         if loaded or not (saved := checkpoint.steps_of(self.out)):
             return loaded
         return checkpoint.load(saved[-1])
@@ -241,20 +242,23 @@ class Run:
                 aside = folder.with_name(folder.name + DAMAGED)
                 remove(aside)
                 folder.rename(aside)
-                self.report({"kind": "note", "text": f"{error} Going on from the checkpoint before it."})
+                self.report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
             else:
                 return loaded
         return None
 
     def way_out(self) -> str:
-        """What to do about a training that has diverged."""
+        """Advise on a training that has diverged."""
         lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
         if not (saved := checkpoint.steps_of(self.out)):
-            return f"Nothing was saved yet; begin again with a lower rate: {lower}"
-        return f"The state after update {int(saved[-1].name[5:])} is kept; go on from there with a lower rate: {lower}"
+            return f"Nothing was saved yet; start again with a lower rate: {lower}"
+        return (
+            f"The state after update {int(saved[-1].name[5:])} is kept; continue from there with a lower rate: {lower}"
+        )
 
     def tidy(self, step: int) -> list[float]:
-        """Drops what a kill left and what will be done again; the mutual information reported so far, nats."""
+        """Remove leftovers of a kill and rows of steps that will be repeated; return the mutual information reported so
+        far, nats."""
         metrics = self.out / checkpoint.METRICS
         kept = rows_until(metrics, step)
         if self.workers.is_main:
@@ -267,7 +271,7 @@ class Run:
         return [row["information"] for row in rows if row["kind"] == "information"]
 
     def keep_newest(self) -> None:
-        """Removes older checkpoints, each as a whole, so that a kill leaves none that looks like one."""
+        """Remove older checkpoints, each as a whole, so that a kill never leaves a partial one."""
         for old in checkpoint.steps_of(self.out)[:-KEEP]:
             partial = old.with_name(old.name + PARTIAL)
             with writing(old):
@@ -275,7 +279,7 @@ class Run:
                 shutil.rmtree(partial)
 
     def record(self, row: dict[str, Any]) -> None:
-        """Keeps and reports a row of metrics."""
+        """Store and report a row of metrics."""
         if not self.workers.is_main:
             return
         metrics = self.out / checkpoint.METRICS
@@ -285,7 +289,7 @@ class Run:
 
 
 def help_train() -> None:
-    """What a helper process does (`processes.Helper`)."""
+    """The main function of a helper process (`processes.Helper`)."""
     rank, count, threads, port, out = sys.argv[1:]
     threading.Thread(target=end_with_caller, daemon=True).start()
     torch.set_num_threads(int(threads))
@@ -294,6 +298,6 @@ def help_train() -> None:
     with Workers(int(rank), int(count), local=True, store=store) as workers:
         try:
             Run(Path(out), "cpu", silent, workers).train_here()
-        except BgtError as error:  # mostly what the first worker meets as well, and says
+        except BgtError as error:  # usually the first worker meets the same error, and reports it
             print(error, file=sys.stderr)
             sys.exit(error.exit_code)

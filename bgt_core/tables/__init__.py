@@ -1,4 +1,4 @@
-"""Tables of values: made once, then printed, or written as CSV, LaTeX, Markdown and Parquet."""
+"""Tables of values, to print, or to write as CSV, LaTeX, Markdown and Parquet."""
 
 from bgt_core.tables.table import LEGEND, Estimate, Table, Value, p_text, plain
 from bgt_core.tables.terminal import show

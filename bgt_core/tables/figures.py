@@ -1,4 +1,4 @@
-"""Figures of our numbers beside published ones; they need `pip install "bgt[analysis]"`."""
+"""Figures of our numbers and published ones; they need `pip install "bgt[analysis]"`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-OURS, PAPER = "#0072b2", "#d55e00"  # of Okabe and Ito: distinct to colour-blind eyes, and in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # of Okabe and Ito: distinct without colour vision, and in grey
 HOLLOW: dict[str, Any] = {
     "marker": "D",
     "markersize": 5,
@@ -36,13 +36,13 @@ def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
 
 
 def interval(axes: Axes, height: int, row: dict[str, float], mark: str = "o") -> None:
-    """The value of a row with its interval."""
+    """Plot the value of a row with its interval."""
     axes.plot([row["ci_low"], row["ci_high"]], [height, height], color=OURS, linewidth=1.5)
     axes.plot(row["value"], height, mark, color=OURS, markersize=6)
 
 
 def legend(axes: Axes, ours: dict[str, str], more: Sequence[Line2D] = ()) -> None:
-    """Below the figure, where it hides nothing."""
+    """Put the legend below the figure, where it covers nothing."""
     marks = [Line2D([], [], color=OURS, marker=mark, label=name) for name, mark in ours.items()]
     marks += [*more, Line2D([], [], label="the paper", **HOLLOW)]
     axes.figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)

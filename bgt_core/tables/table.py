@@ -1,4 +1,4 @@
-"""Named columns and rows of values: text, numbers, None for nothing, or estimates."""
+"""Named columns and rows of values: text, numbers, estimates, or None."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bgt_core.errors import UsageError
 
 
 class Estimate(NamedTuple):
-    """A number, its interval, and how it stands in its row: "best", "tied" with the best, or ""."""
+    """A number, its interval, and its mark in the row: "best", "tied" with the best, or ""."""
 
     value: float
     low: float
@@ -23,15 +23,15 @@ Value = Plain | Estimate
 
 PARTS = (" ci_low", " ci_high", " mark")  # of an estimate, after its value
 MARKS = {"best": " *", "tied": " =", "": ""}
-LEGEND = "* is the best of its row; = are the best and what can't be told apart from it"
+LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4
 
 
 @dataclass(frozen=True)
 class Table:
-    """Each row has one value per column; `digits` are those after the point of numbers read by eye.
+    """A table with one value per column in each row; `digits` is the number of decimals for display.
 
-    Raises UsageError where two columns have the same name.
+    Raises UsageError if two columns have the same name.
     """
 
     columns: Sequence[str]
@@ -40,7 +40,7 @@ class Table:
 
     def __post_init__(self) -> None:
         if twice := [name for name in self.columns if self.columns.count(name) > 1]:
-            raise UsageError(f"Two columns of a table are called '{twice[0]}'; give one another name.")
+            raise UsageError(f"Two columns of a table are named '{twice[0]}'; rename one.")
 
     def records(self) -> list[dict[str, Plain]]:
         """One dict per row, all of the same keys; a column NAME of estimates is NAME, NAME ci_low, NAME ci_high and
@@ -54,7 +54,7 @@ class Table:
         return [{key: row.get(key) for key in keys} for row in rows]
 
     def lines(self) -> list[list[str]]:
-        """The rows as they are read by eye."""
+        """The rows as text for display."""
         return [[plain(value, self.digits) for value in row] for row in self.rows]
 
 
@@ -80,5 +80,5 @@ def plain(value: Value, digits: int) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p value; below 0.0001 a normal tail says no more than that."""
+    """Format a p-value; below 0.0001 a normal tail is not more precise than that."""
     return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"

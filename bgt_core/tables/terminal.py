@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
-    """Print a table on stdout, drawn on a terminal and tab-separated elsewhere; the first `text` columns are text."""
+    """Print a table on stdout, drawn if it is a terminal, else tab-separated; the first `text` columns are text."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))

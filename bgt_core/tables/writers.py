@@ -1,4 +1,4 @@
-"""A table as CSV, LaTeX, Markdown and Parquet. Numbers are whole in CSV and Parquet, rounded where people read them."""
+"""A table as CSV, LaTeX, Markdown and Parquet. Numbers are exact in CSV and Parquet, and rounded in the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bgt_core.tables.table import LEGEND, Table, Value, plain
 
 STDOUT = Path("-")
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
-LATEX_LEGEND = LEGEND.replace("* is", "bold is").replace("= are", "underlined are")
+LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
 TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -25,10 +25,10 @@ TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 
 
 def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
-    """Write these files, "csv", "latex", "md" and "parquet", each whole or not at all. "-" is stdout, for text.
+    """Write these files, "csv", "latex", "md" and "parquet", each complete or not at all. "-" is stdout, for text.
 
-    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound where
-    a file can't be written.
+    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound if a
+    file can't be written.
     """
     for name, path in files.items():
         if path == STDOUT:
@@ -49,7 +49,7 @@ def write_parquet(table: Table, path: Path) -> None:
 
 
 def csv_text(table: Table, note: str = "") -> str:
-    """With a head; `note` is left out."""
+    """CSV with a header; `note` is left out."""
     rows, text = table.records(), io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -70,7 +70,7 @@ def latex_text(table: Table, note: str = "") -> str:
 
 
 def tex(value: Value, digits: int) -> str:
-    """A value as `plain` gives it, for TeX: the mark is a style of the number."""
+    """Format a value as `plain`, for TeX: the mark becomes a style of the number."""
     if isinstance(value, tuple):
         number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
         return f"{STYLES[value.mark] % number} {ends}"

@@ -1,10 +1,10 @@
 """Aggressive training of the encoders, against posterior collapse (He et al. 2019).
 
-Early on, q(z | sentence) trails the true posterior of decoders that change with every update; decoders then learn to
-do without the latent, and the KL takes what is left of it. So, while it helps, the encoders alone are trained until
+Early on, q(z | sentence) lags behind the true posterior, as decoders change with every update; decoders then learn to
+ignore the latent, and the KL removes its information. So, while it helps, only the encoders are trained until
 the loss stops falling, and only then do the decoders take one step.
 
-What a run needs to continue is the mutual information measured at the ends of its epochs, which its metrics keep.
+To continue, a run only needs the mutual information at the ends of its epochs, which is in its metrics.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def mi_increases(informations: Sequence[float]) -> bool:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Parameters of the encoders alone, and all others: a table that both use goes with the decoders."""
+    """Parameters of the encoders only, and all others: a shared table goes with the decoders."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -45,7 +45,7 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 
 class Aggressive:
-    """A step of training with the encoders ahead, as long as that raises the mutual information.
+    """A training step that updates the encoders first, as long as that raises the mutual information.
 
     `fresh` gives the batches for the encoders of a step, at most `aggressive_steps` of them; `informations` are those
     that the run reported so far, and grow.
@@ -59,11 +59,12 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether the encoders still run ahead."""
+        """Whether the encoders are still updated first."""
         return mi_increases(self.informations)
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """The encoders' updates, then one of all else; once they no longer run ahead, an ordinary step."""
+        """Update the encoders several times, then everything else once; after the aggressive phase, an ordinary
+        step."""
         updates = tokens = 0
         active = self.active
         if active:
@@ -76,9 +77,9 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Run `train_step` on fresh updates, numbered from 1, until the mean loss per token of `GROUP` of them is no
-        less than that of the group before (He et al. 2019, alg. 1). Gives how many updates that took, and
-        the tokens that this worker read."""
+        """Run `train_step` on fresh updates, numbered from 1, until the mean loss per token of `GROUP` of them is not
+        below that of the group before (He et al. 2019, alg. 1). Returns the number of updates, and the number of tokens
+        that this worker used."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.fresh(step), 1):
             sums = train_step(self.trainer, step, update, number)

@@ -1,4 +1,4 @@
-"""Notices a training that diverges: a loss, a term or a gradient that is no number, or a loss that explodes."""
+"""Detect divergence: a loss, a term or a gradient that is NaN or infinite, or a loss that explodes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ WINDOW = 20  # updates whose mean loss is compared
 
 
 class Guard:
-    """Looks at each update of this process.
+    """Check each update of this process.
 
-    The rule for a loss that explodes without being infinite: the mean loss per row of the last 20 updates is more than
-    `explosion` times that of the first 20 since the run began or was resumed, where that is above 0. 0 turns it off.
+    A finite loss explodes if the mean loss per row of the last 20 updates is more than `explosion` times that of the
+    first 20 since the run began or was resumed, provided that is above 0. 0 turns the check off.
     """
 
     def __init__(self, explosion: float, device: torch.device):
         self.explosion, self.device = explosion, device
         self.first: list[torch.Tensor] = []
         self.last: deque[torch.Tensor] = deque(maxlen=WINDOW)
-        self.reason = ""  # why the training has diverged, once it has
+        self.reason = ""  # why the training has diverged
 
     def add(self, sums: Sums) -> None:
-        """An update's sums. On a GPU nothing is read yet, so that nothing waits for it."""
+        """Add an update's sums. Values on a GPU are not read yet, so that nothing waits."""
         self.newest = sums
         if "loss" not in sums.terms:  # a worker without a micro-batch
             return
@@ -37,23 +37,23 @@ class Guard:
         self.last.append(loss)
 
     def diverged(self, due: bool) -> bool:
-        """Whether this process has seen it; on a GPU only looked for where that is `due`."""
+        """Whether this process has diverged; on a GPU only checked if `due`."""
         if due or self.device.type == "cpu":
             self.reason = self.reason or not_finite(self.newest) or self.exploded()
         return bool(self.reason)
 
     def exploded(self) -> str:
-        """What the rule finds; "" where the loss behaves."""
+        """Check the loss for an explosion; "" if there is none."""
         if not self.explosion or len(self.last) < WINDOW:
             return ""
         before, now = (fmean(map(float, losses)) for losses in (self.first, self.last))
         if before <= 0 or now <= self.explosion * before:
             return ""
-        return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times what it was at first, {before:.4g}"
+        return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times its initial value, {before:.4g}"
 
 
 def not_finite(sums: Sums) -> str:
-    """The first term that is no finite number, and its micro-batch; "" where all are."""
+    """The first term that is NaN or infinite, and its micro-batch; "" if all are finite."""
     for number, terms in sums.micro_batches.items():
         for name, value in terms.items():
             if not math.isfinite(value):

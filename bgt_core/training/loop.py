@@ -27,7 +27,7 @@ Step = Callable[[int, StepBatch], Sums]  # one update: its number and its batche
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """What every update moves and reads: the model and its optimiser, on one of some workers."""
+    """The model and its optimiser, on one of several workers."""
 
     model: Model
     optimizer: torch.optim.Optimizer
@@ -40,11 +40,11 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the loop calls while it runs."""
+    """Callbacks of the loop."""
 
     report: Callable[[Row], None]  # a row of metrics: "train" or "valid", with its step
     save: Callable[[int], None]  # the model and optimiser after that many steps
-    stopped: Callable[[], bool]  # asked after each step: save and leave?
+    stopped: Callable[[], bool]  # checked after each step: save and stop?
 
 
 def loop(
@@ -56,9 +56,9 @@ def loop(
     start: int,
     steps: int,
 ) -> int:
-    """One `step_fn` for each of `updates`, from number `start` on; returns how many of all `steps` are done.
+    """Run `step_fn` for each of `updates`, from number `start` on; return the number of completed steps of all `steps`.
 
-    Raises Diverged, in all workers, where one of them sees it (`Guard`): before anything of that update is saved.
+    Raises Diverged in all workers if one of them diverges (`Guard`), before that update is saved.
     """
     config, meter, unsaved = trainer.config, Meter(trainer.workers), False
     guard = Guard(config.explosion, trainer.device)
@@ -78,7 +78,7 @@ def loop(
             raise Diverged(f"update {done}: {guard.reason or 'another worker has diverged'}")
         last = done == steps or (stopped and update.closes_mega_batch)
 
-        # Report every few seconds what was trained; validate when it is time. That time does not count.
+        # Report every few seconds; validate when it is due. Validation is not counted in the time.
         if due or last:
             rate = trainer.optimizer.param_groups[0]["lr"]
             hooks.report({"kind": "train", "step": done, "steps": steps, **meter.row(rate)})
@@ -87,7 +87,7 @@ def loop(
             for row in evaluate(done):
                 hooks.report(row)
 
-        # Save where a run can continue from.
+        # Save at steps from which a run can continue.
         unsaved |= done % config.save_every == 0
         if (unsaved and update.closes_mega_batch) or last:
             hooks.save(done)
@@ -98,7 +98,7 @@ def loop(
 
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
-    """Move the parameters that want a gradient; what is drawn follows from (seed, step, micro-batch, inner)."""
+    """Update the parameters that require a gradient; random draws depend on (seed, step, micro-batch, inner)."""
     config, sums = trainer.config, Sums()
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -117,7 +117,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
 
 @contextmanager
 def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-    """No gradient is made for these parameters, and nothing moves them."""
+    """Freeze these parameters within the block."""
     moving = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in moving:
         parameter.requires_grad_(False)

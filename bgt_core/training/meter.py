@@ -1,4 +1,4 @@
-"""Sums over the updates of a training, and what is reported of them: means of the loss's terms, and speed."""
+"""Sums over the updates of a training, and the reports made from them: means of the loss's terms, and speed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ REPORT_SECONDS = 10.0
 
 @dataclass(eq=False)
 class Sums:
-    """Sums over this worker's rows: of each term of the loss, and of the rows in which it occurs (in a mixture of
-    corpora, not all)."""
+    """Sums over this worker's rows: of each term of the loss, and of the rows that have it (in a mixture of corpora,
+    not all)."""
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: int = 0
-    inner_updates: int | None = None  # of the encoders alone; None in ordinary training
+    inner_updates: int | None = None  # updates of the encoders only; None in ordinary training
     gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
     micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # the newest update's terms
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
-        """The terms of one more micro-batch."""
+        """Add the terms of one more micro-batch."""
         self.micro_batches[number] = terms
         for name, value in terms.items():
             self.terms[name] = self.terms[name] + value if name in self.terms else value
@@ -49,30 +49,30 @@ class Sums:
 
 
 class Meter:
-    """Sums since the last report, and the seconds they took without the pauses."""
+    """Sums since the last report, and the elapsed seconds without pauses."""
 
     def __init__(self, workers: Workers):
         self.workers = workers
         self.sums, self.since = Sums(), time.perf_counter()
 
     def add(self, sums: Sums) -> None:
-        """Those of one more update."""
+        """Add one more update."""
         self.sums += sums
 
     @property
     def due(self) -> bool:
-        """Whether it is time to report."""
+        """Whether a report is due."""
         return time.perf_counter() - self.since >= REPORT_SECONDS
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The seconds within do not count."""
+        """Exclude the seconds within the block."""
         began = time.perf_counter()
         yield
         self.since += time.perf_counter() - began
 
     def row(self, learning_rate: float) -> dict[str, object]:
-        """Means of all workers' terms in nats per row, and tokens a second; then everything starts from zero."""
+        """Means of all workers' terms in nats per row, and tokens per second; then reset."""
         seconds = time.perf_counter() - self.since
         counts = {f"rows {name}": torch.as_tensor(count) for name, count in self.sums.rows.items()}
         tokens = torch.as_tensor(self.sums.tokens)

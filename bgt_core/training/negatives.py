@@ -1,8 +1,8 @@
-"""Hard negatives: sentences that are near to a translation and are none (Wieting et al. 2018, 2019).
+"""Hard negatives: sentences near to a sentence that are not its translation (Wieting et al. 2018, 2019).
 
-They are looked for in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
-where everything is near, and grows. Where the margin loss asks for negatives of both sides, the sentences of the own
-side are looked through too (Wieting et al. 2017).
+They are searched for in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
+when all sentences are near to each other, and grows. If the margin loss uses negatives of both sides, the sentences of
+the own side are searched too (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from bgt_core.data.batching import StepBatch, split_to_fit
 from bgt_core.device import autocast
 from bgt_core.training.loop import Trainer
 
-BLOCK = 1_024  # rows compared with everything at once
+BLOCK = 1_024  # rows compared with all others at once
 
 Columns = tuple[str, ...]
 
 
 class Nearest(NamedTuple):
-    """What each of S sentences is nearest to among the S of the other side, its own translation left out; or among
-    the 2 S of both sides, those of the other side first, its own row left out."""
+    """The nearest sentence to each of S sentences among the S of the other side, without its translation; or among the
+    2 S of both sides, those of the other side first, without its own row."""
 
-    cosine: Tensor  # (S,); minus infinity where there is no other
+    cosine: Tensor  # (S,); minus infinity if there is no other sentence
     row: Tensor  # (S,) int64
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
-    """The updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence; none of
-    those before step `first`.
+    """Yield the updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence;
+    without negatives before step `first`.
 
-    A mega-batch is encoded when its first update is asked for: with the weights that the updates before have led to,
-    which for its own later updates are stale, as in the released codes. `updates` come whole, and every worker finds
-    the same negatives among all their rows; it yields its own share.
+    A mega-batch is encoded when its first update is needed, with the weights at that time, which are stale for its
+    later updates, as in the released codes. `updates` are complete, and every worker finds the same negatives among all
+    their rows; it yields its own share.
     """
     config, workers, done = trainer.config, trainer.workers, max(0, start - first)
 
@@ -57,7 +57,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}
         for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
-            mega.append(update)  # the next is made meanwhile
+            mega.append(update)  # a thread makes the next one meanwhile
             for batch in update.batches.values():
                 meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:
@@ -90,11 +90,11 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """For each column, which of its S sentences is the negative of each row, (S,): the one nearest to the row's
-    sentence in the column before it. With `both_sides`, numbers from S on are sentences of that column before it."""
+    """For each column, the index of each row's negative among its S sentences, (S,): the one nearest to the row's
+    sentence in the column before. With `both_sides`, numbers from S on are sentences of the column before."""
     nearest = nearest_of_both_sides if both_sides else nearest_other
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-    if len(columns) == 2:  # both at once
+    if len(columns) == 2:  # both directions at once
         left, right = columns
         of_right, of_left = nearest(joined[left], joined[right])
         return {right: of_right.row.cpu().numpy(), left: of_left.row.cpu().numpy()}
@@ -105,15 +105,15 @@ def hard_negatives(
 
 
 def with_columns_before(columns: Columns) -> Iterator[tuple[str, str]]:
-    """Each column and the one before it; before the first is the last."""
+    """Each column and the one before it; the last one comes before the first."""
     return zip(columns, (columns[-1], *columns[:-1]), strict=True)
 
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Vectors of S pairs, (S, D) per side -> what the left sentences find, and what the right ones find, by cosine.
+    """Vectors of S pairs, (S, D) per side -> the nearest sentences of the left ones, and of the right ones, by cosine.
 
-    Only its own partner is left out, as in the released codes: a copy of it counts as another sentence.
+    Only the row's own partner is excluded, as in the released codes: a copy of it counts as another sentence.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, back = [], Nearest(left.new_full((len(left),), -torch.inf), torch.zeros_like(left[:, 0], dtype=torch.long))
@@ -128,13 +128,13 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
 
 
 def nearest_of_both_sides(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """As `nearest_other`, among the S sentences of the other side and, numbered from S on, the S of the own one."""
+    """As `nearest_other`, among the S sentences of the other side and, numbered from S on, the S of the own side."""
     of_left, of_right = nearest_other(left, right)
     return nearer(of_left, nearest_other(left, left)[0]), nearer(of_right, nearest_other(right, right)[0])
 
 
 def nearer(across: Nearest, within: Nearest) -> Nearest:
-    """The better of what each sentence has on the other side and on its own."""
+    """The nearer of each sentence's neighbours on the other side and on its own."""
     closer = within.cosine > across.cosine
     row = torch.where(closer, within.row + len(within.row), across.row)
     return Nearest(torch.maximum(within.cosine, across.cosine), row)
@@ -143,11 +143,11 @@ def nearer(across: Nearest, within: Nearest) -> Nearest:
 def with_negatives(
     updates: Sequence[StepBatch], wrong: Mapping[Columns, Mapping[str, np.ndarray]], micro_tokens: int
 ) -> list[StepBatch]:
-    """The same updates, each row with a wrong sentence in every column, in micro-batches cut anew.
+    """The same updates, each row with a negative in every column, in new micro-batches.
 
-    `wrong[columns][column]` (S,) says which sentence of that column, counted over all batches of these columns in all
-    the updates, each of their S rows gets; from S on, which of the column before it. A micro-batch has at most
-    `micro_tokens` padded tokens on its longest side, negatives included.
+    `wrong[columns][column]` (S,) is the index of each of the S rows' negative among the sentences of that column,
+    counted over all batches of these columns in all the updates; from S on, among those of the column before. A
+    micro-batch has at most `micro_tokens` padded tokens on its longest side, negatives included.
     """
     pools = {columns: Pool(updates, columns, of_columns) for columns, of_columns in wrong.items()}
     remade = []
@@ -161,9 +161,9 @@ def with_negatives(
 
 
 class Pool:
-    """The S rows of some columns in a mega-batch, with the negative of each, handed out in their order.
+    """The S rows of some columns in a mega-batch, with the negative of each, served in order.
 
-    A negative goes by the language of its column, also where it is of the column before.
+    A negative is encoded in the language of its column, even if it comes from the column before.
     """
 
     def __init__(self, updates: Sequence[StepBatch], columns: Columns, wrong: Mapping[str, np.ndarray]):
@@ -180,7 +180,7 @@ class Pool:
         self.lengths = np.stack([*sides, *(lengths(self.candidates[c])[rows] for c, rows in wrong.items())], axis=1)
 
     def next_batches(self, count: int, like: Batch, micro_tokens: int) -> list[Batch]:
-        """The next `count` rows in micro-batches, with the anchor and the sources of `like`."""
+        """The next `count` rows in micro-batches, with the anchor and the shift of `like`."""
         rows = np.arange(self.start, self.start + count)
         self.start += count
         return [self.batch(rows[part], like) for part in split_to_fit(self.lengths[rows], micro_tokens)]
@@ -199,11 +199,11 @@ class Pool:
 
 
 def lengths(sentences: Sequence[np.ndarray]) -> np.ndarray:
-    """Pieces of each sentence, (S,)."""
+    """The number of tokens of each sentence, (S,)."""
     return np.array([len(ids) for ids in sentences])
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:
-    """The piece ids of each sentence, (T,)."""
+    """The token ids of each sentence, (T,)."""
     for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
         yield ids[:length]

@@ -1,4 +1,4 @@
-"""What parameters cost by themselves (Wieting et al. 2017, eq. 4), whatever the objective."""
+"""Penalties of parameters (Wieting et al. 2017, eq. 4), independent of the objective."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bgt_core.training.config import TrainConfig
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2, once for each update.
+    """lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2, once per update.
 
-    W_c are all parameters but the piece tables W. The factor 1/2 is the released code's; the paper has none.
+    W_c are all parameters except the token tables W. The factor 1/2 is the released code's; the paper does not have it.
     """
 
     composition_l2: float  # lambda_c
     table_l2: float  # lambda_w
     composition: list[nn.Parameter]
-    tables: list[tuple[nn.Parameter, Tensor]]  # each with where it began
+    tables: list[tuple[nn.Parameter, Tensor]]  # each with its initial value
 
     @classmethod
     def of(cls, model: nn.Module, config: TrainConfig, start: Mapping[str, Tensor]) -> Penalty | None:
-        """That of a model whose piece tables began as `start`, by name; None where both weights are 0."""
+        """The penalty of a model with initial token tables `start`, by name; None if both weights are 0."""
         if not config.composition_l2 and not config.table_l2:
             return None
         tables = piece_tables(model)
@@ -36,7 +36,7 @@ class Penalty:
         return cls(config.composition_l2, config.table_l2, composition, held)
 
     def terms(self) -> dict[str, Tensor]:
-        """The two costs, scalars with gradient, by the names of their metrics; one of weight 0 is left out."""
+        """The two penalties, scalars with gradient, by the names of their metrics; one with weight 0 is left out."""
         zero, terms = torch.zeros(()), {}
         if self.composition_l2:
             squares = [parameter.square().sum() for parameter in self.composition]
@@ -47,13 +47,13 @@ class Penalty:
         return terms
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """The loss of a micro-batch with the cost once for each of its rows: over all rows of the update, once."""
+        """Add the penalty to the loss of a micro-batch once per row: over all rows of the update, it counts once."""
         terms = {name: rows * cost for name, cost in self.terms().items()}
         detached = {name: cost.detach() for name, cost in terms.items()}
         return Loss(sum(terms.values(), loss.total), {**loss.terms, **detached})
 
 
 def piece_tables(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The weights of all tables of pieces, by the names of their parameters; one that several nets share, once."""
+    """The weights of all token tables, by the names of their parameters; a shared table counts once."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in tables}

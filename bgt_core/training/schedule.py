@@ -6,8 +6,8 @@ from bgt_core.training.config import TrainConfig
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
-    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or with no warm-up the peak throughout; `cooldown` adds
-    a linear fall to 0 at the end."""
+    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or constant without warm-up; `cooldown` adds a linear
+    fall to 0 at the end."""
     done = step + 1
     warmup = config.warmup_steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)

@@ -1,7 +1,7 @@
-"""Memory that the workers of one machine share: gradients are summed where they lie, without a message.
+"""Memory that the workers of one machine share: gradients are summed in place, without messages.
 
-Every worker writes its gradients into a row of its own and sums one slice of all rows, the first worker's first: the
-result does not depend on who was faster.
+Every worker writes its gradients into its own row and sums one slice of all rows, the first worker's first, so that the
+result does not depend on their speed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-BLOCK = 1 << 16  # numbers of a slice summed at once: they stay in a core's own cache
+BLOCK = 1 << 16  # numbers of a slice summed at once: they fit a core's cache
 
 
 class SharedGradients:
-    """A row of float32 for each worker, which all of them see."""
+    """A row of float32 for each worker, visible to all."""
 
     def __init__(self, rows: Tensor, rank: int):
         self.rows, self.rank = rows, rank  # (workers, numbers)
 
     def put(self, parameters: Sequence[nn.Parameter]) -> int:
-        """Move these parameters' gradients, zeros where one has none, into this worker's row; how many numbers."""
+        """Move these parameters' gradients, or zeros, into this worker's row; return the count of numbers."""
         start = 0
         for parameter in parameters:
             place = self.rows[self.rank, start : start + parameter.numel()].view_as(parameter)
@@ -38,7 +38,7 @@ class SharedGradients:
         return start
 
     def sum_slice(self, numbers: int) -> None:
-        """In this worker's slice of the first `numbers`, every row becomes the sum of all."""
+        """Replace every row by the sum of all, in this worker's slice of the first `numbers`."""
         first, last = (numbers * rank // len(self.rows) for rank in (self.rank, self.rank + 1))
         for block in self.rows[:, first:last].split(BLOCK, dim=1):
             total = block[0]
@@ -48,10 +48,10 @@ class SharedGradients:
 
 
 def shared_gradients(rank: int, count: int, numbers: int) -> SharedGradients | None:
-    """Rows of that many numbers for `count` workers, all on this machine; None where one can't have them.
+    """Allocate rows of that many numbers for `count` workers, all on this machine; None if that is impossible.
 
-    The memory has no name: nothing stays behind, however the workers end, and the size of /dev/shm, often 64 MB, is
-    no limit. It is found through the first worker's open file.
+    The memory has no name, so nothing stays behind, however the workers end, and the size of /dev/shm, often 64 MB,
+    does not limit it. The other workers find it through the first worker's open file.
     """
     if sys.platform != "linux":
         return None

@@ -1,4 +1,4 @@
-"""What a model scores on held-out rows, term by term."""
+"""Evaluate a model on held-out rows, term by term."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import nearest_other
 from bgt_core.training.workers import Workers
 
-ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
+ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as copies
 
 
 @torch.inference_mode()
 def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     """Means over the held-out rows that have them, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 
-    `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
-    is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
-    `distillation/en` is 1 - the cosine of what is mapped and its teacher's vector. `retrieval/en-fr` is the share of
-    English sentences that find their translation among all the held-out French.
-    Deterministic in the seed.
+    `elbo` = -(reconstruction NLL + KL), with every KL at full weight, whatever its weight in training. It excludes
+    translation, and a model that only translates has no ELBO. `active/NAME` counts the latent units in use.
+    `distillation/en` is 1 - the cosine of the mapped vector and its teacher's. `retrieval/en-fr` is the share of
+    English sentences that find their translation among all the held-out French. Deterministic in the seed.
     """
     workers, scores = trainer.workers, HeldOutScores(trainer.device)
     trainer.model.eval()
@@ -50,13 +49,13 @@ class HeldOutScores:
     def __init__(self, device: torch.device):
         self.device = device
         self.sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # of each term
-        self.rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # that have it
+        self.rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # with that term
         self.moments: dict[str, Tensor] = {}  # of each posterior's means, (2, L)
         self.bound: dict[str, Tensor] = {}  # the names of the terms of the ELBO
-        self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: of each batch, (B, columns, L)
+        self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, (B, columns, L)
 
     def add(self, out: Outputs) -> None:
-        """What a model makes of a batch."""
+        """Run the model on a batch."""
         for name, values in dict(terms_of(out)).items():
             self.sums[name] += values.sum()
             self.rows[name] += len(values)
@@ -86,8 +85,8 @@ class HeldOutScores:
 
 
 def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
-    """What each row pays, (B,) nats, by the key of its metric; whether its label is predicted, and how far its vectors
-    are from their teacher's."""
+    """The cost of each row, (B,) nats, by the key of its metric; also whether its label is predicted, and the distance
+    of its vectors to their teacher's."""
     for prediction in out.predictions:
         yield prediction.name, prediction.nll()[1]
         if isinstance(prediction, LabelPrediction):
@@ -101,8 +100,8 @@ def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
 def retrieval(columns: Sequence[str], meaning: Tensor) -> dict[str, float]:
     """Precision at 1 by cosine, each column from each other: semantic means of n rows, (n, columns, L).
 
-    Copies are forgiven on both sides: another line of the translation, and the translation of another line of the same
-    sentence. Corpora hold many sentences with several translations each.
+    Copies count as hits on both sides: another line with the same translation, and the translation of another line with
+    the same sentence. Corpora hold many sentences with several translations each.
     """
     precisions = {}
     for (i, left), (j, right) in combinations(enumerate(columns), 2):
@@ -119,8 +118,7 @@ def retrieval(columns: Sequence[str], meaning: Tensor) -> dict[str, float]:
 @torch.inference_mode()
 def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     """ "information/NAME": I(x; z) of each posterior over these rows, nats (see `information`); the first worker's
-    figure, so that all agree. Raises UsageError for a model whose posteriors have no width.
-    """
+    value, so that all agree. Raises UsageError for a model whose posteriors have no density."""
     measured: dict[str, Tensor] = {}
     if trainer.workers.is_main:
         trainer.model.eval()
@@ -138,6 +136,6 @@ def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, floa
     by_latent = {name: value.item() for name, value in trainer.workers.sum_over_ranks(measured).items()}
     if not by_latent:
         raise UsageError(
-            "aggressive_steps: this model's posteriors are points, so nothing can collapse; use aggressive_steps=0."
+            "aggressive_steps: this model's posteriors are points, which can't collapse; use aggressive_steps=0."
         )
     return by_latent

@@ -1,4 +1,4 @@
-"""What a training is composed of: its updates, its step and its evaluations, given to the loop."""
+"""Compose a training: updates, steps and evaluations, which the loop runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bgt_core.training.loop import Hooks, Row, Trainer, loop, train_step
 from bgt_core.training.negatives import mined
 from bgt_core.training.validate import information_of, validate
 
-INFORMED = 2_000  # held-out rows whose information says how long to be aggressive
+INFORMED = 2_000  # held-out rows whose information decides how long training is aggressive
 
 
 def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
@@ -47,7 +47,7 @@ def batching(config: TrainConfig) -> Batching:
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
-    """Updates in the whole run; none of no epochs."""
+    """Updates in the whole run; 0 without epochs."""
     return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
@@ -59,20 +59,20 @@ def train(
     start: int = 0,
     informations: Sequence[float] = (),
 ) -> int:
-    """Train from step `start` to the end, or until `hooks.stopped`; returns the steps done.
+    """Train from step `start` to the end, or until `hooks.stopped`; return the number of steps done.
 
-    Everything random (batches, anchors, dropout, latent noise) follows from the seed, the step and the number of the
-    micro-batch alone: a run that starts again from a saved step ends in the same weights, and any number of workers
-    draws the same. One step = one update: the rows of `batch_tokens` tokens in micro-batches, the loss divided by
-    the number of those rows, whoever computes them. Nothing in a step waits for a GPU; reports do, and the search for
-    negatives. With mega-batches a run is saved, and stops, only between two of them: what comes then follows from the
-    weights alone.
+    All random draws (batches, anchors, dropout, latent noise) depend on the seed, the step and the number of the
+    micro-batch alone. So a run that restarts from a saved step ends in the same weights, and any number of workers
+    draws the same. One step = one update: rows of `batch_tokens` tokens in micro-batches, the loss divided by the
+    number of those rows, whichever worker computes them. A step never waits for a GPU; reports and the search for
+    negatives do. With mega-batches a run is saved, and stops, only between two of them, where the next updates depend
+    on the weights alone.
 
-    With `aggressive_steps` training begins aggressively (see `aggressive`): a step is then updates of the encoders
-    alone, and one of all else. `informations` are those that the run reported before `start`.
+    With `aggressive_steps` training begins aggressively (see `aggressive`): a step is then several updates of the
+    encoders, and one of everything else. `informations` are those that the run reported before `start`.
     """
     course = Course(trainer, corpus, held_out)
-    if not course.steps:  # the model as it starts is a result too
+    if not course.steps:  # the untrained model is a result too
         for row in course.evaluate(0):
             hooks.report(row)
         hooks.save(0)
@@ -80,48 +80,48 @@ def train(
     if not trainer.config.aggressive_steps:
         step_fn = partial(train_step, trainer)
         return loop(trainer, course.updates(start), step_fn, course.evaluate, hooks, start, course.steps)
-    course.information(1)  # fails early if the model has no density
+    course.information(1)  # fail early if the model has no density
     course.ahead = Aggressive(trainer, course.encoder_updates, informations)
     return loop(trainer, course.updates(start), course.ahead, course.evaluate, hooks, start, course.steps)
 
 
 class Course:
-    """The updates of a run in their order, and what is evaluated after each.
+    """The updates of a run in order, and the evaluations after each.
 
     Args:
-        trainer: Of this process.
-        corpus, held_out: The rows that are trained on, and those that are evaluated.
+        trainer: The trainer of this process.
+        corpus, held_out: Training rows, and rows for evaluation.
     """
 
     def __init__(self, trainer: Trainer, corpus: Corpus | Mixture, held_out: Corpus | Mixture):
         self.trainer, self.corpus, self.held_out = trainer, corpus, held_out
         self.plan, self.steps = batching(trainer.config), total_steps(corpus, trainer.config)
         self.epoch = self.plan.updates(corpus)
-        self.ahead: Aggressive | None = None  # the step of a training that is aggressive
+        self.ahead: Aggressive | None = None  # the step during aggressive training
 
     def update(self, step: int) -> StepBatch:
-        """This worker's share of an update; all of it where negatives are searched among all."""
+        """This worker's share of an update; all of it if negatives are searched among all rows."""
         workers = self.trainer.workers
         share = (0, 1) if self.trainer.config.mega_batch else (workers.rank, workers.count)
         update = self.plan.update(self.corpus, step, *share)
         return update if self.trainer.device.type == "cpu" else update.pin()
 
     def updates(self, start: int) -> Iterator[StepBatch]:
-        """Those from step `start` on, with their negatives."""
+        """The updates from step `start` on, with their negatives."""
         updates = prefetch(self.update, range(start, self.steps))
         if not self.trainer.config.mega_batch:
             return updates
         return mined(updates, start, self.trainer, round(self.trainer.config.mega_batch_start * self.epoch))
 
     def encoder_updates(self, step: int) -> Iterator[StepBatch]:
-        """What encoders are trained on alone before a step: updates of epochs past the run's own."""
+        """The updates for the encoders before a step: from epochs after the run's own."""
         count = self.trainer.config.aggressive_steps
         first = self.steps + step * count
         return prefetch(self.update, range(first, first + count))
 
     def evaluate(self, done: int) -> Iterator[Row]:
-        """The rows of metrics after so many steps: of validation when it is due, and after an epoch of an aggressive
-        training, of the information that decides whether the encoders stay ahead."""
+        """The rows of metrics after a number of steps: validation if it is due, and after an epoch of an aggressive
+        training, the information that decides whether the encoders are still updated first."""
         where: Row = {"step": done, "steps": self.steps}
         if not done or done % self.trainer.config.valid_every == 0 or done == self.steps:
             batches = validation(self.held_out, self.trainer.config.micro_tokens)
@@ -132,6 +132,6 @@ class Course:
             yield {"kind": "information", **where, "information": self.ahead.informations[-1], **by_latent}
 
     def information(self, batches: int | None = None) -> dict[str, float]:
-        """What each latent tells of the held-out sentences, nats; of the first `batches` alone."""
+        """The information of each latent about the held-out sentences, nats; optionally of the first `batches` only."""
         rows = validation(self.held_out, self.trainer.config.micro_tokens, INFORMED)
         return information_of(self.trainer, islice(rows, batches))

@@ -1,8 +1,8 @@
 """The processes that share one run.
 
 Every worker holds the whole model. An update's micro-batches are dealt out; gradients are summed before the
-optimiser steps, so all workers stay equal. What a step draws follows from the micro-batch's number, not from who
-computes it: the number of workers changes the order of sums and nothing else.
+optimiser steps, so all workers stay equal. Random draws depend on the micro-batch's number, not on the worker that
+computes it: the number of workers only changes the order of sums.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class Workers:
     rank: int = 0
     count: int = 1
     local: bool = False  # all on this machine
-    store: dist.Store | None = None  # where they meet; None: as `torchrun` says
+    store: dist.Store | None = None  # where they meet; None: as `torchrun` sets it
     shared: SharedGradients | None = field(default=None, init=False)  # from the first sum on
 
     @classmethod
     def from_environment(cls) -> Workers:
-        """As `torchrun` says."""
+        """Read the settings of `torchrun` from the environment."""
         rank, count, here = (int(os.environ.get(name, n)) for name, n in [("RANK", 0), ("WORLD_SIZE", 1), (HERE, 0)])
         return cls(rank, count, local=here == count)
 
     def __enter__(self) -> Workers:
         if self.count == 1:
             return self
-        # torch.distributed.nn captures the default group when it is imported: imported before there is one, it can't
-        # keep the group's threads alive past destroy_process_group, which now and then aborted the interpreter.
+        # torch.distributed.nn captures the default group when it is imported. Imported before there is one, it can't
+        # keep the group's threads alive past destroy_process_group, which sometimes aborted the interpreter.
         import_module("torch.distributed.nn")
         if self.store is not None:
             dist.init_process_group("gloo", store=self.store, rank=self.rank, world_size=self.count, timeout=PATIENCE)
@@ -66,15 +66,15 @@ class Workers:
 
     @property
     def is_main(self) -> bool:
-        """The one that writes files and reports."""
+        """Whether this worker writes files and reports."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all workers are here."""
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Each flag, where one worker or more raises it; sent through the CPU, so that no GPU is waited for."""
+        """Each flag, true if any worker raises it; sent through the CPU, so that no GPU is waited for."""
         if self.count == 1:
             return list(flags)
         return [bool(flag) for flag in self._all(torch.tensor(flags, dtype=torch.int32), dist.ReduceOp.MAX)]
@@ -95,9 +95,10 @@ class Workers:
         }
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all workers, the first one's first, on the CPU: of the same shape but for their number.
+        """Concatenate the rows of all workers, the first one's first, on the CPU; shapes may differ in the number of
+        rows.
 
-        A worker that has none may pass any empty tensor of as many dimensions.
+        A worker without rows may pass any empty tensor with as many dimensions.
         """
         rows = rows.detach().cpu()
         if self.count == 1:
@@ -111,7 +112,7 @@ class Workers:
         return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
 
     def sum_gradients(self, model: Model) -> None:
-        """Each gradient that a worker has becomes its sum over the workers; one that none has stays None."""
+        """Replace each gradient by its sum over the workers; gradients that are absent on all workers stay None."""
         if self.count == 1:
             return
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -1,1 +1,1 @@
-"""Vectors: compared, and kept in files."""
+"""Compare vectors, and store them in files."""

@@ -1,4 +1,4 @@
-"""NumPy's .npy files from elsewhere: read only once they are known to hold what they say."""
+"""Read NumPy's .npy files safely: they are checked before their data is used."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DAMAGE = (
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file, mapped read-only: nothing is loaded, whatever shape the file claims.
+    """Map the array of a .npy file read-only; nothing is loaded, whatever shape the file claims.
 
-    Raises NotFound where it can't be read; DataError for another kind of file, for objects, and where the size of
-    the file is not that of the array.
+    Raises NotFound if it can't be read; DataError for another kind of file, for arrays of objects, and if the size of
+    the file does not match the array.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # of headers as Python 2 wrote them
+        with warnings.catch_warnings(action="ignore"):  # about headers written by Python 2
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
@@ -40,5 +40,5 @@ def read_npy(path: Path) -> np.ndarray:
             f"{path}: not a .npy file of numbers, or damaged ({' '.join(str(error).split())[:100]})."
         ) from None
     if not isinstance(array, np.memmap) or array.offset + array.nbytes != path.stat().st_size:
-        raise DataError(f"{path}: not a .npy file of numbers, or damaged (its size is not that of its array).")
+        raise DataError(f"{path}: not a .npy file of numbers, or damaged (its size does not match its array).")
     return array

@@ -1,4 +1,4 @@
-"""Rows of vectors, compared by cosine."""
+"""Compare rows of vectors by cosine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from bgt_core.errors import UsageError
 
 BLOCK = 1_024  # queries compared with all answers at once
-DECIMALS = 6  # of a similarity: float32 rounds it by up to 2e-7, and otherwise in another batch
-ROUNDING = 10.0**-DECIMALS  # similarities that differ by less are equal
+DECIMALS = 6  # of a similarity: float32 rounding is up to 2e-7, and differs between batches
+ROUNDING = 10.0**-DECIMALS  # similarities that differ by less count as equal
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
@@ -21,14 +21,14 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def check_paired(left: np.ndarray, right: np.ndarray) -> None:
-    """UsageError unless both sides have one shape, a row of one for each row of the other."""
+    """Raise UsageError unless both sides have the same shape, one row for each."""
     if left.shape != right.shape:
         text = f"has shape {left.shape}, right {right.shape}; expected the same number of vectors."
         raise UsageError(text, parameter="left")
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of left (N, D) with the same row of right (N, D): (N,); UsageError for other shapes."""
+    """Cosine of row i of left (N, D) and row i of right (N, D): (N,); UsageError for different shapes."""
     check_paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
 
@@ -39,7 +39,7 @@ def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """The row of answers (M, D) most similar to each row of queries (N, D), the first of equals: (N,) int."""
+    """The row of answers (M, D) most similar to each row of queries (N, D), the first if several tie: (N,) int."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)
@@ -51,16 +51,16 @@ class ComparesByCosine:
     """The similarities of an encoder whose vectors are compared by cosine; a base class for such encoders."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Of each row of left (N, D) with each row of right (M, D): (N, M)."""
+        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
         return cosine_similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Of each row of left (N, D) with the same row of right (N, D): (N,)."""
+        """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
         return cosines(left, right)
 
 
 class Cosine:
-    """Cosines, as `contracts.Similarity`; those of a zero vector are 0."""
+    """Cosines, as `contracts.Similarity`; 0 for a zero vector."""
 
     def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """(N, D), (N, D) -> (N,)."""

@@ -1,4 +1,4 @@
-"""Files of vectors, .npy or .safetensors, written as the rows come and continued after any stop (`files.resumable`)."""
+"""Files of vectors, .npy or .safetensors, written row by row, and continued after any stop (`files.resumable`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TENSOR = "vectors"  # the one tensor of a .safetensors file
 
 
 class ResumableWriter(ResumableFile):
-    """Rows of `width` units that grow in OUT.partial, and become `out` when the `with` block ends well."""
+    """Rows of `width` units that grow in OUT.partial, and become `out` if the `with` block ends without an error."""
 
     maker, verb = "an encoder", "embed"
 
@@ -33,7 +33,7 @@ class ResumableWriter(ResumableFile):
 
     @property
     def count(self) -> int:
-        """Rows so far."""
+        """The number of rows so far."""
         return self.counts["rows"]
 
     def resume(self, provenance: Mapping[str, object], keep_complete: bool = True) -> None:
@@ -41,7 +41,7 @@ class ResumableWriter(ResumableFile):
         super().resume({**provenance, "width": self.width}, keep_complete)
 
     def append(self, vectors: np.ndarray) -> None:
-        """Adds (N, D). They are on disk before the record counts them, and counted when this returns."""
+        """Add (N, D). They are on disk before the record counts them, and recorded when this returns."""
         self._write(np.ascontiguousarray(vectors, "<f4").data, {"rows": len(vectors)})
 
     def _end(self, counts: Mapping[str, int]) -> int:
@@ -53,15 +53,15 @@ class ResumableWriter(ResumableFile):
     def _finished(self) -> dict[str, int] | None:
         try:
             provenance, vectors = read(self.out)
-        except BgtError:  # no such file, or none of ours: it will be replaced
+        except BgtError:  # absent, or not one of our files: it will be replaced
             return None
         return {"rows": len(vectors)} if provenance == self.provenance else None
 
 
 def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """A complete file of vectors: (what decided them, (N, D) float32 read from disk as it is used).
+    """Open a complete file of vectors: (its provenance, (N, D) float32 read from disk as it is used).
 
-    Raises NotFound where the file or its record is absent, DataError where they do not belong together.
+    Raises NotFound if the file or its record is absent, DataError if they do not belong together.
     """
     try:
         provenance = read_json(record_path(path))
@@ -81,7 +81,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def _header(suffix: str, rows: int, width: int) -> bytes:
-    """The file header; of the same length for any number of rows, so that it can be written last."""
+    """The file header; its length does not depend on the number of rows, so that it can be written last."""
     if suffix == ".npy":
         file = io.BytesIO()
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})

@@ -1,1 +1,1 @@
-"""What probes: classifiers over fixed vectors, and the baselines beside them."""
+"""Probes: classifiers over fixed vectors, and baselines."""

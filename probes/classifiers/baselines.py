@@ -24,14 +24,14 @@ from probes.classifiers.classifier import LinearProbe
 from probes.result import MAJORITY
 from probes.words import count_words
 
-MANY_LABELS = 50  # from here on n-grams are read by naive Bayes: a weight per n-gram and label would take hours to fit
+MANY_LABELS = 50  # from here on naive Bayes: a weight per n-gram and label would take hours to fit
 FEATURES = 20_000  # n-grams kept, the most frequent
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 
 
 class MajorityProbe(DummyClassifier):
-    """Predicts the proportions of the labels in train, and so their majority."""
+    """Predicts the proportions of the labels in train, and so the majority."""
 
     def __init__(self) -> None:
         super().__init__(strategy="prior")
@@ -41,14 +41,14 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts, from the strongest penalty on until dev gets worse."""
+    """Logistic regression on sparse counts, with ever weaker penalties until dev gets worse."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths
 
     @threadpool_limits.wrap(limits=1)
     def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
-        """(N, features) counts, (N,) labels, and others that choose the strength."""
+        """(N, features) counts, (N,) labels, and others to choose the strength on."""
         self.classes_, least_loss = np.unique(y), np.inf
         known = np.isin(dev[1], self.classes_)
         for strength in self.strengths:
@@ -77,17 +77,17 @@ class BagProbe(ClassifierMixin, BaseEstimator):
 
 
 def lengths(sentences: Sequence[str]) -> np.ndarray:
-    """Numbers of words and of characters, (N, 2)."""
+    """Count words and characters, (N, 2)."""
     return np.array([(count_words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
 
 
 def word_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Which words, marks, and pairs of neighbours occur; counts, of those seen twice."""
+    """Counts of words, marks and bigrams that occur at least twice."""
     return _counts(sentences, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2))
 
 
 def character_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Which runs of 3 to 5 characters occur, spaces and marks among them; counts, of those seen twice."""
+    """Counts of runs of 3 to 5 characters, spaces and marks included, that occur at least twice."""
     return _counts(sentences, analyzer="char", ngram_range=(3, 5))
 
 

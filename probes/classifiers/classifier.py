@@ -1,6 +1,6 @@
 """The probes: logistic regression and a network with one hidden layer, as scikit-learn estimators.
 
-Both standardise by the items they are fitted on, train every strength of the L2 penalty at once and keep the one with
+Both standardise by their training items, train all strengths of the L2 penalty at once and keep the one with
 the least cross-entropy on dev, so that accuracy, codelength and V-information describe the same probe.
 """
 
@@ -23,9 +23,9 @@ from torch import Tensor
 from probes.classifiers.lbfgs import minimise
 from probes.classifiers.senteval import Stack, forward
 
-STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as scikit-learn counts it
-MIN_ITEMS = 50  # with fewer, none is held out to choose a strength: the strongest penalty is taken
-HELD_OUT = 0.1  # fraction of the items that choose, where no dev is given
+STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
+MIN_ITEMS = 50  # with fewer, none is held out to choose a strength: the strongest penalty is used
+HELD_OUT = 0.1  # fraction of the items for choosing, without dev items
 MAX_EVALUATIONS = 200  # of a linear probe's loss
 
 Seed = int | np.random.RandomState | None  # as scikit-learn takes it
@@ -41,22 +41,23 @@ class FittedStrength(NamedTuple):
 
 
 class _Probe(ClassifierMixin, BaseEstimator):
-    """What both probes share: checks, standardising, the choice of a strength, prediction.
+    """The common part of both probes: checks, standardising, the choice of a strength, prediction.
 
-    After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the one kept), `dev_losses_` (nats
-    per item of each strength; empty where there were too few items to choose), `converged_`, `n_features_in_`.
+    After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the chosen one), `dev_losses_` (nats
+    per item of each strength; empty if there were too few items to choose), `converged_`, `n_features_in_`.
     """
 
     strengths: Sequence[float]
     random_state: Seed
 
-    # One thread: on a busy machine more of them lose minutes, and matrices this small gain little.
+    # One thread: on a busy machine several waste minutes, and small matrices gain little.
     @threadpool_limits.wrap(limits=1)
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> _Probe:
-        """Fit (N, D) vectors and N labels; `dev` chooses the strength, or else a tenth of the items, drawn by the seed.
+        """Fit (N, D) vectors and N labels; the strength is chosen on `dev`, or else on a random tenth of the items.
 
-        Warns (ConvergenceWarning) where the strength kept had not converged; ValueError for bad arrays or one class.
+        Warns (ConvergenceWarning) if the chosen strength has not converged; ValueError for invalid arrays or a single
+        class.
         """
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
@@ -78,7 +79,7 @@ class _Probe(ClassifierMixin, BaseEstimator):
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(fit.layers, *choosing) for fit in fits])
-        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty of equals
+        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty if several tie
         self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
             warnings.warn(
@@ -104,11 +105,11 @@ class _Probe(ClassifierMixin, BaseEstimator):
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[FittedStrength]:
-        """Each strength fitted to `train`, standardised vectors and numbers of classes; `dev` may stop it."""
+        """Fit each strength to `train`, standardised vectors and numbers of classes; `dev` may stop it."""
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Standardised float32 vectors and numbers of classes, of the items whose label was trained on."""
+        """Standardised float32 vectors and numbers of classes, of the items whose label occurs in train."""
         known = np.isin(labels, self.classes_)
         standard = (vectors[known] - self.mean_.astype(np.float32)) / self.scale_.astype(np.float32)
         return torch.from_numpy(standard.astype(np.float32, copy=False)), torch.from_numpy(
@@ -117,7 +118,7 @@ class _Probe(ClassifierMixin, BaseEstimator):
 
 
 class LinearProbe(_Probe):
-    """Multinomial logistic regression at its optimum; the seed matters only where no dev is given."""
+    """Multinomial logistic regression at its optimum; the seed only matters without dev items."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class LinearProbe(_Probe):
         random_state: Seed = 0,
     ):
         self.strengths = strengths
-        self.tolerance = tolerance  # nats per item that a further step may promise once it has converged
+        self.tolerance = tolerance  # expected decrease in nats per item below which it has converged
         self.max_evaluations = max_evaluations  # of the loss; None: MAX_EVALUATIONS. Warns if not converged by then
         self.random_state = random_state
 
@@ -161,7 +162,7 @@ class MLPProbe(_Probe):
         self.strengths = strengths
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.patience = patience  # epochs without a better dev loss that end the training
+        self.patience = patience  # epochs without a better dev loss until training ends
         self.max_epochs = max_epochs  # a strength that has not stopped by then has not converged
         self.random_state = random_state
 

@@ -1,7 +1,7 @@
-"""Multinomial logistic regression at several strengths of the penalty, all of them minimised at once.
+"""Multinomial logistic regression at several strengths of the penalty, minimised together.
 
-Each strength C has a problem of its own: mean cross-entropy + ||W||² / (2 C N), biases free, as scikit-learn has it.
-It is convex, so there is one answer, whatever the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it; one
+Each strength C is a separate problem: mean cross-entropy + ||W||² / (2 C N), biases free, as in scikit-learn.
+It is convex, so the solution does not depend on the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it; one
 product with the vectors serves every strength, and a strength leaves when it has converged.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the loss at the start: weak
@@ -16,11 +16,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-MEMORY = 10  # steps that L-BFGS remembers
-CHUNK = 2**20  # scores computed at once: they stay in the cache
+MEMORY = 10  # steps that L-BFGS stores
+CHUNK = 2**20  # scores computed at once: they fit the cache
 ARMIJO = 1e-4  # fraction of its predicted decrease that a step must achieve
-BACKTRACK = 0.5  # factor on the length of a step that did not
-MIN_STEP = 2.0**-20  # length below which a problem is given up
+BACKTRACK = 0.5  # factor for the length of a step that decreases too little
+MIN_STEP = 2.0**-20  # length at which a problem is given up
 
 
 class Optimum(NamedTuple):
@@ -36,12 +36,12 @@ def minimise(
 ) -> Optimum:
     """Fit (N, D) float32 vectors, already centred, with labels (N,) int64 in 0..K-1.
 
-    A strength has converged when a step promises to lower the loss by less than `tolerance` nats per item.
+    A strength has converged when a step is expected to lower the loss by less than `tolerance` nats per item.
     """
     items = len(vectors)
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
-    variances, axes = principal_axes(vectors)  # (A,), (D, A); at right angles to all axes weights are 0
+    variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to all axes are 0
     curvature = (1 - priors.square().sum()) / classes  # of the loss at the start, mean over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
@@ -55,11 +55,11 @@ def minimise(
 
 
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """Variances (A,), rising, and the axes that have them, (D, A), orthonormal, of (N, D) centred vectors.
+    """Variances (A,), rising, and their axes, (D, A), orthonormal, of (N, D) centred vectors.
 
-    A is D, or where fewer items than that are given, or fewer columns that vary, their number. Then the vectors are
-    first turned into the space that they span: the covariance of 8,000 columns has thousands of equal eigenvalues,
-    zeros, with which LAPACK's solver does not converge.
+    A is D, or the number of items, or of columns that vary, if that is smaller. Then the vectors are first mapped to
+    the space that they span: the covariance of 8,000 columns has thousands of zero eigenvalues, with which LAPACK's
+    solver does not converge.
     """
     items, width = vectors.shape
     varies = vectors.any(0)
@@ -94,7 +94,7 @@ class Problem(NamedTuple):
         flat = weights.mT.reshape(active * self.classes, -1)  # (A * K, D)
         losses, gradient = torch.zeros(active, dtype=torch.float64), torch.zeros_like(x)
         weight_gradient = torch.zeros_like(flat)
-        size = max(64, CHUNK // (active * self.classes))  # items of a chunk
+        size = max(64, CHUNK // (active * self.classes))  # items per chunk
         for vectors, labels in zip(self.vectors.split(size), self.labels.split(size), strict=True):
             scores = torch.addmm(biases.reshape(-1, 1), flat, vectors.mT).view(active, self.classes, -1)  # (A, K, n)
             total = scores.logsumexp(1, keepdim=True)
@@ -111,9 +111,9 @@ class Problem(NamedTuple):
 
 
 def lbfgs(problem: Problem, x: Tensor, tolerance: float, max_evaluations: int) -> tuple[Tensor, Tensor]:
-    """L-BFGS from `x` (S, D + 1, K): where each problem ends, and whether it has converged (S,)."""
+    """Run L-BFGS from `x` (S, D + 1, K): the solution of each problem, and whether it has converged (S,)."""
     optimum, converged = x.clone(), torch.zeros(len(x), dtype=torch.bool)
-    active = torch.arange(len(x))  # problems that continue; every state below has a row for each
+    active = torch.arange(len(x))  # problems that are not finished; every state below has a row for each
     loss, gradient = problem(x, active)
     steps = torch.zeros(MEMORY, *x.shape)  # the last is the newest
     changes, rhos = torch.zeros_like(steps), torch.zeros(MEMORY, len(x))  # of the gradient; 1 / (step . change)
@@ -134,16 +134,16 @@ def lbfgs(problem: Problem, x: Tensor, tolerance: float, max_evaluations: int) -
         slope = (gradient * direction).sum((1, 2))
         new_x = x + length[:, None, None] * direction
         new_loss, new_gradient = problem(new_x, active)
-        accepted = new_loss <= loss + ARMIJO * length * slope + 1e-7 * loss.abs()  # the last term is rounding
+        accepted = new_loss <= loss + ARMIJO * length * slope + 1e-7 * loss.abs()  # the last term allows for rounding
 
-        # Remember the step and the change of the gradient along it, where the loss is convex to rounding.
+        # Store the step and the change of the gradient along it, if the loss is convex to rounding.
         step, change = new_x - x, new_gradient - gradient
         product = (step * change).sum((1, 2))
         learnt = accepted & (product > 0)
         for memory, new in ((steps, step), (changes, change), (rhos, 1 / product)):
             memory[:, learnt] = torch.cat([memory[1:, learnt], new[None, learnt]])
 
-        # Go there, or try a shorter step.
+        # Take the step, or try a shorter one.
         move = accepted[:, None, None]
         x, gradient, loss = x.where(~move, new_x), gradient.where(~move, new_gradient), loss.where(~accepted, new_loss)
         direction = direction.where(~move, -_inverse_hessian_product(gradient, steps, changes, rhos))
@@ -152,7 +152,7 @@ def lbfgs(problem: Problem, x: Tensor, tolerance: float, max_evaluations: int) -
 
 
 def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, rhos: Tensor) -> Tensor:
-    """The inverse Hessian, as remembered, times the gradient: the two loops of algorithm 7.4; all like `lbfgs`."""
+    """The approximate inverse Hessian times the gradient: the two loops of algorithm 7.4; all like `lbfgs`."""
     result, alphas = gradient.clone(), []
     memory = list(zip(steps, changes, rhos, strict=True))
     for step, change, rho in reversed(memory):

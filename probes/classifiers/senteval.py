@@ -3,7 +3,7 @@
 SentEval (Conneau & Kiela, 2018; `SplitClassifier`) trains one classifier after another, each from the same seed: all
 start from the same weights and see the same minibatches. Here they are one stack. A minibatch is gathered once, one
 product serves every penalty, the gradient is written out by hand instead of recorded, and a classifier leaves the
-stack when its own early stopping ends it. What is followed:
+stack when its own early stopping ends it. The protocol:
 
 - Vectors go in as they are, in float32: no centring, no scaling.
 - `hidden=0`, its default, is softmax regression; otherwise linear, sigmoid, linear. Classes are the sorted labels of
@@ -12,7 +12,7 @@ stack when its own early stopping ends it. What is followed:
   NumPy's legacy permutation from the same seed.
 - Mean cross-entropy of minibatches of 64, the last of a pass smaller. Adam at its defaults; the penalty times the
   parameter is added to the gradient, for biases too.
-- Dev is scored after every 4 passes. If it is better than ever before, these weights are kept. Otherwise it is a
+- Dev is scored after every 4 passes. If it is better than ever before, these weights are kept. Otherwise it counts as a
   failure; later successes don't make up for failures, and the sixth ends the training.
 - Training continues while no more than 200 passes are done: 4 at a time, at most 204.
 - Penalties 1e-5, 1e-4, 1e-3, 1e-2; the best dev accuracy wins, in percent rounded to two decimals, the first of equals.
@@ -27,11 +27,11 @@ Faults of the original, not copied:
 - Labels given as a list fail, as does `predict_proba`; a label absent from train is a bare KeyError.
 - Its classifier calls `super(self.__class__)`, and so can't be subclassed.
 
-Not offered: its dropout before the sigmoid, off unless asked for, its other optimisers, and its scikit-learn mode,
+Not supported: its dropout before the sigmoid, which is off by default, its other optimisers, and its scikit-learn mode,
 whose solver differs with the library's version. The published table chose 50, 100 or 200 hidden units and a dropout on
 dev; SentEval does not.
 
-Two things are outside `split_classify`: `probes.measures.senteval_protocol` takes the hidden layer away for word
+Two things are outside `split_classify`: `probes.measures.senteval_protocol` removes the hidden layer for word
 content and orders the items; `probes.dataset.load_items` with `senteval` keeps a labelled file's order, repeats, labels
 and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
 `PROBINGEval`; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` compares them. The differences:
@@ -39,8 +39,8 @@ and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts 
 - An item whose label is not in train is left out; SentEval ends with a KeyError.
 - `max_items`, `max_train`, `split_file`, and labels made from text or parses are not SentEval's; the output says so.
 
-Without --senteval more differs, by choice, and the output says so too: tokens are joined to text as people write it,
-and freed of a CSV writer's quotes; a sentence counts once, and not at all where it has two labels; versions of a
+Without --senteval there are more differences, by choice, and the output says so too: tokens are joined to ordinary
+text, and freed of a CSV writer's quotes; a sentence counts once, and not at all if it has two labels; versions of a
 sentence share a split; 10,000 items at most, in an order drawn by the seed. And the probes are others
 (`probes.classifiers`).
 """
@@ -63,31 +63,31 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
 Parameters = list[Tensor]  # of S networks: weight (S, out, in), bias (S, out, 1), and so on from the first layer
 
-LANES = 16  # rows of vectors are padded to whole registers; rows of a power of two would share few lines of a cache
+LANES = 16  # rows of vectors are padded to whole registers; power-of-two rows would conflict in the cache
 
 
 @dataclass(frozen=True)
 class SentEval:
     """The choices of SentEval; its users set `hidden` and `seed`."""
 
-    hidden: int = 0  # units of the hidden layer; 0: no such layer
+    hidden: int = 0  # units of the hidden layer; 0: none
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # failures that don't end the training
-    max_epoch: int = 200  # once this many passes are done, no more begin
+    tenacity: int = 5  # failures until training ends, less one
+    max_epoch: int = 200  # no pass begins after this many
     seed: int = 1111
 
 
 @dataclass(frozen=True, eq=False)
 class SplitResult:
-    """Accuracies are percent with two decimals, as SentEval reports them."""
+    """Accuracies are percent with two decimals, as in SentEval."""
 
     penalty: float  # the winner
     dev_accuracy: float
     test_accuracy: float
     dev_accuracies: tuple[float, ...]  # of each penalty
-    epochs: tuple[int, ...]  # passes over train of each penalty, when it stopped
+    epochs: tuple[int, ...]  # passes over train of each penalty until it stopped
     predicted: np.ndarray  # (N,) labels, of the test items
 
 
@@ -96,20 +96,19 @@ class Candidate:
     """The state of one penalty's early stopping."""
 
     penalty: float
-    most_correct: int = -1  # dev items right, at best
+    most_correct: int = -1  # highest number of correct dev items so far
     best_parameters: Parameters = field(default_factory=list)
     failures: int = 0
     epochs: int = 0
 
 
-@threadpool_limits.wrap(limits=1)  # products this small gain nothing from threads, and sums keep their order
+@threadpool_limits.wrap(limits=1)  # small products gain nothing from threads, and sums keep their order
 @torch.inference_mode()
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | None = None) -> SplitResult:
-    """Train on `train`, stop and choose the penalty on `dev`, report on `test`; the same whenever it is called.
+    """Train on `train`, stop and choose the penalty on `dev`, report on `test`; deterministic.
 
-    Vectors are read and never written; float32 ones are not copied as a whole. Raises DataError for vectors that are
-    not finite, not one per label or not of the width of train, for fewer than two classes, and for a label that is not
-    in train.
+    Vectors are only read; float32 ones are not copied as a whole. Raises DataError for vectors that are not finite, not
+    one per label or not of the width of train, for fewer than two classes, and for a label that is not in train.
     """
     protocol = protocol or SentEval()
     classes, width = np.unique(np.asarray(train[1])), np.shape(train[0])[-1]
@@ -154,9 +153,9 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 
 
 class Stack:
-    """S networks of one shape from one start, each with its own penalty, and Adam's state.
+    """S networks of the same shape and initial weights, each with its own penalty, and Adam's state.
 
-    A bias is the weight of one more unit that is always 1: a layer is one matrix, and so is its gradient.
+    A bias is the weight of an extra unit that is always 1, so that a layer is one matrix, and so is its gradient.
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
@@ -168,7 +167,7 @@ class Stack:
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # as nn.Linear does
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
             columns = 0 if depth else -(inputs + 1) % LANES
-            rows = int(depth < len(sizes) - 2)  # the unit that is always 1, which no weight leads to
+            rows = int(depth < len(sizes) - 2)  # the unit that is always 1, which has no input weights
             layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
             values.append(layer.repeat(len(penalties), 1, 1))
         self.sizes = sizes
@@ -178,18 +177,19 @@ class Stack:
     def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
         """The weights of each layer, (S, out, in), and Adam's two moments of them; penalties (S, 1, 1)."""
         self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
-        self.gradients = [torch.empty_like(layer) for layer in values]  # kept: new memory costs up to a quarter more
+        # reused: new memory costs up to a quarter more time
+        self.gradients = [torch.empty_like(layer) for layer in values]
         self.parameters = []
         for weights, (inputs, outputs) in zip(values, pairwise(self.sizes), strict=True):
             self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
 
     def keep(self, networks: list[int]) -> None:
-        """Continue with these of the S networks."""
+        """Keep only these of the S networks."""
         values, means, squares = ([part[networks] for part in row] for row in (self.values, self.means, self.squares))
         self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
-        """One pass: (N, D) vectors and (N,) numbers of classes, taken in that order."""
+        """One pass: (N, D) vectors and (N,) numbers of classes, in a given order."""
         whole = len(order) - len(order) % batch_size
         for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
@@ -222,7 +222,7 @@ class Stack:
         for weights, change, signal in zip(reversed(others), reversed(changes), reversed(signals), strict=True):
             change.baddbmm_(gradient, signal.mT, alpha=share)
             gradient = torch.bmm(weights.mT, gradient).mul_(signal)
-            gradient.addcmul_(gradient, signal, value=-1)  # a sigmoid's slope is signal (1 - signal)
+            gradient.addcmul_(gradient, signal, value=-1)  # the derivative of a sigmoid is signal (1 - signal)
         first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
         self.step += 1
         fused_adam_(self.values, self.gradients, self.means, self.squares, self.step, lr=self.learning_rate)
@@ -252,12 +252,13 @@ def _checked(name: str, split: Split, classes: np.ndarray, width: int) -> tuple[
     if not vectors.size or vectors.shape != (len(labels), width):
         expected = f"one of width {width} for each of {len(labels)} labels"
         raise DataError(f"The {name} vectors have shape {vectors.shape}: give {expected}.")
-    with np.errstate(over="ignore"):  # one NaN or infinity is enough to spoil a sum, and so, in float32, are large ones
+    # one NaN or infinity makes the sum non-finite, and so do values too large for float32
+    with np.errstate(over="ignore"):
         finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
     if not finite:
-        raise DataError(f"The {name} vectors hold NaN or infinity: mend the model, or leave those items out.")
+        raise DataError(f"The {name} vectors hold NaN or infinity: fix the model, or leave those items out.")
     if len(classes) < 2:
-        raise DataError(f"All train labels are '{classes[0]}': give items of two or more classes.")
+        raise DataError(f"All train labels are '{classes[0]}': give items with two or more classes.")
     unknown = set(labels.tolist()) - set(classes.tolist())
     if unknown:
         raise DataError(f"Label '{min(unknown)}' of {name} is not in train: leave its items out, or add some to train.")

@@ -1,4 +1,4 @@
-"""`bgt-probe cache`: what was kept, and room again."""
+"""`bgt-probe cache`: list and remove cached vectors and results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from bgt_core.cli.errors import Command
 
-app = typer.Typer(no_args_is_help=True, help="What is kept of earlier runs: vectors and results.")
+app = typer.Typer(no_args_is_help=True, help="List or remove the cached vectors and results of earlier runs.")
 
 CacheOption = Annotated[
     Path | None,
@@ -24,7 +24,7 @@ CacheOption = Annotated[
 
 @app.command(cls=Command)
 def ls(cache: CacheOption = None) -> None:
-    """Each file, last used first."""
+    """List the cached files, the last used first."""
     from bgt_core.tables import show
     from probes.results.cache import DAY, Cache, default_folder
 
@@ -40,9 +40,9 @@ def ls(cache: CacheOption = None) -> None:
 @app.command(cls=Command)
 def prune(
     cache: CacheOption = None,
-    days: Annotated[float, typer.Option(help="Keep what was used in that many days.", min=0)] = 0,
+    days: Annotated[float, typer.Option(help="Keep files used in the last N days.", min=0)] = 0,
 ) -> None:
-    """Remove what was kept; nothing is lost but time."""
+    """Remove cached files; they are computed again when needed."""
     from probes.results.cache import Cache, default_folder
 
     count, size = Cache(cache or default_folder()).prune(days)

@@ -1,4 +1,4 @@
-"""What a model's card states, measured: `python -m probes.cli.card --sts DIR --retrieval FILE --sentences FILE`.
+"""Measure the figures of a model's card: `python -m probes.cli.card --sts DIR --retrieval FILE --sentences FILE`.
 
 Prints one JSON document. A tf-idf bag of words stands beside the latents on STS.
 """
@@ -39,10 +39,10 @@ from bgt_core.evaluation.tasks.sts import Sts, average
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
-Scores = dict[str, dict[str, float]]  # what was scored -> latent or baseline -> score
-PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
+Scores = dict[str, dict[str, float]]  # measure -> latent or baseline -> score
+PROBED = {"Length": "length", "Punctuation": "punct-num"}  # name on the card -> task
 YEARS = ("2012", "2013", "2014", "2015")
-MINIMAL_PAIRS = 100  # at most as many as sentences to generate
+MINIMAL_PAIRS = 100  # or the number of sentences to generate, if that is smaller
 HEAD = ("written", "meaning of", "manner of")
 COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 
@@ -72,16 +72,16 @@ def card(
     model: options.ModelOption = bgt_core.PRETRAINED,
     lang: Annotated[
         str | None,
-        typer.Option(help="Language of --sts, --sentences and what is generated.", show_default="the model's first"),
+        typer.Option(help="Language of --sts, --sentences and the generated text.", show_default="the model's first"),
     ] = None,
     years: Annotated[list[str] | None, typer.Option(help="SemEval years.", show_default=",".join(YEARS))] = None,
     about: Annotated[
-        Path | None, typer.Option(help="JSON with what can't be measured (data, licences, command), kept as it is.")
+        Path | None, typer.Option(help="JSON of further entries (data, licences, command), copied to the output.")
     ] = None,
     transfers: Annotated[int, typer.Option(help="Number of sentences to generate, of each kind.")] = 300,
     seed: options.SeedOption = 1,
 ) -> None:
-    """Measure what a model's card states."""
+    """Measure the figures of a model's card."""
     stated = read_figures(about) if about else {}
     bgt = bgt_core.load(model)
     own = lang or bgt.langs[0]
@@ -152,7 +152,7 @@ def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[s
 def generation_scores(
     bgt: Embedder, sentences: Sequence[str], lang: str, transfers: int, seed: int
 ) -> tuple[int, Scores]:
-    """How many sentences were written, and how near they are to their sources and styles, drawn from `sentences`."""
+    """Return the number of generated sentences, and their similarity to sources and styles drawn from `sentences`."""
     if len(sentences) < 2 * transfers:
         text = f"has {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
         raise DataError(text, parameter="retrieval")
@@ -170,7 +170,7 @@ def generation_scores(
 def fidelity_records(
     bgt: Embedder, files: Sequence[Translations], limit: int, seed: int
 ) -> dict[str, list[dict[str, str]]]:
-    """What `bgt evaluate fidelity` and `minimal-pairs` measure: each file's first language with each other one."""
+    """Run `bgt evaluate fidelity` and `minimal-pairs`: each file's first language with each other one."""
     records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "roles": []}
     for langs, rows in files:
         for other in langs[1:]:
@@ -191,7 +191,7 @@ def fidelity_records(
 
 
 def rows_of(result: Result, columns: Sequence[str]) -> list[dict[str, str]]:
-    """These columns of a result's table, its systems called "by"; empty where there is no such column."""
+    """Return these columns of a result's table, the system as "by"; empty if a column does not exist."""
     table = result.table()
     names = ["by" if name == "system" else name for name in table.columns]
     lines = [dict(zip(names, line, strict=True)) for line in table.lines()]

@@ -1,4 +1,4 @@
-"""`--fail-on`: rules on scores; the exit code says whether one was broken."""
+"""`--fail-on`: rules on scores; the exit code tells whether one was broken."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Rule(NamedTuple):
 
 
 def read_rules(texts: Sequence[str], tasks: Collection[str] = ()) -> list[Rule]:
-    """Read rules of the form TASK<SHARE or TASK/LATENT>SHARE; raise UsageError for another.
+    """Read rules of the form TASK<SHARE or TASK/LATENT>SHARE; raise UsageError for other forms.
 
-    `tasks` are names of tasks of the user's own.
+    `tasks` are names of the user's own tasks.
     """
     rules = []
     for text in texts:
@@ -40,7 +40,7 @@ def read_rules(texts: Sequence[str], tasks: Collection[str] = ()) -> list[Rule]:
 
 
 def failing(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:
-    """A line for each score that breaks a rule; raise UsageError for a rule on a task or latent not measured."""
+    """List a line for each score that breaks a rule; raise UsageError for a rule on a task or latent not measured."""
     lines = []
     for rule in rules:
         scores = [

@@ -22,7 +22,7 @@ Distances = Mapping[str, Mapping[str, float]]
 
 ABOUT = """\
 Gaps: semantic minus language, in points. Distances to English: weeks to learn (Foreign Service Institute), syntax
-(URIEL), the paper's order; letters and pieces are 1 less the overlap measured in --pairs. rho is Spearman's, its
+(URIEL), the paper's order; letters and tokens are 1 minus the overlap measured in --pairs. rho is Spearman's, its
 interval of resampled languages and of the gaps' own errors; p by permutation of the languages, Holm over the table. The
 paper's gaps are those of its table 3, without errors."""
 
@@ -32,7 +32,7 @@ def compare_languages(
         list[Path] | None,
         typer.Argument(
             metavar="[RESULTS]...",
-            help="What `bgt-probe --json` printed, of models that have both latents.",
+            help="Output of `bgt-probe --json` for models with both latents.",
             show_default="the paper's table alone",
         ),
     ] = None,
@@ -40,19 +40,19 @@ def compare_languages(
         list[str] | None,
         typer.Option(
             metavar="LANG=FILE",
-            help="What `bgt evaluate sts --json` printed of the model of English and LANG, or of sentences in LANG.",
+            help="Output of `bgt evaluate sts --json` for the model of English and LANG, or for sentences in LANG.",
             show_default=False,
         ),
     ] = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="en-LANG=FILE", help="Translations, to measure how letters and pieces overlap.", show_default=False
-        ),
+        typer.Option(metavar="en-LANG=FILE", help="Translations to measure overlaps in.", show_default=False),
     ] = None,
     vocab_size: Annotated[
         int,
-        typer.Option(help="Pieces of the tokenizer trained on both sides of --pairs; fewer for small files.", min=10),
+        typer.Option(
+            help="Vocabulary size of the tokenizer trained on both sides of --pairs; smaller for small files.", min=10
+        ),
     ] = 8_000,
     csv: options.CsvOption = None,
     latex: options.LatexOption = None,
@@ -72,8 +72,8 @@ def compare_languages(
     gaps = [*probe_gaps(cells), *scored]
     if results and not gaps:
         raise UsageError(
-            f"{results[0]}: none of these results compares both latents, of a pair with English on English sentences; "
-            "probe a model of ours with --lang en."
+            f"{results[0]}: no result compares both latents of a model of English and another language on English "
+            "sentences; probe such a model with --lang en."
         )
     distances: Distances = {
         "weeks": FSI_WEEKS,
@@ -103,7 +103,7 @@ def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
 
 
 def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
-    """Distances by letters and by pieces of each language that has a file; nothing without files."""
+    """Distances by letters and by tokens for each language with a file; empty without files."""
     from bgt_core.data.columns import split_langs
     from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
     from bgt_core.data.parallel import Skipped, read_pairs
@@ -123,7 +123,7 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
 
 
 def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:
-    """What --json prints."""
+    """Return the document of --json."""
     return {
         "schema": "bgt-languages/1",
         "about": ABOUT,

@@ -1,4 +1,4 @@
-"""Encoders opened, cells measured, and the results written and printed."""
+"""Open encoders, measure cells, then write and print the results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def open_subjects(
 
         encoder = next(iter(opened.values()))
         if not isinstance(encoder, Embedder):
-            raise UsageError(f"needs a checkpoint of ours; {specs[0]} is another encoder.", parameter="untrained")
+            raise UsageError(f"needs a BGT checkpoint; {specs[0]} is another encoder.", parameter="untrained")
         references = reference_encoders(encoder, Path(unnamed(specs[0])), device)
     subjects = []
     for name, encoder in opened.items():
@@ -108,7 +108,7 @@ def open_subjects(
 def check_report(report: Path | None, subjects: Sequence[Subject]) -> None:
     """Raise UsageError if a report is wanted, but no encoder is probed in both latents."""
     if report and not any({SEMANTIC, LANGUAGE} <= set(subject.latents) for subject in subjects):
-        text = "compares the semantic with the language latent: probe both of a model of ours."
+        text = "compares the semantic with the language latent: probe both latents of one of our models."
         raise UsageError(text, parameter="report")
 
 

@@ -30,11 +30,11 @@ def print_tasks() -> None:
 
 
 def about(cells: Sequence[Cell], correction: str) -> str:
-    """What the numbers of a table are, in one line."""
+    """Describe the numbers of a table in one line."""
     first = cells[0].result
     if cells[0].trail["probe"] == "senteval":
         whole = all(map(takes_all_as_senteval, cells))
-        items = "its items, as the file has them" if whole else "not its items: those are a labelled file, whole"
+        items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (
@@ -46,7 +46,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
 
 
 def takes_all_as_senteval(cell: Cell) -> bool:
-    """Whether the items are those of a labelled file, in its order, its text as it stands, repeats among them."""
+    """Whether the items are a labelled file's, in its order, with its text unchanged and repeats included."""
     card, result = card_of(cell), cell.result
     train = card.get("sizes", {}).get("train")
     return (
@@ -57,7 +57,7 @@ def takes_all_as_senteval(cell: Cell) -> bool:
 
 
 def card_of(cell: Cell) -> Mapping[str, Any]:
-    """What the trail knows of the data; empty for sentences without a file."""
+    """Return the description of the data in the trail; empty for sentences without a file."""
     return cell.trail.get("card", {})
 
 
@@ -76,7 +76,7 @@ class Outputs:
         check_files({**self.tables, "predictions": self.predictions, "report": self.report}, self.as_json)
         check_choice(CORRECTIONS, correction=self.correction)
         if self.report and self.report.suffix != ".html":
-            text = f"{self.report}: name it .html; its table is written beside it as .tex."
+            text = f"{self.report}: must end in .html; its table is written beside it as .tex."
             raise UsageError(text, parameter="report")
 
     def write(self, cells: Sequence[Cell]) -> None:
@@ -123,7 +123,7 @@ def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference], correction: s
 
 
 def extras(cells: Sequence[Cell]) -> None:
-    """Erasure and learning curves, where they were measured."""
+    """Print erasure and learning curves, if they were measured."""
     erasures = [
         [*cell.setting[:2], cell.model, erasure.latent, erasure.method, str(erasure.rank), percent(erasure.accuracy),
          percent(erasure.random_accuracy)]
@@ -153,7 +153,7 @@ def document(
     failures: Sequence[tuple[str, BgtError]],
     correction: str = "holm",
 ) -> dict[str, object]:
-    """What --json prints."""
+    """Return the document of --json."""
     return {
         "schema": SCHEMA,
         "about": about(cells, correction),

@@ -1,4 +1,4 @@
-"""`bgt-probe --dry-run`: the cells that would be measured, their size, and which results are kept already."""
+"""`bgt-probe --dry-run`: the cells to measure, their size, and which results are cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = ["task", "lang", "model", "probe", "items", "train", "test", "classes"
 
 
 def plan(grid: Grid, context: typer.Context, as_json: bool) -> int:
-    """Print the plan; return the exit code that measuring would meet before it trains a probe."""
+    """Print the plan; return the exit code that measuring would give before it trains a probe."""
     rows: list[list[str | int]] = []
     failures: list[BgtError] = []
     for label, outcome in grid.each(lambda slot: plan_row(slot, grid), say, skipped(context)):
@@ -38,7 +38,8 @@ def plan(grid: Grid, context: typer.Context, as_json: bool) -> int:
 
 
 def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
-    """One cell: its items, the vectors to embed and probes to train; both are 0 if its result is kept."""
+    """One cell: its items, and the numbers of vectors to embed and probes to train; both are 0 if its result is
+    cached."""
     subject, task, lang, dataset, config = slot
     subject.check(lang)
     used = senteval_config(config) if grid.senteval else config

@@ -41,7 +41,8 @@ def probe(
     ] = None,
     model: options.EncodersOption = None,
     encoder_seeds: Annotated[
-        list[str] | None, typer.Option(help="Other trainings of --model, as a,b: scores are means over all.")
+        list[str] | None,
+        typer.Option(help="The same model trained with other seeds, as a,b: scores are means over all."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -71,9 +72,11 @@ def probe(
         ),
     ] = None,
     max_items: Annotated[
-        int | None, typer.Option(help="Most items of a task.", show_default="10,000; with --senteval all")
+        int | None, typer.Option(help="Maximum number of items of a task.", show_default="10,000; with --senteval all")
     ] = None,
-    max_train: Annotated[int | None, typer.Option(help="Most training items; dev and test stay whole.")] = None,
+    max_train: Annotated[
+        int | None, typer.Option(help="Maximum number of training items; dev and test stay whole.")
+    ] = None,
     seeds: Annotated[
         int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
     ] = 5,
@@ -96,7 +99,7 @@ def probe(
     ] = False,
     mdl: Annotated[bool, typer.Option("--mdl/--no-mdl", help="Also measure the online codelength.")] = False,
     erase: Annotated[
-        str | None, typer.Option(help="Also measure accuracy once the property is erased: leace or inlp.")
+        str | None, typer.Option(help="Also measure accuracy after erasing the property: leace or inlp.")
     ] = None,
     curve: Annotated[bool, typer.Option("--curve", help="Also measure learning curves.")] = False,
     senteval: Annotated[
@@ -111,7 +114,7 @@ def probe(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="Exit with 7 if it holds, as gender<0.52 or gender/semantic>0.6."),
+        typer.Option(metavar="RULE", help="Exit with code 7 if this holds, as gender<0.52 or gender/semantic>0.6."),
     ] = None,
     csv: options.CsvOption = None,
     latex: options.LatexOption = None,
@@ -130,7 +133,7 @@ def probe(
     ] = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
     cache: CacheOption = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Measure everything again, and keep nothing.")] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:

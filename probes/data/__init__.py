@@ -1,1 +1,1 @@
-"""What is probed: sentences and their labels, from any source."""
+"""Data for probing: sentences and their labels, from any source."""

@@ -1,4 +1,4 @@
-"""Items without a file: from the example sentences, or from the grammar where those are too few."""
+"""Items without a file: from the example sentences, or from the grammar if those are too few."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from probes.task import Items, ProbeTask
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # sentences of the grammar
-MIN_SENTENCES = 500  # labelled sentences: five probe seeds test half of them, and are then right within about 6 points
+MIN_SENTENCES = 500  # labelled sentences: five probe seeds test half of them, which gives intervals of about 6 points
 
 
 class BuiltIn(NamedTuple):
-    """Items, and what they were made of."""
+    """Items, and their source."""
 
     items: Items
     source: str  # EXAMPLES or GRAMMAR
-    note: str  # why not the example sentences, or ""
+    note: str  # why the example sentences were not used, or ""
 
 
 def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
@@ -32,9 +32,9 @@ def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
 
 
 def built_in_items(task: ProbeTask, lang: str, seed: int = 0) -> BuiltIn:
-    """The example sentences, labelled; where fewer than `MIN_SENTENCES` can be, the grammar's, if it has the language.
+    """Label the example sentences; if fewer than `MIN_SENTENCES` get a label, use the grammar, if it has the language.
 
-    Raises NotFound for a language that neither has, and where both are too few; UsageError as `ProbeTask.items`.
+    Raises NotFound for a language that neither has, and if both are too few; UsageError as `ProbeTask.items`.
     """
     real = task.items([text for (text,) in example_sentences([lang])], lang, seed)
     learnable = common(real)
@@ -42,10 +42,10 @@ def built_in_items(task: ProbeTask, lang: str, seed: int = 0) -> BuiltIn:
     if labelled >= MIN_SENTENCES:
         return BuiltIn(real, EXAMPLES, "")
     if lang in GRAMMAR_LANGS:
-        too_few = f"{labelled} of the example sentences can be labelled, of {MIN_SENTENCES} it takes"
+        too_few = f"only {labelled} of the example sentences can be labelled, {MIN_SENTENCES} are needed"
         items = task.items(grammar_sentences(lang, seed), lang, seed)
         return BuiltIn(items, GRAMMAR, f"on the {GRAMMAR}: {too_few}")
     if len(learnable.labels) < MIN_ITEMS:
-        text = f"is needed: task '{task.name}' finds only {labelled} built-in sentences of '{lang}'."
+        text = f"is needed: task '{task.name}' can label only {labelled} built-in sentences of '{lang}'."
         raise NotFound(text, parameter="data")
     return BuiltIn(real, EXAMPLES, "")

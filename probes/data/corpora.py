@@ -1,6 +1,6 @@
-"""Facts about the corpora that labels and text are often taken from, for the card of a data set.
+"""Facts about common corpora of labels and text, for the card of a data set.
 
-A corpus is recognised by the names of its files and folders. Licences are as the sources state them.
+A corpus is recognised by the names of its files and folders. Licences are quoted from the sources.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where sentences come from, under which licence, and what to beware of."""
+    """The source of sentences, its licence, and its pitfalls."""
 
     about: str
     licence: str
@@ -32,7 +32,7 @@ CORPORA = {
         "xprobe (ltgoslo): tasks in SentEval's manner on Wikipedia",
         "none stated; the text is CC BY-SA",
         (
-            "published va and te rows pooled and split anew; scores are not comparable with SentEval's literature",
+            "published va and te rows pooled and split again; scores are not comparable with SentEval's literature",
             "made from automatic parses, with their errors; some sentences are fragments or in other languages",
             "Turkish: about 72 % of the subj-num and obj-num labels are Plur; parts of many words stand after the word",
         ),
@@ -61,7 +61,7 @@ CORPORA = {
 
 
 def provenance_of(file: Path, kind: str) -> Provenance:
-    """The provenance of a file, used as this kind of source."""
+    """The provenance of a file used as this kind of source."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents)):
         if name in CORPORA:
             return CORPORA[name]

@@ -1,4 +1,4 @@
-"""Cross-validation by groups: who is trained and tested on what, where a source has no splits of its own."""
+"""Cross-validation by groups: assign items to train, dev and test, for sources without splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items to items: balanced, without duplicates, of labels that can be learnt, in the paper's splits."""
+"""Select items: balanced, without duplicates, with learnable labels, in the paper's splits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from random import Random
 
 from probes.task import SPLITS, Items
 
-MIN_ITEMS = 200  # fewer give intervals too wide to say anything
-RARE = 20  # items; a label with fewer can't be learnt, and is left out
+MIN_ITEMS = 200  # fewer give intervals too wide to be useful
+RARE = 20  # items; a rarer label can't be learnt, and is left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
 
 
 def balance(items: Items, rng: Random) -> Items:
-    """As many items of every label as of the rarest, drawn at random, in their order."""
+    """Draw as many items of every label as the rarest has, and keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)
@@ -24,10 +24,9 @@ def balance(items: Items, rng: Random) -> Items:
 
 
 def distinct(items: Items) -> Items:
-    """Each sentence once, each group in one split.
+    """Keep each sentence once, and each group in one split.
 
-    A sentence with two labels is left out. A group that several splits hold stays in test, or else in dev: the train
-    items give way.
+    A sentence with two labels is left out. A group in several splits stays in test, or else in dev.
     """
     labels: dict[str, set[str]] = {}
     for sentence, label in zip(items.sentences, items.labels, strict=True):
@@ -44,7 +43,7 @@ def distinct(items: Items) -> Items:
 
 
 def common(items: Items) -> Items:
-    """The items of labels that a probe can learn: those in train, or without splits those of 20 items or more."""
+    """The items of learnable labels: those that occur in train, or without splits, those with at least 20 items."""
     if items.splits:
         learnable = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
     else:
@@ -53,9 +52,9 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Whole groups drawn for test, dev and train, as many items as `sizes` says; the rest is left out.
+    """Draw whole groups for test, dev and train, with as many items as `sizes`; the rest is left out.
 
-    With fewer items than that, the splits keep their proportions.
+    With fewer items, the splits keep their proportions.
     """
     total = sum(sizes.values())
     room = dict(sizes)

@@ -17,12 +17,12 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
-    """Every row of a file (plain, .gz, .xz, .zst) in its order, labels as they stand, tokens joined to text.
+    """Read every row of a file (plain, .gz, .xz, .zst) in order, labels unchanged, tokens joined to text.
 
-    The first cell is the split, the second the label, the last the sentence, as SentEval reads them. Rows with the
-    same words in the same order are of one group; with `reordered`, rows with the same words in any order. A sentence
-    still in the quotes of a CSV writer, its own quotes doubled, is freed of them. With `verbatim` quotes stay, and
-    tokens are joined by single spaces alone: what SentEval's users are given. Raises DataError with file and line.
+    The first cell is the split, the second the label, the last the sentence, as in SentEval. Rows with the same words
+    in the same order form a group; with `reordered`, rows with the same words in any order. Quotes that a CSV writer
+    added are removed. With `verbatim` quotes stay, and tokens are joined by single spaces, as for SentEval's users.
+    Raises DataError with file and line.
     """
     items = Items([], [], [])
     splits: list[str] = []
@@ -47,7 +47,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
 
 
 def _text(tokens: str, lang: str) -> str:
-    """Text as people write it."""
+    """Join tokens to ordinary text."""
     if '""' in tokens and _QUOTED.fullmatch(tokens):
         tokens = tokens[1:-1].replace('""', '"')
     return detokenise(tokens, lang)

@@ -1,4 +1,4 @@
-"""A task in a language from a folder: its items, and the card that says what they are."""
+"""Load a task in a language from a folder: its items, and a card that describes them."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ TOKENISATION = {
 
 @dataclass(frozen=True)
 class DataCard:
-    """What a reader of a score must know about its data."""
+    """The card of a data set."""
 
     task: str
     lang: str
     sources: list[str]
     licences: list[str]
-    built: str  # what labels were made from; the rules are in the task's file
+    built: str  # how labels were made; the rules are in the task's file
     seed: int
     sizes: dict[str, int]  # items of each split, or of "all"
     labels: dict[str, int]  # items of each label, the commonest first
     tokenisation: str
     artefacts: list[str]
     sha256: dict[str, str]  # of each file as it is on disk
-    notes: list[str]  # what was left out, and which splits are smaller than the paper's
+    notes: list[str]  # items left out, and splits smaller than the paper's
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -67,26 +67,26 @@ def load_task(
     column: int | None = None,
     verbatim: bool = False,
 ) -> tuple[Items, DataCard]:
-    """Items of a task from a file or folder, and their card.
+    """Load the items of a task from a file or folder, with their card.
 
-    Splits are the source's own where it has them; otherwise they are drawn as `sizes` says, by default the paper's, and
-    smaller in proportion with fewer items; with None there are none. The seed decides nothing but what is drawn. With
-    `verbatim` a labelled file's items are those of SentEval: in its order, its text as it stands, repeats among them.
-    Raises NotFound for what is absent, DataError for what is damaged or too little, UsageError for a task that can't be
-    labelled from this, or a language that it does not have.
+    Splits are the source's own if it has them; otherwise they are drawn with `sizes`, by default the paper's, scaled
+    down if there are fewer items; None gives no splits. The seed only affects draws. With `verbatim` a labelled file's
+    items are those of SentEval: in its order, with its text unchanged and repeats included. Raises NotFound for an
+    absent source, DataError for a damaged or too small one, UsageError for a task that can't be labelled from this
+    source, or a language that it does not have.
     """
     source = find_source(data, task, lang)
     rng, notes = Random(seed), [f"passed over {line}" for line in source.passed_over]
     if source.kind == LABELLED:
         rows = read_labelled(source.files[0], lang, task.reordered, verbatim)
         items = rows if verbatim else distinct(rows)
-        _note_left_out(notes, rows, items, "twice there, or in another split in this or another version")
+        _note_left_out(notes, rows, items, "repeated, or in another split, perhaps in another version")
     else:
         items = _build(task, source.kind, source.files, lang, rng, column)
     items = _learnable(items, notes)
     if items.splits is None and sizes is not None:
         drawn = draw_splits(items, rng, sizes)
-        _note_left_out(notes, items, drawn, "more than the splits hold")
+        _note_left_out(notes, items, drawn, "beyond the sizes of the splits")
         items = _learnable(drawn, notes)
     if not items.labels:
         raise DataError(f"Task '{task.name}' found no items in {data}: give more sentences of '{lang}'.")
@@ -126,7 +126,7 @@ def _card(
 
 
 def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random, column: int | None) -> Items:
-    """Labels made from what the files hold; sentences that are translations of each other are one group."""
+    """Label the content of files; sentences that are translations of each other form a group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)

@@ -1,4 +1,4 @@
-"""Which files of a folder a task can be made from: labelled sentences, trees, parses or text."""
+"""Find the files of a folder for a task: labelled sentences, trees, parses or text."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class TaskSource:
 
     kind: str  # "labelled", or one of the kinds of `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # files named like text of the language that hold something else
+    passed_over: tuple[str, ...] = ()  # files named like text of the language, with other content
 
 
 def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
-    """The best source for a task in a language, in a folder and all below it; or `data`, a file.
+    """Find the best source for a task in a language, in a folder and all below it; or use `data`, a file.
 
-    Labelled sentences come first: SentEval's subj_number.txt before the .tsv of others, in a folder named by the
+    Labelled sentences come first: SentEval's subj_number.txt before other .tsv files, in a folder named by the
     language; other folders hold English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu)
-    and text (fr.txt, and en-fr.*.tsv, whose columns its name tells), where the task can be labelled from them.
-    All may end in .gz, .xz or .zst. Sets for similarity are named like translations too, as STS's en-ar.tsv: a TSV
-    without exactly two columns is passed over. Raises NotFound where there is nothing, UsageError for a language that
-    the task does not have, and for a file that it can't be made from.
+    and text (fr.txt, and en-fr.*.tsv, whose name gives its columns), if the task can be labelled from them. All may end
+    in .gz, .xz or .zst. Similarity sets may be named like translations, such as STS's en-ar.tsv, so a TSV without
+    exactly two columns is skipped. Raises NotFound without a source, UsageError for a language that the task does not
+    have, and for an unsuitable file.
     """
     task.check(lang)
     langs = split_langs(lang)
@@ -60,7 +60,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
             if count != 2
         ]
         candidates = [file for file in candidates if columns.get(file, 2) == 2]
-        if kind == "texts":  # translations alone where they suffice: the same topics in every language
+        if kind == "texts":  # translations only, if they suffice: they have the same topics in every language
             pairs = [file for file in candidates if pair_of(file)]
             candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
         if candidates:
@@ -73,7 +73,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
 
 
 def _source_of_file(file: Path, task: ProbeTask) -> TaskSource:
-    """A file given by name: its suffix, or its first line, tells what it holds."""
+    """Classify a file given by name: its suffix, or its first line, tells its kind."""
     name = _uncompressed(file)
     kind = "conllu" if name.endswith(".conllu") else "trees" if name.endswith(TREES) else ""
     if not kind:
@@ -102,13 +102,13 @@ def _stem(file: Path) -> str:
 
 
 def _folder_is(file: Path, lang: str) -> bool:
-    """Whether the folder of a labelled file says that it is of this language; one that says nothing holds English."""
+    """Whether the folder of a labelled file is of this language; a folder without a language's name holds English."""
     folder = file.absolute().parent.name
     return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Whether a file, by its name, is this kind of source in the language, or in several of `langs`."""
+    """Whether a file, by its name, is this kind of source for the language, or for several of `langs`."""
     name, folder = _uncompressed(file), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]

@@ -1,4 +1,4 @@
-"""Splits from a file of the user's: which sentences train, which choose, which are tested, whatever the labels."""
+"""Splits from a user's file: it assigns sentences to train, dev and test, whatever the labels."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ NAMES = SPLIT_NAMES | {name: name for name in SPLITS}
 
 
 def read_splits(file: Path) -> dict[str, str]:
-    """Sentence -> "train", "dev" or "test", of lines SPLIT TAB SENTENCE; tr, va and te are read as SentEval's.
+    """Read sentence -> "train", "dev" or "test" from lines SPLIT TAB SENTENCE; tr, va and te are accepted, as in
+    SentEval.
 
-    Sentences as the task has them, normalised. Raises DataError with file and line.
+    Sentences are normalised. Raises DataError with file and line.
     """
     split_of: dict[str, str] = {}
     for number, line in text_lines(file):
@@ -33,9 +34,9 @@ def read_splits(file: Path) -> dict[str, str]:
 
 
 def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
-    """The items whose sentence, or another version of it (of the same group), is in `splits`.
+    """Select the items whose sentence, or another version of it (of the same group), is in `splits`.
 
-    A group that several splits hold stays in test, or else in dev, as in `distinct`. DataError where a split is empty.
+    A group in several splits stays in test, or else in dev, as in `distinct`. DataError if a split is empty.
     """
     split_of: dict[int, str] = {}  # group -> its split
     for sentence, group in zip(items.sentences, items.groups, strict=True):
@@ -45,6 +46,6 @@ def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
     kept = distinct(replace(kept, splits=[split_of[group] for group in kept.groups]))
     if absent := [split for split in SPLITS if split not in (kept.splits or ())]:
         raise DataError(
-            f"names no {absent[0]} item of this task: its sentences must be those of the task.", parameter="split_file"
+            f"has no {absent[0]} item of this task: its sentences must be those of the task.", parameter="split_file"
         )
     return kept

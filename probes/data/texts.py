@@ -1,4 +1,4 @@
-"""Text without labels: the sentences of a language, and which of them are translations of each other."""
+"""Text without labels: the sentences of a language, and their translations."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from bgt_core.errors import DataError, UsageError
 
 @dataclass(frozen=True)
 class Text:
-    """N different normalised sentences; those of one group are translations, directly or in a chain."""
+    """N distinct normalised sentences; those of a group are translations, directly or in a chain."""
 
     sentences: list[str]
     groups: list[int]
 
 
 def read_sentences(file: Path, column: int | None = None) -> list[str]:
-    """Normalised, different sentences of a text file with one sentence per line, or of a column (from 1) of a TSV.
+    """Read the normalised, distinct sentences of a text file with one sentence per line, or of a column (from 1) of a
+    TSV.
 
-    The file may end in .gz, .xz or .zst. Raises NotFound or DataError for a file that is absent, damaged, not UTF-8
-    or without that column, and names the line; UsageError for a TSV without `column`.
+    The file may end in .gz, .xz or .zst. Raises NotFound or DataError, with the line, for a file that is absent,
+    damaged, not UTF-8 or without that column; UsageError for a TSV without `column`.
     """
     sentences = []
     for number, line in text_lines(file):
         cells = line.split("\t")
         if column is None and len(cells) > 1:
-            text = f"is needed: {file}:{number} has {len(cells)} columns; name that of the sentences, from 1."
+            text = f"is needed: {file}:{number} has {len(cells)} columns; give the column of the sentences, from 1."
             raise UsageError(text, parameter="column")
         if column is not None and not 1 <= column <= len(cells):
             raise DataError(f"{column} is missing: {file}:{number} has {len(cells)} columns.", parameter="column")
@@ -40,12 +41,12 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
 
 
 def read_texts(files: Sequence[Path], langs: Sequence[str], column: int | None = None) -> dict[str, Text]:
-    """The sentences of each language in all files.
+    """Read the sentences of each language in all files.
 
-    A file named like en-fr.corpus.tsv holds translations, in the order of its name; others hold text of the one
-    language, one sentence per line, or in `column` of a TSV. Parallel corpora hold many a sentence several times, with
-    other translations, and near-copies of it in one language share a translation: whatever a chain of translations
-    connects is one group. Raises DataError with file and line, UsageError for a file whose language is unclear.
+    A file named like en-fr.corpus.tsv holds translations, in the order of its name; others hold text of one language,
+    one sentence per line, or in `column` of a TSV. Parallel corpora repeat sentences with other translations, and
+    near-copies in one language share a translation: sentences connected by a chain of translations form a group. Raises
+    DataError with file and line, UsageError for a file whose language is unclear.
     """
     parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
 
@@ -66,7 +67,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str], column: int | None =
         else:
             lang = file.name.partition(".")[0]
             if lang not in langs:
-                raise UsageError(f"{file}: whose text is this? Name it en.txt, or en-fr.tsv for translations.")
+                raise UsageError(f"{file}: its language is unclear; name it en.txt, or en-fr.tsv for translations.")
             for sentence in read_sentences(file):
                 head((lang, sentence))
     texts = {lang: Text([], []) for lang in langs}

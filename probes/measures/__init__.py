@@ -1,1 +1,1 @@
-"""What is measured of a probe: accuracy with intervals, controls, codelength, erasure."""
+"""Measures of a probe: accuracy with intervals, controls, codelength, erasure."""

@@ -1,4 +1,4 @@
-"""What is measured: the options of a probe."""
+"""The options of a probe's measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ERASERS = ("leace", "inlp")
 
 @dataclass(frozen=True)
 class ProbeConfig:
-    """What is measured besides accuracy, its intervals and V-information; the defaults take seconds.
+    """The options of a probe, and its measures besides accuracy, intervals and V-information; the defaults take
+    seconds.
 
     Raises UsageError for a value out of range:
 
@@ -32,13 +33,13 @@ class ProbeConfig:
     seed: int = 0  # of sentences, splits and resamples
     level: float = 0.95  # level of the intervals
     max_items: int | None = None  # None: 10,000; all by SentEval's protocol
-    max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
+    max_train: int | None = None  # maximum number of training items; dev and test stay whole
     baselines: bool = True
     control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
     capacity: bool = False  # accuracy on training items with shuffled labels
     mdl: bool = False  # online codelength
     erase: str | None = None  # leace or inlp, each beside random directions
-    curve: bool = False  # accuracy over training items, and over probes of more capacity
+    curve: bool = False  # learning curve over training items, and over probes of more capacity
     l2: float | None = None  # the penalty, on the sum of losses; None: chosen on dev
     resamples: int = RESAMPLES  # of the test items
 

@@ -1,11 +1,11 @@
-"""Controls of a probe: labels that say nothing of language, and what it can merely memorise.
+"""Controls of a probe: tasks without linguistic content, which it can only memorise.
 
-A control task (Hewitt & Liang, 2019) keeps a probe's inputs and gives labels that only memory can explain. Theirs
-labels each word type at random. A random label for each sentence would be chance in test whatever the probe, as no
-sentence comes twice; so the label here belongs to a key that recurs: the first token, or the rarest of the frequent
-ones. Whoever holds the key and a large memory does well; accuracy above that is selectivity. First tokens are few and
-uneven: a fifth of French sentences may share one label by the luck of "le", which makes selectivity uncertain (an
-interval of 17 points over five draws where the rare key's has 4: subject number, 2,000 test items).
+A control task (Hewitt & Liang, 2019) keeps a probe's inputs and has labels that can only be memorised. Theirs
+labels each word type at random. Random labels of sentences would give chance accuracy in test for any probe, as no
+sentence occurs twice; so the label here belongs to a recurring key: the first token, or the rarest of the frequent
+ones. A probe that can read the key and memorise does well; accuracy above that is selectivity. First tokens are few and
+uneven: a fifth of French sentences may share the label of "le", which makes selectivity uncertain (an
+interval of 17 points over five draws, and of 4 with the rare key: subject number, 2,000 test items).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from probes.words import split_tokens
 
-FREQUENT = 2_000  # kinds of tokens that may be keys, where the rarest is taken
+FREQUENT = 2_000  # most frequent kinds of tokens, among which the rarest is the key
 CONTROLS = ("first", "rare")
 
 
@@ -39,16 +39,16 @@ def control_labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A label for each of N keys, and whether the key is in train: two arrays (N,).
 
-    The label is drawn once per key, with the shares that (N,) `labels` have. An item whose key was never trained on
-    can't be remembered, and is not tested.
+    The label is drawn once per key, with the shares of (N,) `labels`. An item whose key is not in train can't be
+    memorised, and is not tested.
     """
     kinds, kind = np.unique(names, return_inverse=True)
-    drawn = np.random.default_rng(seed).choice(labels, len(kinds))  # one of all labels: the shares are theirs
+    drawn = np.random.default_rng(seed).choice(labels, len(kinds))  # drawn from all labels, which gives the same shares
     return drawn[kind], np.isin(kind, kind[train])
 
 
 def shuffled(labels: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-    """A copy of (N,) labels with those of `rows` in another order."""
+    """Copy (N,) labels, with those of `rows` shuffled."""
     mixed = labels.copy()
     mixed[rows] = np.random.default_rng(seed).permutation(labels[rows])
     return mixed

@@ -1,4 +1,4 @@
-"""What is measured of a latent besides its accuracy: selectivity, capacity, erasure, learning curves."""
+"""Further measures of a latent: selectivity, capacity, erasure, learning curves."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from probes.measures.study import Study
 from probes.result import CurvePoint, Erasure
 
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the training items, along a learning curve
-MIN_RECURRING = 30  # items of dev, and of test, that make a control task
+MIN_RECURRING = 30  # minimum items of dev, and of test, for a control task
 FAMILIES = ("linear", "mlp50", "mlp200")  # probes of rising capacity
 
 
 class Selectivity(NamedTuple):
-    """Accuracy on the control task, and how far that on the task is above it on the same items, in points."""
+    """Accuracy on the control task, and the difference of the accuracy on the task for the same items, in points."""
 
     control: float
     points: float
@@ -30,9 +30,9 @@ class Selectivity(NamedTuple):
 
 
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> Selectivity | None:
-    """The same probes on labels of recurring keys, drawn anew for each probe seed; `task` is what they measured.
+    """Fit the same probes on labels of recurring keys, drawn again for each probe seed; `task` are the task's results.
 
-    None where the keys of fewer than 30 items of dev or test recur in train, or all of train draws one label, or
+    None if the keys of fewer than 30 items of dev or test recur in train, or if all of train gets one label, or if
     `config.control` is None.
     """
     if config.control is None:
@@ -58,7 +58,7 @@ def _with_seed(make: ProbeFactory, seed: int) -> ProbeFactory:
 
 
 def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig) -> float:
-    """Accuracy of the first probe, at the strength that the task took, on its own training items once shuffled."""
+    """Accuracy of the first probe, at the strength of the task, on its own training items with shuffled labels."""
     train, dev, _ = study.cuts[0]
     mixed = shuffled(shuffled(study.labels, train, config.seed), dev, config.seed)
     probe = probe_factory(config.probe)(0).set_params(strengths=(task.strength,))
@@ -67,12 +67,12 @@ def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig
 
 
 def erasures(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[Erasure]:
-    """`erase` for each latent, if `config.erase` wants it; `inputs` are one (N, D) per encoder seed, by latent."""
+    """Run `erase` for each latent, if `config.erase` is set; `inputs` are one (N, D) per encoder seed, by latent."""
     return [erase(study, inputs[name], name, config.erase, config) for name in inputs if config.erase]
 
 
 def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, config: ProbeConfig) -> Erasure:
-    """Erase the labels with what train and dev say of them, and probe again; the same with random directions.
+    """Erase the labels by train and dev, and probe again; do the same with random directions.
 
     `method` is "leace" or "inlp".
     """
@@ -92,12 +92,13 @@ def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, con
 
 
 def curves(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[CurvePoint]:
-    """`curve` for each latent of the first encoder, if `config.curve` wants it."""
+    """Run `curve` for each latent of the first encoder, if `config.curve` is set."""
     return [point for name in inputs if config.curve for point in curve(study, inputs[name][0], name, config)]
 
 
 def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> list[CurvePoint]:
-    """The first probe on growing parts of train, nested, whole groups; then probes of other capacity on all of it."""
+    """Fit the first probe on growing, nested parts of train, in whole groups; then probes of other capacity on all of
+    it."""
     train, dev, test = study.cuts[0]
     names, group = np.unique(np.array(study.items.groups)[train], return_inverse=True)
     rank = np.random.default_rng(config.seed).permutation(len(names))[group]  # (N of train,)

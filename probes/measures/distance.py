@@ -3,10 +3,10 @@
     one gap per language -> correlation with distance, p by permutation of the languages, interval by resampling them
 
 The gap is the semantic encoder's score minus that of the English language encoder, in models of English with one other
-language each. The paper reads three trends off Table 3 and computes none: where the other language is more distant, the
-gap is smaller in STS, smaller in word content and in number of subjects and objects, and more negative in length and
-punctuation. It measures no distance either: it calls French and Spanish closely related to English, Arabic and Turkish
-more distantly, Japanese very distant. That order is `PAPER_ORDER`; `FSI_WEEKS` is a measure from elsewhere.
+language each. The paper reads three trends from Table 3, without computing them: if the other language is more distant,
+the gap is smaller in STS, smaller in word content and in number of subjects and objects, and more negative in length
+and punctuation. It does not measure distance either: it calls French and Spanish closely related to English, Arabic and
+Turkish more distantly, Japanese very distant. That order is `PAPER_ORDER`; `FSI_WEEKS` is an independent measure.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ URIEL_SYNTAX = {
     "nl": 0.249, "de": 0.283, "it": 0.344, "pt": 0.362, "es": 0.386, "fr": 0.397, "ru": 0.397, "zh": 0.495,
     "ar": 0.554, "ko": 0.627, "tr": 0.662, "ja": 0.667,
 }  # fmt: skip
-EXACT = 8  # up to this many languages all orders are tried: 40,320
+EXACT = 8  # up to this many languages all orders are enumerated: 40,320
 ORDERS = 20_000  # random orders beyond that
 RESAMPLES = 4_000  # of the languages, for the interval
 
 
 @dataclass(frozen=True)
 class Trend:
-    """How the gaps of L languages change with their distances."""
+    """The trend of L languages' gaps with distance."""
 
     langs: tuple[str, ...]  # nearest first
     gaps: tuple[float, ...]
@@ -63,11 +63,11 @@ def trend(
     seed: int = 0,
     error: Mapping[str, float] | None = None,
 ) -> Trend:
-    """Correlations of gaps {language: gap} with distances {language: distance to English}.
+    """Correlate gaps {language: gap} with distances {language: distance to English}.
 
-    `error` has the gaps' standard errors, where they are known. Few languages can show little: with 5 no p is below
-    1/60, and ties raise that. Raises UsageError for a language without a distance, and DataError for fewer than 3
-    languages, values that are not finite, or all equal.
+    `error` has the gaps' standard errors, if known. A few languages give little evidence: with 5 no p is below 1/60,
+    and ties raise that. Raises UsageError for a language without a distance, and DataError for fewer than 3 languages,
+    or for values that are not finite, or all equal.
     """
     if unknown := sorted(gap.keys() - distance.keys()):
         raise UsageError(
@@ -81,7 +81,7 @@ def trend(
         if not np.isfinite(values).all():
             raise DataError(f"The {name} of '{langs[int(np.isfinite(values).argmin())]}' is not a finite number.")
         if np.ptp(values) == 0:
-            raise DataError(f"Every {name} is {values[0]:g}; a trend needs different ones.")
+            raise DataError(f"Every {name} is {values[0]:g}; a trend needs different values.")
     errors = np.array([(error or {}).get(lang, 0.0) for lang in langs])
     spearman, p = correlation(rankdata(x), rankdata(y), seed)
     low, high = spearman_interval(x, y, errors, seed)
@@ -89,9 +89,10 @@ def trend(
 
 
 def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray, seed: int) -> tuple[float, float]:
-    """95% of Spearman's rho of x and y, (L,) both: languages are drawn again, and y within its standard errors.
+    """The 95% interval of Spearman's rho of x and y, (L,) both: languages are resampled, and y varies by its standard
+    errors.
 
-    A draw that has two distances at least and two gaps is used; rough for a handful of languages, as any interval is.
+    Draws need at least two distinct distances and gaps; like any interval it is rough for a handful of languages.
     """
     rng = np.random.default_rng([seed, len(x)])
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
@@ -110,7 +111,7 @@ def correlation(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
     size = len(x)
     if size <= EXACT:
         orders = np.array(list(permutations(range(size))))
-    else:  # the observed order is one of them, so that p is never 0
+    else:  # the observed order is included, so that p is never 0
         shuffled = np.random.default_rng(seed).permuted(np.tile(np.arange(size), (ORDERS, 1)), axis=1)
         orders = np.concatenate([[np.arange(size)], shuffled])
     r = float(x @ y)

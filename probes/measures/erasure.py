@@ -1,9 +1,9 @@
-"""Taking a property out of vectors, to see what depends on it.
+"""Erase a property from vectors, to see what depends on it.
 
 LEACE (Belrose et al., 2023, theorem 4.3) is the least change, in mean square, after which no linear probe does better
-than the shares of the labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto what they don't
-read, until they are at the majority. Removing any directions hurts, so each effect stands beside that of as many
-random directions.
+than the shares of the labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto the subspace that
+they don't use, until they are at the majority. Removing any directions lowers accuracy, so each effect is compared with
+that of as many random directions.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from probes.classifiers.classifier import LinearProbe
 
-TOLERANCE = 1e-6  # singular values below this share of the largest are rounding
-MARGIN = 0.01  # INLP ends once dev accuracy is this near that of the majority
+TOLERANCE = 1e-6  # singular values below this share of the largest are rounding error
+MARGIN = 0.01  # INLP ends when dev accuracy is this close to that of the majority
 MAX_ROUNDS = 50  # of INLP
 
 
 @dataclass(frozen=True, eq=False)
 class Eraser:
-    """x -> x - (x - mean) read writeᵀ: what `read` (D, r) sees is subtracted along `write` (D, r)."""
+    """x -> x - (x - mean) read writeᵀ: the part that `read` (D, r) measures is subtracted along `write` (D, r)."""
 
     mean: np.ndarray  # (D,)
     read: np.ndarray
@@ -37,11 +37,11 @@ class Eraser:
 
 
 def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
-    """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is the number of labels less 1 at most."""
+    """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is at most the number of labels minus 1."""
     vectors = vectors.astype(np.float64)
     mean, units = vectors.mean(0), vectors.std(0)
-    units[units <= TOLERANCE**2 * np.abs(mean)] = 1  # constant, but for rounding
-    # The eraser does not depend on the scales of features, and where these are equal no axis of a small one is lost.
+    units[units <= TOLERANCE**2 * np.abs(mean)] = 1  # constant, except for rounding
+    # The eraser does not depend on the scales of features; with equal scales no axis of a small feature is lost.
     centred = (vectors - mean) / units
     values, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
     kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
@@ -53,7 +53,8 @@ def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
 
 
 def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> Eraser:
-    """Project out what linear probes read until the next is within a point of the majority on dev (N', D), (N',)."""
+    """Project out the directions of linear probes until the next probe is within a point of the majority on dev (N',
+    D), (N',)."""
     mean = vectors.mean(0, dtype=np.float64)
     names, counts = np.unique(labels, return_counts=True)
     majority = float((dev[1] == names[counts.argmax()]).mean())
@@ -65,13 +66,14 @@ def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndar
         if probe.score(erased_dev, dev[1]) <= majority + MARGIN:
             break
         directions = probe.layers_[0][0] / probe.scale_[:, None]
-        read = column_space(directions - directions.mean(1, keepdims=True))  # a shift of all scores reads nothing
+        # a common shift of all scores has no effect
+        read = column_space(directions - directions.mean(1, keepdims=True))
         basis = column_space(np.hstack([basis, read]))
     return Eraser(mean, basis, basis)
 
 
 def random_directions(vectors: np.ndarray, rank: int, seed: int) -> Eraser:
-    """The control: `rank` directions drawn at random, projected out."""
+    """The control: project out `rank` random directions."""
     drawn = np.random.default_rng(seed).standard_normal((vectors.shape[1], rank))
     basis = np.linalg.qr(drawn)[0]
     return Eraser(vectors.mean(0, dtype=np.float64), basis, basis)

@@ -1,8 +1,8 @@
-"""What a probe knows, in bits: V-information (Xu et al., 2020) and its pointwise form (Ethayarajh et al., 2022).
+"""Information of a probe in bits: V-information (Xu et al., 2020) and its pointwise form (Ethayarajh et al., 2022).
 
-I_V(R -> Y) = H_V(Y) - H_V(Y | R): how much shorter the labels of test items become, under the best probe of the
-family, once it may look at the vectors. Without vectors the best probe is the share of each label in training. On
-held-out items the estimate may come out below 0: the probe says less than the shares do.
+I_V(R -> Y) = H_V(Y) - H_V(Y | R): how much shorter the code of test labels becomes, with the best probe of the
+family, if the vectors are known. Without vectors the best probe is the share of each label in training. On
+held-out items the estimate may be below 0: the probe then predicts worse than the shares.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ FOLDS = 5  # one tests, one is dev, three train
 
 
 def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
-    """How often a linear probe tells the languages of held-out pairs, (N, D) and (N, D), and its 95% Wilson interval.
+    """Accuracy of a linear probe that tells the languages of held-out pairs apart, (N, D) and (N, D), with its 95%
+    Wilson interval.
 
     A sentence and its translation are in the same fold. 0.5 is chance.
     """

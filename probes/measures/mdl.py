@@ -1,8 +1,8 @@
 """Online codelength of labels given vectors (Voita & Titov, 2020, sec. 2.2.2).
 
 Labels are sent in blocks. The first is sent at log2 K bits per label; each later one with a probe trained on all before
-it. A property that is easy to read costs few bits because few labels teach it. Everything about a probe, its strength
-too, is chosen inside the prefix.
+it. A property that is easy to learn costs few bits, because few labels suffice. Everything about a probe, its strength
+included, is chosen within the prefix.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Codelength:
 
 
 def block_boundaries(items: int, schedule: Sequence[float] = SCHEDULE) -> list[int]:
-    """How many items are sent when each block ends; blocks that would hold no item are left out."""
+    """Number of items sent at the end of each block; empty blocks are left out."""
     boundaries = sorted({math.ceil(items * percent / 100) for percent in schedule})
     return [*boundaries[:-1], items]
 
@@ -50,8 +50,8 @@ def codelength(
 ) -> Codelength:
     """The online code of (N,) labels, of `classes` kinds, given (N, D) vectors; `make(seed)` gives a new probe.
 
-    Whole groups are shuffled: versions of one sentence stay neighbours. While a prefix has one label only, its share
-    is the probe.
+    Whole groups are shuffled, so that versions of a sentence stay together. While a prefix has only one label, its
+    share is the probe.
     """
     sizes = []  # of each block in bits, for each shuffle
     names, group = np.unique(np.asarray(groups), return_inverse=True)

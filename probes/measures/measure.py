@@ -26,21 +26,21 @@ Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What one predictor says of N items, with E encoder and S probe seeds: arrays are (E, S, N)."""
+    """The predictions of one predictor for N items, with E encoder and S probe seeds: arrays are (E, S, N)."""
 
     predicted: np.ndarray  # int32, -1 where a seed does not test
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN where a seed does not test
-    saved: np.ndarray  # float32, pointwise V-information: bits that it saves over the shares of the labels
+    saved: np.ndarray  # float32, pointwise V-information: bits saved compared with the shares of the labels
     right: np.ndarray  # booleans, False where a seed does not test
     dev: float  # accuracy on dev, mean over seeds
-    strength: float  # that the first probe took; NaN where there is none to take
+    strength: float  # the first probe's; NaN for a probe without one
     unconverged: int  # of E * S probes
 
 
 def probe_factory(probe: str, l2: float | None = None) -> ProbeFactory:
-    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; UsageError for another name.
+    """A factory for the probe "linear" or, with 50 hidden units, "mlp50"; UsageError for another name.
 
-    `l2` is the one penalty it has, on the sum of losses (scikit-learn's 1 / C); without it dev chooses.
+    `l2` fixes the penalty, on the sum of losses (scikit-learn's 1 / C); by default dev chooses it.
     """
     hidden = hidden_units(probe)
     chosen: dict[str, Any] = {} if l2 is None else {"strengths": (1 / l2,)}
@@ -50,7 +50,7 @@ def probe_factory(probe: str, l2: float | None = None) -> ProbeFactory:
 
 
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
-    """The (N, D) vectors of a study's sentences; where labels are languages, each sentence is read in its label's."""
+    """Embed a study's sentences, (N, D); if labels are languages, each sentence in its label's."""
     sentences = study.items.sentences
     if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
@@ -85,7 +85,7 @@ def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, c
 def fit(
     probe: ClassifierMixin, vectors: Vectors, labels: np.ndarray, train: np.ndarray, dev: np.ndarray
 ) -> tuple[ClassifierMixin, bool]:
-    """The probe, fitted, and whether it converged."""
+    """Fit the probe; also return whether it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))

@@ -12,17 +12,17 @@ from probes.measures.significance import wilson
 from probes.measures.study import Study
 from probes.result import Predictions, ProbeScore
 
-LINEAR = "word-content"  # SentEval takes the hidden layer away for this task, whatever `config.probe` is
+LINEAR = "word-content"  # SentEval removes the hidden layer for this task, whatever `config.probe` is
 
 
 def senteval_score(
     encoder: SentenceEncoder, study: Study, latent: str, config: ProbeConfig
 ) -> tuple[ProbeScore, Predictions]:
-    """The score of one latent, and its predictions of the test items.
+    """Score one latent, and return its predictions for the test items.
 
-    As SentEval does, each split is first sorted by its number of tokens, here those between spaces, and by label, equal
-    ones in the order of the items: it decides which sentences share a minibatch. SentEval reports accuracy as percent
-    with two decimals; this is the fraction, with Wilson's interval, which SentEval does not have.
+    As in SentEval, each split is first sorted by its number of tokens, here those between spaces, and by label, ties in
+    the order of the items: this determines which sentences share a minibatch. SentEval reports accuracy as percent with
+    two decimals; this is the fraction, with Wilson's interval, which SentEval does not have.
     """
     hidden = 0 if study.task == LINEAR else hidden_units(config.probe)
     vectors = embed_items(encoder, study, latent)

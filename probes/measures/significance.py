@@ -1,10 +1,10 @@
-"""How sure a score is, and whether two scores differ: one standard error gives both the interval and p.
+"""Intervals of scores and tests of differences: one standard error gives both the interval and p.
 
-How much of a mean's error is due to its test items comes from a bootstrap over whole groups of them (versions of one
-sentence are not independent); all predictors are scored on the same resamples, so differences are paired. How much is
+The part of a mean's error due to its test items comes from a bootstrap over whole groups of them (versions of one
+sentence are not independent); all predictors are scored on the same resamples, so differences are paired. The part
 due to its seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not
-share is in that spread already (with folds, where no item is tested twice, all of it) and is not counted again: items
-add only what all seeds have in common.
+share is already in that spread (with folds, where no item is tested twice, all of it) and is not counted again: items
+only add the noise that all seeds share.
 
 The degrees of freedom of the sum are those of the seeds, divided by their share of it. Welch's (1947) divide by its
 square; with three seeds such intervals cover the truth in as few as 92.2% of cases, these in 94.2 to 96.3% with three
@@ -33,7 +33,8 @@ CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
     "none": ("no correction", lambda p: p),
 }
-MIN_ERROR = 1 / 3  # of the error by test items alone: few seeds may agree by luck, and are not believed below it
+# of the error by test items alone: a few seeds may agree by luck, so the error is never taken to be smaller
+MIN_ERROR = 1 / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +42,10 @@ class Runs:
     """Scores of E encoder seeds with S probe seeds each, and of their resamples."""
 
     points: np.ndarray  # (E, S)
-    draws: np.ndarray  # (B, E, S), test items drawn again
+    draws: np.ndarray  # (B, E, S), in resamples of the test items
 
     def __sub__(self, other: Runs) -> Runs:
-        """The paired difference; one encoder stands against several as itself each time."""
+        """The paired difference; a single encoder is compared with each of several."""
         return Runs(self.points - other.points, self.draws - other.draws)
 
     @property
@@ -52,9 +53,9 @@ class Runs:
         return float(self.points.mean())
 
     def error(self) -> tuple[float, float]:
-        """The standard error of the mean, were seeds and test items drawn anew, and its degrees of freedom.
+        """The standard error of the mean over new seeds and test items, and its degrees of freedom.
 
-        Several encoder seeds are what differs; probe seeds then only make the score of each. Of one, the probe seeds.
+        With several encoder seeds, those vary, and probe seeds are averaged; with one, the probe seeds vary.
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
@@ -68,13 +69,13 @@ class Runs:
         return math.sqrt(max(variance, MIN_ERROR**2 * items)), freedom
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Of the mean."""
+        """The interval of the mean."""
         error, freedom = self.error()
         half = float(t.ppf((1 + level) / 2, freedom)) * error
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Two-sided, that the mean is 0: below 1 - level where the interval of that level leaves 0 out."""
+        """Two-sided p that the mean is 0: below 1 - level if the interval of that level excludes 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -84,8 +85,8 @@ def bootstrap(
 ) -> list[Runs]:
     """Means over test items and their resamples, for several predictors in the same resamples.
 
-    `scores` holds one (E, S, N) array per predictor, of any numbers; `tested` (S, N) says which items each probe seed
-    was tested on; in a resample with none of those it keeps its mean. Weights of groups times sums over groups is one
+    `scores` holds one (E, S, N) array per predictor, of any numbers; `tested` (S, N) tells which items each probe seed
+    was tested on; in a resample without any of those it keeps its mean. Weights of groups times sums over groups is one
     product, so that 2,000 resamples of 10,000 items take a second.
     """
     used = tested.any(0)
@@ -122,10 +123,10 @@ def difference(task: str, lang: str, names: tuple[str, str], paired: Runs, level
 
 
 def correct(differences: Sequence[Difference], correction: str = "holm") -> list[Difference]:
-    """A table of differences with the adjusted p in each: below alpha, all together err with probability alpha.
+    """Adjust p in a table of differences: below alpha, the probability of any false rejection is at most alpha.
 
-    `correction` is one of `CORRECTIONS`; with "none" each errs with probability alpha on its own. Raises UsageError
-    for another.
+    `correction` is one of `CORRECTIONS`; with "none" that probability holds for each difference alone. Raises
+    UsageError for another.
     """
     check_choice(CORRECTIONS, correction=correction)
     name, adjust = CORRECTIONS[correction]

@@ -1,4 +1,4 @@
-"""Who is trained and tested on what: items chosen, and the rows of each probe seed."""
+"""Choose items, and assign them to train, dev and test for each probe seed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
 
 
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
-    """At most `limit` items, whole groups drawn at random, without labels that can't be learnt; how many stay out.
+    """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
 
-    They come in the order drawn, or `in_order`, in their own.
+    They come in the order drawn, or with `in_order`, in their own.
     """
     learnable = common(items)
     rows: dict[int, list[int]] = {}  # of each group
@@ -36,9 +36,9 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     """Train, dev and test rows of each probe seed.
 
-    Without fixed splits, folds: eight tenths, one, and one of its own to test, so that no item is tested twice. With
-    them, the same for every seed; but each of several leaves another tenth of the groups out of train, as a probe at
-    its optimum would otherwise be the same each time.
+    Without fixed splits, folds: eight tenths to train, one for dev, and one for test, so that no item is tested twice.
+    Fixed splits are the same for every seed; but each of several seeds leaves another tenth of the groups out of train,
+    because a probe at its optimum would otherwise be the same each time.
     """
     if items.splits is None:
         cuts = folds(items.groups, seeds, seed)
@@ -52,7 +52,7 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
 
 
 def subsample(train: np.ndarray, groups: Sequence[int], limit: int, seed: int) -> np.ndarray:
-    """At most `limit` of the training rows, whole groups drawn at random, in their order."""
+    """At most `limit` of the training rows, in whole random groups, in their order."""
     if len(train) <= limit:
         return train
     names, group, sizes = np.unique(np.array(groups)[train], return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""A study: labelled items in one language, and for each probe seed who is trained and tested on which of them."""
+"""A study: labelled items in one language, with the train, dev and test items of each probe seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ITEMS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """N labelled items in one language, and for each probe seed what it trains on, chooses on and is tested on."""
+    """N labelled items in one language, with the train, dev and test items of each probe seed."""
 
     task: str
     lang: str
@@ -42,10 +42,10 @@ def prepare(
     config: ProbeConfig,
     in_order: bool = False,
 ) -> Study:
-    """Label sentences (without any, the built-in ones), or take items as they are, and split them.
+    """Label sentences (by default the built-in ones), or use items unchanged, and split them.
 
-    Items are in the order drawn, or `in_order`, in their own: which of them share a minibatch hangs on it.
-    Raises UsageError for a language without a definition, DataError for too few items or an empty split.
+    Items are in the order drawn, or with `in_order`, in their own, which determines the minibatches. Raises UsageError
+    for a language without a definition, DataError for too few items or an empty split.
     """
     task.check(lang)
     if sentences is None:
@@ -56,7 +56,7 @@ def prepare(
     names, labels = np.unique(items.labels, return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
         counts = f"{len(labels)} items with {len(names)} labels"
-        raise DataError(f"Task '{task.name}' got {counts}; it needs {MIN_ITEMS} and 2: give more sentences.")
+        raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
     cuts = cuts_of(items, config.seeds, config.seed)
     if config.max_train:
         cuts = [(subsample(train, items.groups, config.max_train, config.seed), dev, test) for train, dev, test in cuts]

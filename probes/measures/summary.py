@@ -1,4 +1,4 @@
-"""From what was measured to a result: scores with their intervals and notes, and differences."""
+"""Turn measurements into a result: scores with their intervals and notes, and differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested, config.level)
     boot_low, boot_high = runs.interval(config.level)
-    if low == 0 or high == 1:  # without an error, or without a success, resamples of the items are all alike
+    if low == 0 or high == 1:  # without an error, or without a success, all resamples are equal
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
@@ -43,13 +43,13 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
         encoders=encoders,
         encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
         boot_low=max(0.0, boot_low),
-        boot_high=min(1.0, boot_high),  # the interval of two seeds alone may be wider than what is possible
+        boot_high=min(1.0, boot_high),  # with two seeds the interval may exceed the possible range
         information=float(np.nanmean(measured.saved)),
     )
 
 
 def extra_scores(study: Study, inputs: Sequence[Vectors], measured: Measured, config: ProbeConfig) -> dict[str, Any]:
-    """The fields of `ProbeScore` that only latents have, as far as `config` wants them."""
+    """The fields of `ProbeScore` that only latents have, as far as `config` enables them."""
     fields: dict[str, float] = {}
     if control := controls.selectivity(study, inputs, measured, config):
         fields.update(
@@ -80,7 +80,8 @@ def summarise(
     runs: Mapping[str, Runs],
     config: ProbeConfig,
 ) -> ProbeResult:
-    """Scores with their notes, and the differences of latents, baselines and the majority; all are by predictor."""
+    """Scores with their notes, and the differences of latents, baselines and the majority; all arguments are by
+    predictor."""
 
     def gap(first: str, second: str) -> Difference:
         return difference(study.task, study.lang, (first, second), runs[first] - runs[second], config.level)
@@ -107,7 +108,7 @@ def result_of(
     warnings: list[str],
     config: ProbeConfig,
 ) -> ProbeResult:
-    """What each protocol reports."""
+    """The part of the result that both protocols have."""
     return ProbeResult(
         study.task,
         study.lang,
@@ -126,7 +127,7 @@ def result_of(
 
 
 def predictions_of(measured: Measured) -> Predictions:
-    """What is stored of each item; an item that no seed tested has no pointwise information."""
+    """The stored data of each item; an item that no seed tested has NaN as pointwise information."""
     counts = (measured.predicted >= 0).sum((0, 1))
     pvi = np.where(counts, np.nansum(measured.saved, (0, 1)) / np.maximum(counts, 1), np.nan)
     return Predictions(measured.predicted, measured.bits, pvi.astype(np.float32))

@@ -1,4 +1,4 @@
-"""What a reader must know before believing a number: notes on scores, and warnings."""
+"""Notes on scores, and warnings, for readers of the numbers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from probes.measures.measure import Measured
 from probes.measures.study import Study
 from probes.result import MAJORITY, ProbeScore
 
-DOMINANT = 0.90  # share of one label from which accuracy says little
-MAX_DEVIATION = 3  # half-widths of an interval between dev and test; more is no chance
+DOMINANT = 0.90  # share of one label above which accuracy is not informative
+MAX_DEVIATION = 3  # half-widths of an interval between dev and test; more is unlikely to be chance
 MAX_TRUNCATED = 0.01  # share of sentences an encoder may truncate without a warning
 
 
 def with_note(score: ProbeScore, scores: Mapping[str, ProbeScore], latents: Sequence[str]) -> ProbeScore:
-    """The score with a note on how it stands to the baselines; `scores` are by predictor."""
+    """Add a note that compares the score with the baselines; `scores` are by predictor."""
     notes = [score.note] if score.note else []
     if score.latent != MAJORITY and score.ci_low <= scores[MAJORITY].accuracy:
         notes.append("not separable from majority")
@@ -30,11 +30,13 @@ def with_note(score: ProbeScore, scores: Mapping[str, ProbeScore], latents: Sequ
 
 
 def item_warnings(study: Study) -> list[str]:
-    """Warnings about the labelled sentences, whatever the encoder."""
+    """Warnings about the labelled sentences, for any encoder."""
     warnings, items = [], study.items
     label, count = Counter(items.labels).most_common(1)[0]
     if count > DOMINANT * len(items.labels):
-        warnings.append(f"{100 * count / len(items.labels):.0f}% of the items are '{label}': accuracy says little.")
+        warnings.append(
+            f"{100 * count / len(items.labels):.0f}% of the items are '{label}': accuracy is not informative."
+        )
     train, dev, test = ({items.sentences[row] for row in rows} for rows in study.cuts[0])
     twice = len(train & (dev | test)) + len(dev & test - train)
     if twice:
@@ -52,20 +54,20 @@ def predictor_warnings(score: ProbeScore, measured: Measured, n_dev: int) -> lis
     if abs(dev - score.accuracy) > MAX_DEVIATION * half:
         warnings.append(
             f"{score.latent}: dev accuracy {100 * dev:.1f} and test accuracy {100 * score.accuracy:.1f} are more than "
-            f"{MAX_DEVIATION} intervals apart: the splits differ in more than chance."
+            f"{MAX_DEVIATION} intervals apart: the splits differ by more than chance."
         )
     if score.control is not None and score.selectivity is not None and score.selectivity < 0:
         warnings.append(
             f"{score.latent}: accuracy on the control task, {100 * score.control:.1f}, is above that on the task: "
-            "the probe memorises more than it reads."
+            "the probe memorises."
         )
     return warnings
 
 
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
-    """A warning where an encoder reads only the beginning of too many sentences.
+    """Warn if an encoder truncates too many sentences.
 
-    One that truncates them has a method `count_truncated(sentences, lang=...)`; others are taken to read all.
+    An encoder that truncates has a method `count_truncated(sentences, lang=...)`; others are assumed not to.
     """
     count_truncated = getattr(encoder, "count_truncated", None)
     if count_truncated is None:
@@ -73,4 +75,4 @@ def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
     count, items = count_truncated(study.items.sentences, lang=study.lang), len(study.labels)
     if count <= MAX_TRUNCATED * items:
         return []
-    return [f"{count:,} of {items:,} sentences are longer than the encoder reads: it never saw their ends."]
+    return [f"{count:,} of {items:,} sentences are too long for the encoder, which ignores their ends."]

@@ -1,1 +1,1 @@
-"""What is kept of a measurement, and shown."""
+"""Store results, and show them."""

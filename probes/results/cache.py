@@ -1,10 +1,10 @@
-"""What was computed before, found again by the content it was computed from.
+"""A cache of vectors and results, addressed by their inputs.
 
-    CACHE/vectors/KEY.npy      what an encoder made of sentences
-    CACHE/results/KEY.parquet  what a probe made of those, see `probes.results.store`
+    CACHE/vectors/KEY.npy      an encoder's vectors of sentences
+    CACHE/results/KEY.parquet  a probe's result on those, see `probes.results.store`
 
-A key is a hash of everything that decides the content, the code of this package among it, so nothing ever goes stale;
-what is no longer used is pruned by age. A damaged file counts as absent.
+A key is a hash of everything that determines the content, this package's code included, so entries never go stale;
+unused entries are pruned by age. A damaged file counts as absent.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from bgt_core.errors import NotFound
 from bgt_core.files import PARTIAL, atomic_file, writing
 
 VECTORS, RESULTS = "vectors", "results"
-WAY_OUT = "; give another folder, or measure without one"
+WAY_OUT = "; choose another folder, or measure without a cache"
 DAY = 86_400  # seconds
-STALE = 3_600  # seconds after which a file that is still partial belongs to a process that was killed
+STALE = 3_600  # seconds after which a partial file is taken to belong to a killed process
 
 
 def default_folder() -> Path:
-    """BGT_CACHE, or the place that the system has for caches."""
+    """BGT_CACHE, or the system's folder for caches."""
     if folder := os.environ.get("BGT_CACHE"):
         return Path(folder)
     return user_cache_path("bgt", appauthor=False)
@@ -56,14 +56,14 @@ def code() -> str:
 
 
 def key(**parts: object) -> str:
-    """The name of a file whose content these parts (plain values) and the code decide."""
+    """The file name for content that depends on these parts (plain values) and on the code."""
     text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of vectors and results; without one given, `default_folder()`."""
+    """A folder of vectors and results, by default `default_folder()`."""
 
     folder: Path = field(default_factory=default_folder)
 
@@ -78,7 +78,7 @@ class Cache:
 
     @contextmanager
     def _writable(self) -> Iterator[None]:
-        """Let an error of writing say which parameter names the folder."""
+        """Add the name of the folder's parameter to an error of writing."""
         try:
             yield
         except NotFound as error:
@@ -92,7 +92,7 @@ class Cache:
                 pass
 
     def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The (N, D) vectors of that name, made and kept if they are not there."""
+        """The (N, D) vectors of that name, computed and stored unless they exist."""
         path = self.path(VECTORS, name)
         try:
             vectors = np.load(path, allow_pickle=False)
@@ -106,7 +106,7 @@ class Cache:
         return vectors
 
     def entries(self) -> list[Path]:
-        """Every file, last used first; what a killed process left behind too, but not what is being written."""
+        """Every file, last used first, including leftovers of killed processes, but not files being written."""
         dated = []
         for path in (path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*")):
             with suppress(FileNotFoundError):  # renamed or pruned meanwhile
@@ -116,7 +116,7 @@ class Cache:
         return [path for _, path in sorted(dated)]
 
     def prune(self, days: float = 0) -> tuple[int, int]:
-        """Removes what was not used for that many days; returns the numbers of files and of bytes removed."""
+        """Remove files that were not used for that many days; return the numbers of files and bytes removed."""
         count = size = 0
         for path in self.entries():
             with suppress(FileNotFoundError):  # another process prunes too
@@ -128,7 +128,7 @@ class Cache:
 
 
 class CachedEncoder:
-    """An encoder whose vectors are kept; everything else is passed on to it."""
+    """An encoder with cached vectors; other calls are passed on to it."""
 
     def __init__(self, encoder: SentenceEncoder, cache: Cache):
         self.encoder, self.cache = encoder, cache
@@ -143,5 +143,5 @@ class CachedEncoder:
 
 
 def with_cache(encoder: SentenceEncoder, cache: Cache | None) -> SentenceEncoder:
-    """The encoder, its vectors kept where it says what they are made of."""
+    """The encoder with cached vectors, if it has a fingerprint."""
     return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and encoder.fingerprint else encoder

@@ -1,4 +1,4 @@
-"""Differences between what is kept of several cells, and what holds once a whole table is looked at."""
+"""Differences between stored results of several cells, and corrections over a whole table."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def gap(
 ) -> Difference:
     """Accuracy of predictor `first` minus that of `second`, in points, paired on the same test items.
 
-    `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are what the
-    difference calls its sides. Raises DataError where the items are not the same.
+    `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are the names of both
+    sides in the difference. Raises DataError if the items are not the same.
     """
     one, two, names = correctness(left, first), correctness(right, second), names or (first, second)
     same = one.sentences == two.sentences and one.labels == two.labels and np.array_equal(one.tested, two.tested)
@@ -71,7 +71,7 @@ def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str,
 def compare_sides(
     cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]], correction: str = "holm"
 ) -> list[Difference]:
-    """The difference of each pair in each setting where both were measured, corrected among themselves."""
+    """The difference of each pair in each setting with both, corrected among themselves."""
     gaps = []
     for setting in dict.fromkeys(cell.setting for cell in cells):
         by_model = {cell.model: cell for cell in cells if cell.setting == setting}
@@ -86,9 +86,9 @@ def compare_sides(
 
 
 def corrected(cells: Sequence[Cell], correction: str = "holm") -> list[Cell]:
-    """The cells of a table with the adjusted p in every difference, and the notes that follow from it.
+    """The cells of a table with the adjusted p in every difference, and the resulting notes.
 
-    The differences shown are one family; the comparisons of each latent with the majority are another.
+    The displayed differences are one family; the comparisons of each latent with the majority are another.
     """
     shown = [gap for cell in cells for gap in (*([cell.result.difference] if cell.result.difference else []),
                                                *cell.result.over_baseline)]  # fmt: skip
@@ -102,7 +102,7 @@ def corrected(cells: Sequence[Cell], correction: str = "holm") -> list[Cell]:
 
 
 def _with_notes(cells: Sequence[Cell], correction: str) -> list[Cell]:
-    """The cells with a note on each latent that the majority does as well as."""
+    """The cells, with a note on each latent that does not beat the majority."""
     adjusted = iter(correct([gap for cell in cells for gap in cell.result.over_majority], correction))
     after = []
     for cell in cells:
@@ -123,5 +123,5 @@ def _with_notes(cells: Sequence[Cell], correction: str) -> list[Cell]:
 
 
 def has_predictor(cell: Cell, predictor: str) -> bool:
-    """Whether predictions of it were kept."""
+    """Whether it has stored predictions."""
     return predictor in compute.unique(cell.predictions["predictor"]).to_pylist()

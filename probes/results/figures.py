@@ -13,7 +13,7 @@ from probes.results.separation import Line
 
 COLOURS = {"the paper": PAPER, "ours": OURS}
 COLUMNS = 3  # panels side by side
-MARKS = {"semantic": "o", "language": "X", "neither": "s"}  # of which latent holds more
+MARKS = {"semantic": "o", "language": "X", "neither": "s"}  # by the latent that holds more
 
 
 def separation_dots(lines: Sequence[Line]) -> Figure:

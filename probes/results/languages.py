@@ -27,28 +27,28 @@ from probes.results.separation import latent_gap
 from probes.results.store import Cell
 from probes.tasks import PAPER
 
-STS_TASK = "sts"  # beside the names of probing tasks
-LETTERS = "letters"  # the distance that one claim is about
-FEWEST = 3  # languages of a trend
+STS_TASK = "sts"  # a task beside the probing tasks
+LETTERS = "letters"  # the distance of one of the claims
+FEWEST = 3  # minimum number of languages for a trend
 
 
 @dataclass(frozen=True)
 class LanguageGap:
-    """Of the latents of a model of English and `other`, or of a model of many, probed in `other`."""
+    """The gap of a model of English and `other`, or of a multilingual model probed in `other`."""
 
     other: str
     task: str
     points: float
-    error: float = 0.0  # standard; 0 where it is not known
+    error: float = 0.0  # standard error; 0 if unknown
 
 
 @dataclass(frozen=True)
 class DistanceClaim:
-    """That the mean gap of these tasks is the smaller, the further a language is from English."""
+    """The claim that the mean gap of these tasks falls with a language's distance to English."""
 
     text: str
     tasks: tuple[str, ...]
-    distance: str = ""  # the only one that it is about
+    distance: str = ""  # the only distance that it is about, if any
 
 
 CLAIMS = (
@@ -61,11 +61,11 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim by one distance: what our gaps say, and the paper's own."""
+    """A claim by one distance: the verdicts from our gaps and from the paper's."""
 
     claim: DistanceClaim
     distance: str
-    ours: Trend | None  # None where fewer than three languages were measured
+    ours: Trend | None  # None with fewer than three languages
     ours_holm: float
     verdict: str
     paper: Trend | None
@@ -74,14 +74,15 @@ class Judgement:
 
 
 def other_language(lang: str, langs: Sequence[str]) -> str:
-    """The language that a result in `lang` of a model of `langs` is about: for English the one beside it, if one is."""
+    """The language that a result in `lang` of a model of `langs` is about: for English, the model's other language, if
+    it has one."""
     others = [other for other in langs if other != "en"]
     return others[0] if lang == "en" and len(others) == 1 else lang
 
 
 def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
-    """Of results that compare the two latents: of English and one other language those on English sentences, as in the
-    paper; of a model of many those in each language but English."""
+    """The gaps of results that compare the two latents: for a model of English and one other language, on English
+    sentences, as in the paper; for a multilingual model, in each language except English."""
     gaps = []
     for cell in cells:
         difference, langs = latent_gap(cell.result.difference), cell.trail["langs"]
@@ -95,8 +96,8 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def sts_gap(other: str, path: Path) -> LanguageGap:
-    """Of what `bgt evaluate sts --json` printed of one model with both latents: of the average, or of the only set;
-    DataError for anything else."""
+    """Read the gap from the JSON of `bgt evaluate sts` for one model with both latents: of the average, or of the only
+    set; DataError for anything else."""
     try:
         document = read_json(path)
         gaps = [row for row in document["differences"] if is_gap(row)]
@@ -115,24 +116,24 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
 
 
 def is_gap(row: Mapping[str, str]) -> bool:
-    """Systems are named by model and latent, as in "mine semantic"."""
+    """Split the name of a system into model and latent, as in "mine semantic"."""
     return {row[name].split()[-1] for name in ("first", "second")} == {SEMANTIC, LANGUAGE}
 
 
 def standard_error(low: float, high: float, level: float) -> float:
-    """Of the bounds of a normal interval."""
+    """The standard error from the bounds of a normal interval."""
     return (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
 
 
 def paper_gaps() -> list[LanguageGap]:
-    """Those of the paper's table 3."""
+    """The gaps of the paper's table 3."""
     probed = [(other, task, published(other, task, "en")) for other in TABLE for task in PAPER]
     scored = [(other, STS_TASK, published_sts(other)) for other in STS]
     return [LanguageGap(other, task, cell.gap) for other, task, cell in (*probed, *scored) if cell]
 
 
 def by_task(gaps: Sequence[LanguageGap]) -> dict[str, dict[str, LanguageGap]]:
-    """Task -> language -> gap; the mean where several models were measured."""
+    """Task -> language -> gap; the mean if several models were measured."""
     several: dict[tuple[str, str], list[LanguageGap]] = defaultdict(list)
     for gap in gaps:
         several[gap.task, gap.other].append(gap)
@@ -148,7 +149,8 @@ def mean_gap(task: str, gaps: Sequence[LanguageGap]) -> LanguageGap:
 
 
 def claim_trend(claim: DistanceClaim, gaps: Sequence[LanguageGap], distance: Mapping[str, float]) -> Trend | None:
-    """Of the mean gap of the claim's tasks, over the languages that have all of them; None as of `gap_trend`."""
+    """The trend of the mean gap of the claim's tasks, over the languages that have all of them; None as for
+    `gap_trend`."""
     tasks = by_task(gaps)
     if any(task not in tasks for task in claim.tasks):
         return None
@@ -157,7 +159,7 @@ def claim_trend(claim: DistanceClaim, gaps: Sequence[LanguageGap], distance: Map
 
 
 def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) -> Trend | None:
-    """Of {language: gap}, over the languages that have a distance.
+    """The trend of {language: gap}, over the languages with a distance.
 
     None for fewer than three, or if all have the same gap or distance.
     """
@@ -170,8 +172,8 @@ def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) ->
 def judge(
     gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]], level: float = 0.95
 ) -> list[Judgement]:
-    """Every claim by every distance that it is about. Holm's correction is over the rows that have a trend, of ours and
-    of the paper's gaps each."""
+    """Test every claim by every distance that it is about. Holm's correction covers the rows with a trend, for our gaps
+    and for the paper's separately."""
     rows = [
         (claim, name, claim_trend(claim, gaps, distances[name]), claim_trend(claim, paper_gaps(), distances[name]))
         for claim in CLAIMS
@@ -187,13 +189,13 @@ def judge(
 
 
 def corrected(trends: Sequence[Trend | None]) -> list[float]:
-    """Holm's p of each trend in rank; 1 where there is none."""
+    """Holm's p of each trend in rank; 1 without a trend."""
     adjusted = iter(holm(np.array([each.spearman_p for each in trends if each])))
     return [float(next(adjusted)) if each else 1.0 for each in trends]
 
 
 def decide(each: Trend | None, p_holm: float, level: float) -> str:
-    """A claim holds where the gap falls with distance."""
+    """Whether a claim holds: the gap falls with distance."""
     return verdict(-each.spearman, p_holm, level) if each else NOT_RUN
 
 

@@ -1,8 +1,8 @@
-"""What the paper's probes scored: accuracies in percent (Wieting et al. 2020, table 3), models of OpenSubtitles alone.
+"""The paper's probing results: accuracies in percent (Wieting et al. 2020, table 3), for models of OpenSubtitles.
 
-Of each model of English and another language: its semantic latent, its English language latent, and BilingualTrans, on
-English sentences; gender is of sentences in the other language, read from that language's own latent. How the probes
-were trained is not stated there, nor an interval.
+For each model of English and another language: its semantic latent, its English language latent, and BilingualTrans, on
+English sentences; gender is probed on sentences of the other language, from that language's own latent. The paper does
+not describe how the probes were trained, and gives no intervals.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Published(NamedTuple):
 
 
 def published_sts(other: str) -> Published | None:
-    """What the paper's model of English and `other` scores on English STS; None where it has nothing."""
+    """The paper's scores of its model of English and `other` on English STS; None if it has none."""
     return Published(*STS[other][1:]) if other in STS else None
 
 
 def published(other: str, task: str, lang: str) -> Published | None:
-    """What the paper has for its model of English and `other` on this task in `lang`; None where it has nothing."""
+    """The paper's scores of its model of English and `other` on this task in `lang`; None if it has none."""
     where = other if task == "gender" else "en"
     if other not in TABLE or task not in PAPER or lang != where:
         return None

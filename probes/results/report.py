@@ -48,9 +48,9 @@ svg .paper { stroke: var(--ink); fill: none; }
 
 
 def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") -> None:
-    """PATH.html and PATH.tex, each whole or not there.
+    """Write PATH.html and PATH.tex, each complete or not at all.
 
-    Raises UsageError where no cell has both latents, NotFound where they can't be written.
+    Raises UsageError if no cell has both latents, NotFound if they can't be written.
     """
     lines = separation(cells, correction)
     write_text(path, page(lines, cells))
@@ -58,13 +58,13 @@ def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") ->
 
 
 def explained(lines: Sequence[Line]) -> str:
-    """How to read the numbers."""
+    """Explain the numbers."""
     result = lines[0].cell.result
     level = f"{100 * result.level:g}%"
     return (
         f"Test accuracy in percent, {of_probes(result.seeds)}, with Wilson {level} intervals. The difference "
         f"is semantic minus language in points on the same test items, with a paired {level} interval over test items "
-        f"(bootstrap) and probe seeds (Student's t). p is of the same standard error, with "
+        f"(bootstrap) and probe seeds (Student's t). p comes from the same standard error, with "
         f"{lines[0].difference.correction} over the {len(lines)} rows; it decides which latent holds more."
     )
 
@@ -76,14 +76,14 @@ def of_probes(seeds: int) -> str:
 def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
     """The whole document."""
     models = list(dict.fromkeys(line.cell.model for line in lines))
-    title = f"What the latents of {', '.join(models)} hold"
+    title = f"Properties in the latents of {', '.join(models)}"
     trail = lines[0].cell.trail
     facts = [
         f"{escape(model)}: <code>{escape(next(c.trail['fingerprint'] for c in cells if c.model == model))}</code>"
         for model in models
     ]
     paper = (
-        "The paper's numbers are of other sentences and a larger model, its probes are not described, and it gives no "
+        "The paper used other sentences and a larger model, does not describe its probes, and gives no "
         "intervals: compare signs, not values. ○ marks its difference."
     )
     return f"""<!doctype html>
@@ -98,7 +98,7 @@ def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
 <div class="wide">{signs(lines)}</div>
 <h2>Every row</h2>
 <div class="wide">{all_scores(cells)}</div>
-<h2>Where this comes from</h2>
+<h2>Sources</h2>
 <p>{"<br>".join(facts)}<br>Data: {escape(str(trail["data"]))}. Version {escape(trail["version"])}, measured
 {escape(", ".join(sorted({cell.trail["measured"] for cell in cells})))}; seed {lines[0].cell.result.seed}.</p>
 {all_warnings(cells)}
@@ -107,7 +107,7 @@ def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
 
 
 def signs(lines: Sequence[Line]) -> str:
-    """The table of signs, a drawing of each interval in it."""
+    """The table of signs, with a drawing of each interval."""
     ends = [abs(end) for line in lines for end in (line.difference.ci_low, line.difference.ci_high)]
     limit = max([5.0, *ends, *(abs(line.paper.gap) for line in lines if line.paper)])
     names = ["task", "lang", "semantic", "language", "difference", "", f"p ({lines[0].difference.correction})"]
@@ -139,7 +139,7 @@ def signs(lines: Sequence[Line]) -> str:
 
 
 def drawing(line: Line, limit: float) -> str:
-    """The interval of a difference on an axis from minus to plus `limit` points, language to the left."""
+    """Draw the interval of a difference on an axis from minus to plus `limit` points, with language on the left."""
 
     def x(points: float) -> float:
         return round(WIDTH / 2 * (1 + points / math.ceil(limit)), 1)
@@ -164,6 +164,6 @@ def all_scores(cells: Sequence[Cell]) -> str:
 
 
 def all_warnings(cells: Sequence[Cell]) -> str:
-    """What a reader must know before believing a number."""
+    """The warnings of all cells."""
     lines = [f"{c.result.task} {c.result.lang}, {c.model}: {line}" for c in cells for line in c.result.warnings]
     return f"<h2>Warnings</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>" if lines else ""

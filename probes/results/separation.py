@@ -1,6 +1,6 @@
-"""Which latent holds what: the sign of semantic minus language on each task, beside the paper's.
+"""The separation of properties: the sign of semantic minus language on each task, and the paper's.
 
-The paper's claim is a pattern of signs, so it is reported cell by cell, with intervals, and no number sums it up.
+The paper's claim is a pattern of signs, so it is reported cell by cell, with intervals, and not as one number.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Line:
 
     @property
     def holds(self) -> str:
-        """The latent that holds more, or "neither" where they can't be told apart."""
+        """The latent that holds more, or "neither" if they do not differ significantly."""
         if self.p >= self.alpha:
             return "neither"
         return SEMANTIC if self.difference.points > 0 else LANGUAGE
 
     @property
     def against_paper(self) -> str:
-        """How the sign stands to the paper's: "as the paper", "not as the paper", "undecided", or "" without one."""
+        """Compare the sign with the paper's: "as the paper", "not as the paper", "undecided", or "" without one."""
         if self.paper is None:
             return ""
         if self.holds == "neither":
@@ -53,11 +53,11 @@ class Line:
 
 
 def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
-    """A line for each cell that has both latents; UsageError where none has."""
+    """Make a line for each cell with both latents; UsageError if there is none."""
     gaps = [(cell, latent_gap(cell.result.difference)) for cell in cells]
     both = [(cell, gap) for cell, gap in gaps if gap]
     if not both:
-        text = "compares the semantic with the language latent: probe both of a model of ours."
+        text = "compares the semantic with the language latent: probe both latents of one of our models."
         raise UsageError(text, parameter="report")
     lines = []
     adjusted = correct([gap for _, gap in both], correction)
@@ -72,7 +72,7 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Semantic minus language, whichever was measured first; None of anything else."""
+    """Semantic minus language, whichever was measured first; None for other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -82,13 +82,13 @@ def latent_gap(difference: Difference | None) -> Difference | None:
 
 
 def _beside_english(cell: Cell) -> str:
-    """The other language of an encoder of English and one more; "" of others, which the paper does not have."""
+    """The other language of an encoder of English and one more; "" for others, which the paper does not have."""
     langs = set(cell.trail["langs"]) - {"en"}
     return langs.pop() if len(langs) == 1 else ""
 
 
 def as_table(lines: Sequence[Line]) -> Table:
-    """One row per line, for LaTeX and the eye."""
+    """One row per line, for LaTeX and display."""
     rows: list[list[Value]] = []
     for line in lines:
         gap, both = line.difference, (line.semantic, line.language)

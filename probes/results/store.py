@@ -40,15 +40,15 @@ SCHEMA = pa.schema(
 )
 METADATA = b"bgt-probe"
 FORMER = "bgt-probe/3"  # called the fingerprint made_of
-TRAIL = ("fingerprint", "langs", "probe")  # what readers need of a trail
+TRAIL = ("fingerprint", "langs", "probe")  # entries of the trail that readers need
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What is kept of one result; `trail` says which weights, data, code and day it comes from."""
+    """One stored result; `trail` records the weights, data, code and day that it comes from."""
 
-    model: str  # what the user calls the encoder
-    result: ProbeResult  # without items and predictions: they are below
+    model: str  # the user's name for the encoder
+    result: ProbeResult  # without items and predictions, which are below
     predictions: pa.Table
     trail: Mapping[str, Any]
 
@@ -73,9 +73,9 @@ class Correctness:
 
 
 def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
-    """A fresh result as it is kept; `result` has items and predictions."""
+    """Turn a fresh result, with items and predictions, into its stored form."""
     if result.items is None:
-        raise UsageError("result: it has no items, as one read from JSON; give one that was just measured.")
+        raise UsageError("result: it has no items, because it was read from JSON; give one that was just measured.")
     items, parts = result.items, []
     names = np.array(result.labels, dtype=object)
     for predictor, predictions in result.predictions.items():
@@ -96,13 +96,13 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
 
 
 def write_cell(path: Path, cell: Cell) -> None:
-    """A Parquet file without the name of the model, which others may call something else."""
+    """Write a Parquet file, without the name of the model, which may differ elsewhere."""
     text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)})
     parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), path, compression="zstd")
 
 
 def read_cell(path: Path, model: str) -> Cell | None:
-    """What `write_cell` wrote; None where it is absent or damaged."""
+    """Read the file of `write_cell`; None if it is absent or damaged."""
     try:
         with reading_parquet(path):
             table = parquet.read_table(path, memory_map=False)
@@ -115,7 +115,7 @@ def read_cell(path: Path, model: str) -> Cell | None:
 
 
 def as_result(plain: Mapping[str, Any]) -> ProbeResult:
-    """The inverse of `ProbeResult.as_dict`; KeyError or TypeError for what it did not make."""
+    """The inverse of `ProbeResult.as_dict`; KeyError or TypeError for other values."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
     kinds: dict[str, type] = {
         "rows": ProbeScore,
@@ -131,7 +131,7 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def read_document(path: Path) -> list[Cell]:
-    """What `bgt-probe --json` printed, without predictions; NotFound, or DataError for anything else."""
+    """Read the output of `bgt-probe --json`, without predictions; NotFound if absent, DataError for another file."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -140,12 +140,12 @@ def read_document(path: Path) -> list[Cell]:
 
 
 def document_cells(name: str, content: bytes) -> list[Cell]:
-    """The same of a file's content; `name` is for errors."""
+    """Read the content of such a file; `name` is for errors."""
     try:
         document = parse_json(content, name)
         schema = document["schema"]
     except (DataError, KeyError, TypeError):
-        raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
+        raise DataError(f"{name}: not a JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
     if schema not in (DOCUMENT, FORMER):
         raise DataError(
             f"{name}: its schema is {str(schema)[:40]!r}, this version reads {DOCUMENT}; run bgt-probe again."
@@ -181,7 +181,7 @@ def correctness(predictions: pa.Table, predictor: str) -> Correctness:
 
 
 def all_predictions(cells: Sequence[Cell]) -> pa.Table:
-    """The predictions of a table of cells, with the cell that each belongs to."""
+    """The predictions of a table of cells, with the cell of each."""
     parts = []
     for cell in cells:
         table = cell.predictions

@@ -1,4 +1,4 @@
-"""Cells as tables: every number of every row, those that are read by eye, and one row per task."""
+"""Cells as tables: all numbers of every row, rows for display, and one row per task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """One row per predictor, with all that is known of it."""
+    """One row per predictor, with all its numbers."""
     records = [
         {
             "model": cell.model,
@@ -34,7 +34,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """The same rows for the eye: accuracies in percent, columns only for what was measured."""
+    """The same rows for display: accuracies in percent, and columns only for what was measured."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     level = f"{100 * cells[0].result.level:g}% CI"
@@ -85,7 +85,8 @@ def gap_table(gaps: Sequence[Difference], level: float) -> Table:
 def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
     """One row per task and language: each latent in percent with its interval, the best baseline, and the majority.
 
-    The best of a row is marked; so are those that can't be told from it, by p, corrected over the table.
+    The best of a row is marked, and so are those that do not differ significantly from it, by p corrected over the
+    table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
@@ -124,7 +125,7 @@ class Column(NamedTuple):
 def _tied_with_best(
     settings: Mapping[Setting, Mapping[str, Column]], best: Mapping[Setting, str], correction: str
 ) -> dict[Setting, set[str]]:
-    """Of each row, those that can't be told from its best, by p, corrected over the table."""
+    """The predictors of each row that do not differ significantly from its best, by p corrected over the table."""
     pairs = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
     gaps = correct([cell_gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in pairs],
                    correction)  # fmt: skip
@@ -137,7 +138,7 @@ def _tied_with_best(
 
 
 def _marked(column: Column, name: str, best: str, tied: set[str], count: int) -> Estimate:
-    """Accuracy in percent with its interval, marked where it is the best of `count` or tied with the best."""
+    """Accuracy in percent with its interval, marked if it is the best of `count` or tied with the best."""
     mark = "tied" if name in tied or (tied and name == best) else ""
     if name == best and not tied and count > 1:
         mark = "best"

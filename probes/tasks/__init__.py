@@ -1,4 +1,4 @@
-"""Every task: one of each `ProbeTask` in the modules of this folder, so a new task is a new file."""
+"""All tasks: each `ProbeTask` in the modules of this folder, so that a new task is a new file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """Return the task of that name, or import one that others wrote: python:MODULE:OBJECT.
+    """Return the task of that name, or import your own: python:MODULE:OBJECT.
 
     Raises:
         UsageError: An unknown name; the message suggests the nearest.

@@ -20,7 +20,7 @@ _QUOTES = re.compile(r'["“”„«»]')
 
 
 def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
-    """Neighbouring words that may change places."""
+    """Neighbouring words that may be exchanged."""
     return [
         (left, right)
         for left, right in pairwise(list(_WORD.finditer(sentence))[1:])
@@ -39,7 +39,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         left, right = rng.choice(movable)
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
-        if shifted in known:  # the other order is a sentence too
+        if shifted in known:  # the exchanged sentence occurs too
             continue
         items.sentences.append(shifted if shift else sentence)
         items.labels.append(SHIFTED if shift else ORIGINAL)

@@ -34,7 +34,7 @@ class Clauses(NamedTuple):
 
 
 def clauses(sentence: Parsed) -> Clauses | None:
-    """The sentence cut at its conjunction; None where that does not join two top clauses."""
+    """Cut the sentence at its conjunction; None if that does not join two top clauses."""
     root = sentence.root
     conjuncts = [word for word in sentence.children[root.number] if word.is_a("conj")]
     links = [word for word in sentence.words if word.upos == "CCONJ"]
@@ -52,7 +52,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
     second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None
-    bounds = (0, start - 1, link, end, len(sentence.words))  # words up to here
+    bounds = (0, start - 1, link, end, len(sentence.words))  # last words of the parts
     parts = Clauses._make(
         [surface for surface in sentence.surfaces if low < surface.first and surface.last <= high]
         for low, high in pairwise(bounds)
@@ -63,7 +63,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
 
 
 def inverted(sentence: Parsed, lang: str) -> str | None:
-    """The sentence with its clauses exchanged; None where it has no two such clauses."""
+    """Exchange the clauses of the sentence; None if it does not have two such clauses."""
     parts = clauses(sentence)
     return None if parts is None else invert(sentence, parts, lang)
 
@@ -81,7 +81,7 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """As many sentences inverted as not, and as many of both with the longer clause first."""
+    """As many inverted sentences as not, and in both classes the longer clause first equally often."""
     first_longer: list[tuple[str, str]] = []  # (sentence, inverted)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []

@@ -2,7 +2,7 @@
 
 Every sentence is used twice, as written and with one article swapped to the other gender, so the two
 labels are balanced and the versions differ in that article alone. The article is drawn among those that
-pass these rules, which would rather skip an article than swap a pronoun:
+pass these rules, which prefer to skip an article rather than swap a pronoun:
 
 - elided l' has no gender and is never touched, nor are du, au, des, del, al, or "un" in l'un, quelqu'un;
 - after "de" and "à" (es: "a", "de") a swap would give "de le", "à le", "de el", which give it away: they
@@ -14,7 +14,7 @@ pass these rules, which would rather skip an article than swap a pronoun:
 - what follows must be a word, after one space.
 
 Nouns of both genders (un élève, une élève) stay right when swapped, so no probe reaches 100 %; an unlisted
-verb lets a pronoun through now and then.
+verb may let a pronoun pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LABELS = ("correct", "swapped")
 
 @dataclass(frozen=True)
 class GenderRules:
-    """Which articles one language swaps and which it skips; words in lower case."""
+    """The articles that one language swaps and skips; words in lower case."""
 
     other: dict[str, str]  # article -> the other gender
     clitics: frozenset[str]  # articles that may be pronouns

@@ -25,7 +25,7 @@ def bin_edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
         target = remaining / (bins - len(edges))
-        # close the bin here when taking the next length would overshoot more than stopping now falls short
+        # close the bin here if the next length would overshoot by more than the bin now falls short
         if len(edges) < bins - 1 and size + next_count - target > target - size:
             edges.append(length)
             remaining, size = remaining - size, 0

@@ -20,7 +20,7 @@ SHORTEST = 4  # letters
 
 
 def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
-    """The words that are labels, from how many sentences hold each."""
+    """The words that are labels, by the number of sentences that contain each."""
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     while most > 1:
         chosen = [word for word in ranked[2 * most :] if len(word) >= SHORTEST and word.isalpha()][:most]

@@ -132,11 +132,11 @@ def test_what_an_object_says_of_itself_holds(mine: None) -> None:
     ("name", "message"),
     [
         ("short", r"expected numbers, 3 rows of one width, found float64 of shape \(2, 2\)"),
-        ("ragged", r"no array of numbers"),
+        ("ragged", r"not an array of numbers"),
         ("words", r"found <U1 of shape \(3, 2\)"),
         ("flat", r"found float64 of shape \(3,\)"),
-        ("nan", r"row 2 of 3 holds infinity or no number, for 'Le chien dort.'"),
-        ("huge", r"row 1 of 3 holds infinity"),
+        ("nan", r"row 2 of 3 contains NaN or infinity, for 'Le chien dort.'"),
+        ("huge", r"row 1 of 3 contains NaN"),
     ],
 )
 def test_vectors_are_checked_where_they_come_in(mine: None, name: str, message: str) -> None:
@@ -179,9 +179,9 @@ def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:
     np.savez(path, vectors=vectors, sentences=TEXTS[:2])
     refused("3 vectors for 2 sentences")
     np.savez(path, vectors=vectors, sentences=[TEXTS[0], TEXTS[1], TEXTS[0]])
-    refused("rows 1 and 3 differ, for one sentence, 'The dog sleeps.'")
+    refused("rows 1 and 3 differ for the same sentence, 'The dog sleeps.'")
     np.savez(path, vectors=vectors * np.nan, sentences=TEXTS)
-    refused("row 1 of 3 holds infinity or no number")
+    refused("row 1 of 3 contains NaN or infinity")
     np.savez(path, vectors=vectors)
     refused('two arrays, "vectors" and "sentences"')
     np.savez(path, vectors=vectors[:0], sentences=np.array([], dtype=str))

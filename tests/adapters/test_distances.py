@@ -111,7 +111,7 @@ def test_a_bag_of_pieces_knows_no_order_and_no_end(model: Embedder) -> None:
     assert (rows[0] != EOS).all() and rows[2, 0] == EOS
     assert mover.similarity_pairwise(rows[:1], rows[1:2])[0] == pytest.approx(0, abs=1e-9)
     assert (mover.similarity(rows[:1], rows[2:]) < 0).all()
-    with pytest.raises(DataError, match=r"pieces in 'cat cat .*up to 256"):
+    with pytest.raises(DataError, match=r"tokens in 'cat cat .*up to 256"):
         mover.embed(["cat " * 300], lang="en")
 
 
@@ -129,7 +129,7 @@ def test_a_distance_that_there_is_not_is_refused(distance: str, message: str, mo
 
 def test_what_has_no_gaussian_posteriors_says_so(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     points = Embedder(tiny("sp").build(tokenizer), tokenizer, ["en"])
-    with pytest.raises(UsageError, match="posteriors are no Gaussians"):
+    with pytest.raises(UsageError, match="posteriors are not Gaussian"):
         PosteriorEncoder(points, "w2").embed(TEXTS, lang="en")
     with pytest.raises(UsageError, match="only models of ours have posteriors"):
         compared_by(bgt_core.open_encoder("baseline:words"), "w2")

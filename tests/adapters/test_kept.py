@@ -42,9 +42,9 @@ def test_pairs_have_the_similarity_that_was_kept_of_each_system(file: Path) -> N
 
 def test_what_was_not_kept_is_named(file: Path, tmp_path: Path) -> None:
     encoder = KeptSimilarities(file)
-    with pytest.raises(DataError, match=r"items\.parquet: no similarities were kept of 'x'"):
+    with pytest.raises(DataError, match=r"items\.parquet: it has no similarity for 'x'"):
         encoder.embed(["a", "x"], lang="en", latent="m semantic")
-    with pytest.raises(DataError, match="no similarity was kept of pair 2"):
+    with pytest.raises(DataError, match="it has no similarity for pair 2"):
         compared(encoder, ["a", "b"], ["b", "c"], "en", "m semantic")
     with pytest.raises(BgtError, match="can't be searched"):
         encoder.similarity(np.ones((1, 2)), np.ones((1, 2)))
@@ -52,5 +52,5 @@ def test_what_was_not_kept_is_named(file: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a file that bgt evaluate sts --out writes"):
         KeptSimilarities(tmp_path / "text.parquet")
     write_scores(tmp_path / "empty.parquet", {})
-    with pytest.raises(DataError, match="no similarities in it"):
+    with pytest.raises(DataError, match="it holds no similarities"):
         KeptSimilarities(tmp_path / "empty.parquet")

@@ -115,7 +115,7 @@ def test_strings_in_an_order_are_sentences(encoder: SentenceEncoder, make: Calla
         ({"text": TEXTS}, "is of type dict"),
         (set(TEXTS), "is of type set"),
         (pd.Series([TEXTS[0], None, TEXTS[1]]), "row 2 of 3 is of type "),
-        ([TEXTS[0], None], "row 2 of 2 is of type NoneType; expected a string. Leave out or fill in what is missing"),
+        ([TEXTS[0], None], "row 2 of 2 is of type NoneType; expected a string. Drop or fill missing values"),
         ([TEXTS[0], b"bytes"], "row 2 of 2 is of type bytes"),
         ([TEXTS], "row 1 of 1 is of type list"),
         (np.array([1.0, np.nan]), "row 1 of 2 is of type float64"),
@@ -206,7 +206,7 @@ def test_a_device_has_any_of_its_names(saved: Path, device: str | torch.device) 
 
 def test_an_unknown_device_is_named(saved: Path) -> None:
     for device in ("tpu", None, torch.device("meta")):
-        with pytest.raises(UsageError, match=f"device '{device}' is none of auto, cpu, cuda"):
+        with pytest.raises(UsageError, match=f"device '{device}': expected auto, cpu, cuda"):
             bgt_core.load(saved, device)
     with pytest.raises(NotFound, match="no such CUDA device"):
         bgt_core.load(saved, torch.device("cuda:99"))

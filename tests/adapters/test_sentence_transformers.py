@@ -119,7 +119,7 @@ def test_exported_by_the_command_half_bytes_and_figures_stay(
     score = card["scores"]["STS 2012-2015, Pearson x 100"]["semantic"]
     assert "load_sentence_transformer" in readme and f"{score:.2f}" in readme and str(tmp_path) not in readme
     again = bgt("export", saved, "--out", out, "--to", "sentence-transformers")
-    assert again.code == 2 and "is there already" in again.err
+    assert again.code == 2 and "exists already" in again.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["st"]
     odd = bgt("export", saved, "--out", tmp_path / "x", "--to", "sentence-transformers", "--half")
     assert odd.code == 2 and not (tmp_path / "x").exists()

@@ -59,7 +59,7 @@ def test_a_model_of_one_latent_says_what_it_lacks(begin: Callable, opened: Open)
     begin("sp")
     assert any("25.0%" in table.value.to_string() for table in opened("card").table)
     assert len(opened("maps").figures()) == 1
-    assert "no language latents" in opened("rewrite").info[0].value
+    assert "no latent for style" in opened("rewrite").info[0].value
 
 
 def test_a_model_of_one_language_and_latent_has_a_map_of_it(begin: Callable, opened: Open) -> None:
@@ -75,8 +75,8 @@ def test_a_translator_says_that_it_translates_and_what_its_latent_is(begin: Call
     assert app.title[0].value == "A translator"
     assert "French into English" in app.sidebar.text[0].value
     (text,) = (text.value for text in app.markdown if "translates" in text.value)
-    assert "French into English" in text and "`bgt translate`" in text and "not trained to be one" in text
-    assert "translates French into English, and has no style" in opened("rewrite").info[0].value
+    assert "French into English" in text and "`bgt translate`" in text and "not trained as one" in text
+    assert "translates French into English, and has no latent for style" in opened("rewrite").info[0].value
     assert "one latent" in opened("languages").info[0].value and "one latent" in opened("maps").caption[0].value
     app = opened("similarity")  # no English examples where French is read
     assert [app.text_area(key=side).value for side in ("left", "right")] == ["", ""]
@@ -107,7 +107,7 @@ def test_a_bag_of_words_says_that_it_cannot_write(begin: Callable, opened: Open)
     for page in ("rewrite", "maps"):
         app = opened(page)
         (info,) = app.info
-        assert "cannot write sentences" in info.value
+        assert "generate sentences" in info.value
         assert not {"Generate", "Interpolate"} & {button.label for button in app.button}
     assert len(app.figures()) == 2
 

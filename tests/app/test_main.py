@@ -122,4 +122,4 @@ def test_a_sentence_without_a_vector_is_named_below_the_page_s_title(
 
     monkeypatch.setattr(page, "page", typed)
     app = opened("main")
-    assert "has no vector for 'Shall we go?'" in app.error[0].value and app.title
+    assert "no vector for 'Shall we go?'" in app.error[0].value and app.title

@@ -308,7 +308,7 @@ def test_what_cannot_be_done_is_said_in_a_line_and_leaves_nothing(
 
 def test_a_text_without_any_translation_is_an_error(bitext: Path) -> None:
     bitext.write_text("nothing\trien\n" * 5, encoding="utf-8")
-    with pytest.raises(DataError, match=r"text\.tsv: none of 5 rows has a translation"):
+    with pytest.raises(DataError, match=r"text\.tsv: none of the 5 rows could be translated"):
         backtranslate(Shouts(), bitext, Path("out.tsv"), langs=LANGS, into="en")
     assert not Path("out.tsv").exists()
 

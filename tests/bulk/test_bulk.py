@@ -173,7 +173,7 @@ def test_what_was_begun_with_something_else_is_left_alone(
     else:
         arguments |= {changed: {"lang": "fr", "latent": "language"}[changed]}
     named = {"model": r"encoder \w{16} fp32 cpu", "precision": "encoder"}.get(changed, changed)
-    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{named}.*remove it to begin anew") as error:
+    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{named}.*remove it to start over") as error:
         bulk.embed_file(other, text, out, **arguments)
     assert error.value.exit_code == 2
     assert {name: Path(name).read_bytes() for name in names() if name != text.name} == before
@@ -224,7 +224,7 @@ def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path, begi
     begin(8, bulk.embed_file, model, text, out, lang="en")
     record = Path("x.npy.partial.json")
     record.write_text("[]")
-    with pytest.raises(BgtError, match=r"partial\.json: damaged; remove x\.npy\.partial to begin anew"):
+    with pytest.raises(BgtError, match=r"partial\.json: damaged; remove x\.npy\.partial to start over"):
         bulk.embed_file(model, text, out, lang="en")
     Path("x.npy.partial").unlink()
     bulk.embed_file(model, text, out, lang="fr", latent="language")

@@ -181,7 +181,7 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
 
 def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     before = {path.name: sha256(path) for path in copy.iterdir()}
-    with pytest.raises(BgtError, match="is there already") as error:
+    with pytest.raises(BgtError, match="exists already") as error:
         checkpoint.save(copy, tiny(), tiny().build(tokenizer), tokenizer, step=1)
     assert error.value.exit_code == 2
     assert {path.name: sha256(path) for path in copy.iterdir()} == before

@@ -1,4 +1,4 @@
-"""An error of the library names a parameter; a command says its option or argument instead."""
+"""An error of the library or of typer's parser becomes one line that names the option or argument of the command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from bgt_core.cli.errors import Command, Group, run
+from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
 
 group = typer.Typer(cls=Group)
@@ -24,6 +25,7 @@ def command(
     parameter: str,
     source: Annotated[str, typer.Argument(metavar="[IN...]")] = "",
     level: Annotated[float, typer.Option("-l", "--confidence")] = 0.95,
+    seed: SeedOption = 0,
     max_items: int = 3,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
@@ -50,6 +52,28 @@ def test_commands_name_their_own_options(
         run(group, "program")
     assert end.value.code == 2
     assert capsys.readouterr().err == f"program: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("command level --seed -1", "--seed: "),
+        ("command level -l high", "--confidence: "),
+        ("command level --nothing", "No such option: --nothing"),
+        ("command", "PARAMETER: missing"),
+        ("nothing", "No such command 'nothing'"),
+    ],
+)
+def test_the_parser_of_the_arguments_answers_in_one_line_too(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, arguments: str, start: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
+    with pytest.raises(SystemExit) as end:
+        run(group, "program")
+    assert end.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"program: {start}")
+    assert told.count("\n") == 1
 
 
 def test_what_is_checked_names_its_parameter() -> None:

@@ -135,7 +135,7 @@ def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> Non
         ({}, "langs and an encoder are needed"),
         ({"encoder": Bag(), "langs": ["en"]}, "langs en: expected 2"),
         ({"encoder": Bag(), "langs": ["en", "de"]}, "no language 'de'"),
-        ({"encoder": Bag(), "langs": ["en", "fr"], "left": ["", " "]}, "No sentences"),
+        ({"encoder": Bag(), "langs": ["en", "fr"], "left": ["", " "]}, "no sentences"),
         ({"left": np.ones((2, 3)), "right": np.ones((2, 4))}, "3 and 4 units"),
         ({"k": 0}, "k 0"),
     ],

@@ -22,7 +22,7 @@ MEANINGS = {
     "--count": "Number of",
     "--data": "Data",
     "--dev": "Labelled pairs",
-    "--into": "Language to write",
+    "--into": "Target language",
     "--lang": "Language of",
     "--langs": "Languages of",
     "--latent": "Latent",

@@ -136,7 +136,7 @@ BACK = "data backtranslate pairs.tsv --out out.tsv --langs en,fr"
 ERRORS = {
     "no translator": (BACK, 2, r"--model or --command: give one"),
     "two of them": (f"{BACK} --command cat --model MODEL", 2, "--model or --command: give one"),
-    "a program of many": (f"{BACK} --command cat --n-best 2", 2, "--n-best is for a model"),
+    "a program of many": (f"{BACK} --command cat --n-best 2", 2, "--n-best needs --model"),
     "a wrong number of lines": (f"{BACK} --command 'head -n 2'", 4, r"--command head -n 2: wrote 2 lines for 8"),
     "no such program": (f"{BACK} --command nothing", 3, "--command nothing: no such program"),
     "the other way round": (f"{BACK} --into fr --model MODEL", 2, "translates fr to en, not en to fr"),
@@ -147,11 +147,11 @@ ERRORS = {
     "8 bits": (f"{BACK} --model MODEL --precision int8", 2, "precision 'int8': choose from auto, fp32, bf16"),
     "a model that does not translate": (f"{BACK} --model SAVED", 2, "This model does not translate"),
     "scores of no columns": ("translate pairs.tsv --score --command cat", 2, "--langs : expected two languages"),
-    "columns of no scores": ("translate text.fr --langs en,fr --command cat", 2, "--langs goes with --score"),
+    "columns of no scores": ("translate text.fr --langs en,fr --command cat", 2, "--langs needs --score"),
     "an absent file": ("translate no.fr --command cat", 3, "no.fr: can't be read"),
-    "a written latent": ("generate --source a --style b --model MODEL", 2, "no language latents"),
-    "nothing to diagnose": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "no latent beside a prior"),
-    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "no decoder that writes"),
+    "a written latent": ("generate --source a --style b --model MODEL", 2, "no latent for style"),
+    "diagnose a generative model": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "neither a latent"),
+    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "can't generate"),
 }
 
 

@@ -131,8 +131,8 @@ def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) 
         ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "max_ratio 0.5", 2),
         ({"max_pairs": 0}, LANGS, "o.tsv", {}, "max_pairs 0", 2),
         ({"unit": "bytes"}, LANGS, "o.tsv", {}, "unit 'bytes'", 2),
-        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "needs a tokenizer", 2),
-        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "needs a tokenizer", 2),
+        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "a tokenizer go together", 2),
+        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "a tokenizer go together", 2),
         ({}, ("en", "ja"), "o.tsv", {}, "ja has no spaces", 2),
         ({}, ("en",), "o.tsv", {}, "in two languages", 2),
         ({}, LANGS, "o.txt", {}, "expected a name ending in", 2),
@@ -258,7 +258,7 @@ def test_the_numbers_may_stand_anywhere_and_are_written_in_every_format(translat
         (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"keep 'perplexity=..9': no score", 2),
         (COLUMNS, {"words": "tabs"}, "words 'tabs': choose from spaces, 13a", 2),
         (("a:en", "cost:label"), {}, "in two languages", 2),
-        (("a:en", "a:en", "cost:label"), {}, "'a' comes twice", 2),
+        (("a:en", "a:en", "cost:label"), {}, "'a' is repeated", 2),
         (("a:en", "b:label", "cost:label"), {}, "at most one may hold labels", 2),
         (COLUMNS, {"keep": (ScoreRange("words", least=50),)}, "no pair is left of .* 6 words", 4),
     ],
@@ -277,7 +277,7 @@ def test_the_commands_do_the_same(bgt: Callable[..., Any], translations: Path, t
     options = ("--keep", "cost=..0.5", "--keep", "words=..8", "--first-of-reference")
     done = bgt("data", "prepare", translations, *named, "--out", tmp_path / "o.tsv", *options)
     assert (done.code, done.out) == (0, f"{tmp_path / 'o.tsv'}\n"), done.err
-    assert "in.tsv:6: the cost is no number" in done.err and "1 another of its reference" in done.err
+    assert "in.tsv:6: the cost is not a number" in done.err and "1 another of its reference" in done.err
     assert (tmp_path / "o.tsv").read_text("utf-8").splitlines() == [TRANSLATIONS[1], TRANSLATIONS[3], TRANSLATIONS[7]]
     done = bgt("data", "compare", tmp_path / "o.tsv", *named)
     lines = [line.split("\t") for line in done.out.splitlines()]
@@ -300,14 +300,18 @@ def test_a_language_model_filters_too(bgt: Callable[..., Any], translations: Pat
 @pytest.mark.parametrize(
     ("options", "message", "code"),
     [
-        ((), "--langs or --columns says", 2),
+        ((), "--langs or --columns: give one", 2),
         (("--columns=a:en,b:en", "--langs=en,fr"), "give one of them", 2),
         (
             ("--columns=a:en,b:en,c:label", "--keep=perplexity=..9"),
-            "--keep perplexity=MIN..MAX needs --language-model",
+            "--keep perplexity=MIN..MAX and --language-model go together",
             2,
         ),
-        (("--columns=a:en,b:en,c:label", "--classifier=nowhere"), "--keep classifier=MIN..MAX needs --classifier", 2),
+        (
+            ("--columns=a:en,b:en,c:label", "--classifier=nowhere"),
+            "--keep classifier=MIN..MAX and --classifier go together",
+            2,
+        ),
         (
             ("--columns=a:en,b:en,c:label", "--classifier=nowhere", "--keep=classifier=0.5.."),
             "--classifier nowhere: no such run; train one",
@@ -329,7 +333,7 @@ def test_the_command_refuses_in_one_line(
 @pytest.mark.parametrize(
     ("columns", "message", "code"),
     [
-        ("a:en,b:en,cost:label", r"in.tsv:6: the cost is no number", 4),
+        ("a:en,b:en,cost:label", r"in.tsv:6: the cost is not a number", 4),
         ("a:en,cost:label", "--columns a:en,cost:label: expected two of text", 2),
         ("a:en,b:en", "3 columns, expected 2", 4),
     ],

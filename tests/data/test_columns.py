@@ -59,7 +59,7 @@ def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
 def test_it_is_a_name_of_a_files_columns_and_of_no_other() -> None:
     assert parse_source("a,_,b,_=x.tsv", ["a", "b"]) == Source(Path("x.tsv"), ("a", "_", "b", "_"))
     assert str(parse_source("kind/a-_-b=x.tsv")) == "kind/a-_-b=x.tsv"
-    with pytest.raises(UsageError, match="no column 'c'; there are a, b"):
+    with pytest.raises(UsageError, match="no column 'c'; expected a, b"):
         parse_source("a,_,c=x.tsv", ["a", "b"])
     with pytest.raises(UsageError, match="columns '_:en': expected"):
         parse_columns(["a:en", "_:en"])
@@ -148,7 +148,7 @@ def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str])
 
 
 def test_a_source_of_unknown_columns_is_refused() -> None:
-    with pytest.raises(UsageError, match="no column 'xx'; there are en, fr"):
+    with pytest.raises(UsageError, match="no column 'xx'; expected en, fr"):
         parse_source("en-xx=x.tsv", ("en", "fr"))
-    with pytest.raises(UsageError, match="say its columns"):
+    with pytest.raises(UsageError, match="give its columns"):
         parse_source("x.tsv")

@@ -130,7 +130,7 @@ def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path:
     )
     assert isinstance(corpus, Corpus)
     assert corpus.store["skipped"] == {"no number": 1, "empty side": 1}
-    assert "labelled.tsv:4: the label is no number" in corpus.store["skipped_examples"][0]
+    assert "labelled.tsv:4: the label is not a number" in corpus.store["skipped_examples"][0]
     seen = set()
     for batch in Batching(200, 100, 1).update(corpus, 0).batches.values():
         assert batch.labels is not None and batch.targets is not None

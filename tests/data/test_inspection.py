@@ -38,7 +38,7 @@ def test_what_is_as_recorded_is_good(made: Path) -> None:
         (TEXT.replace(b"e 3\tphrase 3\n", b"\xe9 3\tphrase 3\n"), ["SHA-256", "line 4: byte 0xe9 is not UTF-8"]),
         (TEXT.replace(b"phrase 5\n", b" \n"), ["bytes", "SHA-256", "line 6: the fr side is empty"]),
         (TEXT.replace(b"\t", b" "), ["SHA-256", *["line .* 1 column,"] * 20, "20 more bad lines"]),
-        (None, ["gone"]),
+        (None, ["missing"]),
     ],
 )
 def test_what_is_changed_is_found(content: bytes | None, problems: list[str], made: Path) -> None:

@@ -34,5 +34,5 @@ def test_a_language_overlaps_with_itself_wholly_and_with_another_either_way_alik
 
 
 def test_nothing_to_count() -> None:
-    with pytest.raises(DataError, match="without letters"):
+    with pytest.raises(DataError, match="has no letters"):
         letter_overlap(["12"], ["douze"])

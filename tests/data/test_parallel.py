@@ -113,7 +113,7 @@ def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"corpus\.tsv is empty; expected one translation a line, in en, fr"),
+        (b"", r"corpus\.tsv is empty; expected one translation per line, in en, fr"),
         (b"one\ntwo\n", r"none of the 2 lines .* holds a translation; .*:1: 1 column, expected 2 \(en, fr\)"),
     ],
 )

@@ -157,7 +157,7 @@ def test_what_is_no_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -
         (tmp_path / "tokenizer.model").write_bytes(model)
         with pytest.raises(BgtError, match=r"tokenizer\.model: .*SentencePiece"):
             Tokenizer.load(tmp_path / "tokenizer.model")
-    with pytest.raises(BgtError, match="no tokenizer at") as error:
+    with pytest.raises(BgtError, match="no such tokenizer") as error:
         Tokenizer.load(tmp_path / "absent.model")
     assert error.value.exit_code == 3
 

@@ -167,7 +167,7 @@ def test_a_resumed_run_needs_its_first_checkpoint_no_more(
         (
             {"freeze": ["encoder"]},
             UsageError,
-            "freeze 'encoder': no parameter's name starts so; this model has encoders, classifier",
+            "freeze 'encoder': no parameter name starts so; the model has encoders, classifier",
         ),
         ({"freeze": ["encoders", "classifier"]}, UsageError, "nothing is left to train"),
         ({"model.base.semantic_dim": 13}, DataError, r"model\.safetensors: parameter '.*' has shape .*12.*13"),
@@ -197,10 +197,10 @@ def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
     [
         (["a:en", "b:en"], "a sentence here\tand one there\n", "needs two columns and labels"),
         (["a:en", "gold:label"], "a sentence here\t1\n", "needs two columns and labels"),
-        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\tyes\n", "the label is no number"),
-        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t7\n", "label 7 is none of the 2 classes"),
-        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t0.5\n", "label 0.5 is none of the 2 classes"),
-        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t-1\n", "label -1 is none of the 2 classes"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\tyes\n", "the label is not a number"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t7\n", "label 7 is not one of the 2"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t0.5\n", "label 0.5 is not one of the 2"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t-1\n", "label -1 is not one of the 2"),
     ],
 )
 def test_labels_that_are_missing_or_none_of_the_classes_are_refused(

@@ -54,7 +54,7 @@ def test_inverse_document_frequency() -> None:
     idf = InverseDocumentFrequency([["The", "dog"], ["the", "cat", "the"], ["birds"], ["the"]])
     assert idf(["the"]) == pytest.approx(math.log(4 / 3))
     assert idf(["DOG", "the", "unknown"]) == pytest.approx(math.log(4) + math.log(4 / 3) + math.log(4))
-    with pytest.raises(DataError, match="no document"):
+    with pytest.raises(DataError, match="no documents"):
         InverseDocumentFrequency([])
 
 

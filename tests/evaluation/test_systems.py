@@ -52,15 +52,15 @@ def test_each_latent_is_a_system_and_has_its_name_if_there_are_several() -> None
 def test_across_languages_language_latents_are_left_out() -> None:
     encoders = {"x": Letters("semantic", "language")}
     assert [row.latent for row in systems(encoders, ["en", "fr"], across=True)] == ["semantic"]
-    with pytest.raises(UsageError, match="x: language latents of two languages are two spaces"):
+    with pytest.raises(UsageError, match="x: language latents are not comparable across languages"):
         systems(encoders, ["en", "fr"], "language", across=True)
 
 
 @pytest.mark.parametrize(
     ("encoders", "settings", "message"),
     [
-        ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are called 'x b'; give one another name"),
-        ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are called 'tf-idf'"),
+        ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are named 'x b'; rename one"),
+        ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are named 'tf-idf'"),
         ({"x": Letters()}, {"latent": "style"}, "latent style: x has semantic"),
         ({"x": Letters(langs=("fr",))}, {}, "lang en: x has fr"),
     ],

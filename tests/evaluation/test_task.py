@@ -100,7 +100,7 @@ def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
     names = ["fidelity", "minimal-pairs", "pairs", "retrieval", "sts", "syntax", "triples"]
     assert task_names() == names
     assert find_task("triples") is TriplesTask
-    with pytest.raises(UsageError, match=r"task tripels: there is no such task; .* Did you mean 'triples'"):
+    with pytest.raises(UsageError, match=r"task tripels: no such task; .* Did you mean 'triples'"):
         find_task("tripels")
     done = bgt("evaluate", "tripels")
     assert (done.code, done.out) == (2, "") and "Did you mean 'triples'" in done.err
@@ -110,7 +110,7 @@ def test_two_tasks_of_one_name_are_refused(outside: Path) -> None:
     (outside.parent / "own_evaluation-1.dist-info" / "entry_points.txt").write_text(
         "[bgt.evaluations]\nsts = own_evaluation:Marks\n", "utf-8"
     )
-    with pytest.raises(UsageError, match="task sts: two packages have a task of that name"):
+    with pytest.raises(UsageError, match="task sts: two packages have a task with this name"):
         find_task("sts")
 
 

@@ -77,7 +77,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with files.atomic_folder(folder) as partial:
         (partial / "a").touch()
     assert [path.name for path in folder.iterdir()] == ["a"]
-    with pytest.raises(UsageError, match="is there already"), files.atomic_folder(folder):
+    with pytest.raises(UsageError, match="exists already"), files.atomic_folder(folder):
         pass
 
 

@@ -63,7 +63,7 @@ def test_nothing_in_nothing_out(model: bgt_core.Embedder, latents: dict) -> None
 
 
 def test_latents_are_those_that_the_decoder_reads(model: bgt_core.Embedder, latents: dict) -> None:
-    with pytest.raises(UsageError, match="latents has no 'language'"):
+    with pytest.raises(UsageError, match="'language' is missing"):
         candidates(model, {"semantic": latents["semantic"]}, lang="en")
     with pytest.raises(UsageError, match="lang de: "):
         candidates(model, latents, lang="de")

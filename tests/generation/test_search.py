@@ -451,8 +451,8 @@ def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) ->
 @pytest.mark.parametrize(
     ("counts", "lang", "message"),
     [
-        ({"semantic": 1, "language": 2}, "en", r"unequal number \(1 semantic, 2 language\)"),
-        ({"semantic": 1}, "en", "reads semantic, language; latents has no 'language'"),
+        ({"semantic": 1, "language": 2}, "en", r"different numbers of rows \(1 semantic, 2 language\)"),
+        ({"semantic": 1}, "en", "needs the latents semantic, language; 'language' is missing"),
         ({"semantic": 1, "language": 1, "style": 1}, "en", "latent style: "),
         ({"semantic": 1, "language": 1}, "de", "lang de: "),
     ],

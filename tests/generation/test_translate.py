@@ -125,9 +125,9 @@ def test_what_makes_no_translator(model: bgt_core.Embedder, options: dict, messa
 
 
 def test_only_a_translator_translates_and_it_writes_from_no_latent(model: bgt_core.Embedder, saved: Path) -> None:
-    with pytest.raises(UsageError, match="does not translate; use one as `bgt train translator` makes"):
+    with pytest.raises(UsageError, match="does not translate; use one trained by `bgt train translator`"):
         BeamTranslator(bgt_core.load(saved, "cpu"))
-    with pytest.raises(UsageError, match="no language latents"):
+    with pytest.raises(UsageError, match="no latent for style"):
         bgt_core.generate(model, ["a"], ["b"], lang="fr")
     assert model.embed(["un chat"], lang="fr").shape == (1, 16)
     with pytest.raises(UsageError, match="lang en: "):

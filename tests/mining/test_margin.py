@@ -192,7 +192,7 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
         (np.zeros(5, np.float32), 4, ".*each of 5 lines"),
         (np.zeros((5, 3), np.int64), 4, ".*each of 5 lines"),
         (np.array([[None] * 3] * 5), 4, "not a .npy file"),  # would be a pickle
-        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 holds"),
+        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 contains"),
     ],
 )
 def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
         ("1\tb\n", "gold.tsv:1"),
         ("0\t1\n", "gold.tsv:1"),
         ("1\t6\n", "gold.tsv:1"),
-        ("1\t1\n3\t1\n", "gold.tsv:2: names a blank line"),
+        ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
     ],
 )
 def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) -> None:

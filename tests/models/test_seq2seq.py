@@ -114,7 +114,7 @@ def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first(
         {"translate/fr": 1.0, "translate/de": 1.0},
         {"translate/fr": 1.0, "translate/de": 1.0},
     ]
-    with pytest.raises(UsageError, match="columns fr, de: this system reads en"):
+    with pytest.raises(UsageError, match="columns fr, de: each corpus needs one of the source columns en"):
         run("translate from the first", columns=("fr", "de"))
     with pytest.raises(UsageError, match="task 'copy': choose from translate-both, translate, reconstruct"):
         Seq2SeqConfig(task="copy")

@@ -63,5 +63,5 @@ def test_a_sentence_is_embedded_as_the_mean_of_its_states(model: Translator, bat
 
 
 def test_without_its_source_it_learns_nothing(model: Translator, batch: Batch, tiny: Callable[..., Recipe]) -> None:
-    with pytest.raises(UsageError, match="columns en: this system reads fr, and each corpus needs it"):
+    with pytest.raises(UsageError, match="columns en: each corpus needs the source column fr"):
         model(Batch({"en": batch.sides["en"]}, "en"))

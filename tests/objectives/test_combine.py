@@ -74,12 +74,12 @@ def test_nothing_to_predict_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({}, "nothing is left to minimise"),
-        ({"margin": Margin(weight=0.0)}, "nothing is left to minimise"),
+        ({}, "nothing to minimise"),
+        ({"margin": Margin(weight=0.0)}, "nothing to minimise"),
         ({"margin": Margin(weight=-1.0)}, r"objective\.margin\.weight -1.0 must not be negative"),
         (
             {"elbo": Elbo(), "again": CrossEntropy(("translate",))},
-            "elbo and again both pay for predictions 'translate'",
+            "elbo and again share the role 'translate'",
         ),
     ],
 )

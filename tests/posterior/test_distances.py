@@ -138,9 +138,9 @@ def test_features_of_posteriors_that_broadcast_stand_side_by_side() -> None:
 
 
 def test_an_unknown_measure_is_named_with_its_nearest() -> None:
-    with pytest.raises(UsageError, match=r"'mahalanobi' is no measure.*Did you mean 'mahalanobis'\?"):
+    with pytest.raises(UsageError, match=r"'mahalanobi' is not a measure.*Did you mean 'mahalanobis'\?"):
         similarity("mahalanobi", LEFT, RIGHT)
-    with pytest.raises(UsageError, match="'hadamard' is no measure"):
+    with pytest.raises(UsageError, match="'hadamard' is not a measure"):
         similarity("hadamard", LEFT, RIGHT)
     with pytest.raises(UsageError, match="hadamard"):
         features(("w2", "hadamar"), LEFT, RIGHT)

@@ -95,7 +95,7 @@ def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None
     encoders = {"three": encoder(("en", "fr", "de")), "two": encoder(("fr", "en"))}
     table = probes.table(encoders, "punct-num", config=QUICK)
     assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those that both have
-    with pytest.raises(UsageError, match="lang de: the model is fr-en; use one trained with 'de'"):
+    with pytest.raises(UsageError, match="lang de: the model has fr, en; use one trained with 'de'"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
 
 
@@ -123,7 +123,7 @@ def test_a_cell_that_fails_leaves_the_others(encoder: Callable, tmp_path: Path) 
     ("options", "error", "message"),
     [
         ({"correction": "fdr"}, UsageError, "^correction 'fdr': choose from holm, bonferroni, none"),
-        ({"column": 2}, UsageError, "data is needed: a column without its file"),
+        ({"column": 2}, UsageError, "data is needed: a column belongs to a file"),
         ({"data": Path("absent.txt")}, NotFound, "data absent.txt: no such file or folder"),
         ({"split_file": Path("absent.tsv")}, NotFound, "split_file absent.tsv: no such file"),
         ({"tasks": "lenght"}, UsageError, "Did you mean 'length'?"),
@@ -158,7 +158,7 @@ def test_a_language_with_a_script_is_one_language(encoder: Callable, tmp_path: P
         ("lang-id", "zh-Hant-pt-BR"),
     ]
     assert {row.latent for cell in table.cells[:2] for row in cell.result.rows} >= {"semantic", "language"}
-    with pytest.raises(UsageError, match="lang zh-Hans: the model is zh-Hant-pt-BR"):
+    with pytest.raises(UsageError, match="lang zh-Hans: the model has zh-Hant, pt-BR"):
         probes.table({"fake": fake}, "length", "zh-Hans", config=QUICK)
     (tmp_path / "en-zh-Hant.own.tsv").write_text("Hi.\t你好。\n", "utf-8")
     assert pair_of(tmp_path / "en-zh-Hant.own.tsv") == ("en", "zh-Hant")

@@ -124,14 +124,14 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lang": "es"}, "lang es: the model is en-fr; use one trained with 'es'"),
+        ({"lang": "es"}, "lang es: the model has en, fr; use one trained with 'es'"),
         ({"latents": ["meaning"]}, "latents 'meaning': choose from semantic, language"),
-        ({"latents": ["semantic", "semantic"]}, "latents must be one or more different ones"),
+        ({"latents": ["semantic", "semantic"]}, "latents must be one or more different latents"),
         (
             {"lang": "en-fr", "latents": ["language"]},
-            "latents language: its spaces differ between",
+            "latents language: the latents of",
         ),
-        ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs 200 and 2"),
+        ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs at least 200 and 2"),
         ({"sentences": []}, "got 0 items"),
     ],
 )

@@ -176,7 +176,7 @@ def test_a_stopped_build_continues(
     folder = tmp_path / "store"
     with pytest.raises(KeyboardInterrupt):
         build(text, folder, encoder, report=stop)
-    with pytest.raises(NotFound, match="holds no store"):
+    with pytest.raises(NotFound, match="not a store"):
         QuestionStore.open(folder, encoder)
     begun: list[int] = []
     build(text, folder, encoder, report=lambda rows, total: begun.append(rows))
@@ -225,7 +225,7 @@ def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Em
 
 
 def test_another_model_is_refused(store: Path, saved: Path) -> None:
-    with pytest.raises(UsageError, match="model is not the one that made"):
+    with pytest.raises(UsageError, match="model did not make"):
         QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
 
 
@@ -279,8 +279,8 @@ def test_the_commands_do_the_same(
     for arguments, code, message in (
         (("query", folder), 2, "QUESTION is needed, in quotes"),
         (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
-        (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
-        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model is not the one that made"),
+        (("query", tmp_path / "no", "Who?"), 3, "not a store of questions"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
         (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
     ):
         refused = bgt("retrieve-similar", *arguments)

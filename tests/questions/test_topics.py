@@ -58,7 +58,7 @@ def test_without_a_known_word_no_topic_is_larger(planted: tuple[list[str], np.nd
 def test_what_has_no_topics_is_said(planted: tuple[list[str], np.ndarray], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="topics 1: expected 2 or more"):
         fit_topics(planted[0], 1, "en")
-    with pytest.raises(DataError, match="No question holds a word"):
+    with pytest.raises(DataError, match="The questions have no words"):
         fit_topics(["Why?", "the"], 2, "en")
     with pytest.raises(DataError, match="5 topics of 2 different words"):
         fit_topics(["bank loan"], 5, "en")

@@ -155,7 +155,7 @@ def test_it_filters_and_is_compared(
 
 
 def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="this model classifies no references; train a reference-classifier"):
+    with pytest.raises(UsageError, match="this model is not a reference classifier; train a reference-classifier"):
         ReferenceProbability.load(saved, "cpu")
     with pytest.raises(NotFound, match=r"classifier .*nowhere: no such run"):
         ReferenceProbability.load(tmp_path / "nowhere")

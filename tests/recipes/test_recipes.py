@@ -211,7 +211,9 @@ def test_its_arguments_are_named_in_errors(name: str) -> None:
         recipes.build(name, {"d_modle": 3})
     with pytest.raises(UsageError, match=r"no setting 'train.'"):
         recipes.build(name, {"train.": 3})
-    with pytest.raises(UsageError, match=r"'weight' could be objective\.elbo\.weight or objective\.margin\.weight"):
+    with pytest.raises(
+        UsageError, match=r"'weight' is ambiguous: use objective\.elbo\.weight or objective\.margin\.weight"
+    ):
         recipes.build("bgt", {"weight": 3.0})
 
 
@@ -316,7 +318,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
         with pytest.raises(BgtError, match="latent language: this model has semantic"):
             loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
     if name in WITHOUT_LANGUAGE and SYNTACTIC not in loaded.latents:
-        with pytest.raises(BgtError, match="no language latents"):
+        with pytest.raises(BgtError, match="no latent for style"):
             bgt_core.generate(loaded, ["one cat"], ["two dogs"], lang="en")
 
 

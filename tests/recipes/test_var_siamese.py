@@ -106,7 +106,7 @@ def test_rows_without_a_duplicate_are_repeated_alone(tiny: Tiny, tokenizer: Toke
 
 def test_repeating_takes_one_column(tiny: Tiny, tokenizer: Tokenizer) -> None:
     assert tiny("var-siamese-repeat", columns=["en"]).build(tokenizer).langs == ("en",)
-    with pytest.raises(UsageError, match="to reformulate takes two"):
+    with pytest.raises(UsageError, match="var-siamese-reformulate needs two"):
         tiny("var-siamese-reformulate", columns=["en"]).build(tokenizer)
 
 
@@ -258,9 +258,9 @@ def test_every_row_of_the_ablation_is_a_setting(
 
 
 def test_what_it_can_not_stand_on_is_refused(tiny: Tiny, tokenizer: Tokenizer, batch: Batch, questions: Path) -> None:
-    with pytest.raises(UsageError, match=r"'hadamar' is no measure.*Did you mean 'hadamard'"):
+    with pytest.raises(UsageError, match=r"'hadamar' is not a measure.*Did you mean 'hadamard'"):
         recipes.build("var-siamese", {"model.features": ["w2", "hadamar"]})
-    with pytest.raises(UsageError, match="reads one or more of w2"):
+    with pytest.raises(UsageError, match="choose one or more of w2"):
         recipes.build("var-siamese", {"model.features": []})
     of_points = recipes.build("var-siamese", {"base": "sp", "model.base.d_model": 8}).build(tokenizer)
     with pytest.raises(UsageError, match="compares Gaussian posteriors"):
@@ -273,7 +273,7 @@ def test_what_it_can_not_stand_on_is_refused(tiny: Tiny, tokenizer: Tokenizer, b
 def test_a_label_that_is_no_class_is_refused(questions: Path, first_stage: Path, tmp_path: Path) -> None:
     data = tmp_path / "graded.tsv"
     data.write_text(questions.read_text("utf-8").replace("1\t", "2\t"), encoding="utf-8")
-    with pytest.raises(DataError, match="label 2 is none of the 2 classes"):
+    with pytest.raises(DataError, match="label 2 is not one of the 2 classes"):
         second_stage(first_stage, data, tmp_path / "run")
 
 

@@ -112,7 +112,7 @@ def test_weights_that_are_no_numbers_are_neither_saved_nor_read(saved: Path, tmp
     loaded = checkpoint.load(saved)
     with torch.no_grad():
         next(loaded.model.parameters()).view(-1)[3] = math.nan
-    with pytest.raises(Diverged, match="not saved: weights of"):
+    with pytest.raises(Diverged, match="not saved: the weights of"):
         checkpoint.save(tmp_path / "new", loaded.recipe, loaded.model, loaded.tokenizer, 3)
     assert not any(tmp_path.iterdir())
     folder = tmp_path / "copy"
@@ -123,7 +123,7 @@ def test_weights_that_are_no_numbers_are_neither_saved_nor_read(saved: Path, tmp
     config = json.loads((folder / "config.json").read_text())
     config["files"]["model.safetensors"] = checkpoint.sha256_file(folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(DataError, match="no numbers: its training diverged"):
+    with pytest.raises(DataError, match="contains NaN or infinity: its training diverged"):
         checkpoint.load(folder)
 
 
@@ -148,7 +148,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
 
 def test_a_folder_of_others_is_left_as_it_is(recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with pytest.raises(UsageError, match="not empty, and no run"):
+    with pytest.raises(UsageError, match="not empty, and not a run"):
         run.train(recipe, [tsv], tmp_path, device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -163,7 +163,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
     assert run.resume(out, device="cpu", report=notes.append) == newest
     assert weights(newest) == expected  # trained again to the same weights
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
-        "Going on from the checkpoint before it."
+        "Continuing from the checkpoint before it."
     )
     assert (out / f"{newest.name}.damaged").is_dir()
     for folder in (older, newest):

@@ -242,7 +242,7 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
 
 
 def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
-    with pytest.raises(BgtError, match="nothing to resume") as error:
+    with pytest.raises(BgtError, match="no run to resume") as error:
         run.resume(tmp_path / "nowhere", device="cpu")
     assert error.value.exit_code == 3
     out = Path(shutil.copytree(whole, tmp_path / "run"))

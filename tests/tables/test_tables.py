@@ -68,7 +68,7 @@ def test_latex_is_a_booktabs_tabular_of_escaped_text(files: dict[str, Path]) -> 
     assert lines == [
         "% two notes",
         "% on two lines",
-        "% bold is the best of its row; underlined are the best and what can't be told apart from it",
+        "% bold marks the best of a row; underlining marks the best and those that do not differ significantly from it",
         r"\begin{tabular}{lrrr}",
         r"\toprule",
         r"set & pairs & 50\% of\_\#1 \& \{co\} & b \\",
@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"t\.csv: can't be written"):
         save(TABLE, {"csv": tmp_path / "t.csv"})
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
-    with pytest.raises(BgtError, match=r"latex .*t\.tex: there is no folder"):
+    with pytest.raises(BgtError, match=r"latex .*t\.tex: the folder"):
         check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
 
 
@@ -110,5 +110,5 @@ def test_a_text_on_stdout_is_that_of_the_file(files: dict[str, Path], capsys: py
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    with pytest.raises(BgtError, match="Two columns of a table are called 'a'"):
+    with pytest.raises(BgtError, match="Two columns of a table are named 'a'"):
         Table(["a", "b", "a"], [])

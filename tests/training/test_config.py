@@ -38,7 +38,7 @@ def test_the_number_and_its_rule_are_named(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", "", "meta"])
 def test_an_unknown_device_is_named(name: str) -> None:
-    with pytest.raises(BgtError, match=f"'{name}' is none of auto, cpu, cuda") as error:
+    with pytest.raises(BgtError, match=f"'{name}': expected auto, cpu, cuda") as error:
         pick_device(name)
     assert error.value.exit_code == 2
 

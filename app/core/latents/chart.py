@@ -51,7 +51,7 @@ LAYOUT = {
     },
 }
 MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
-MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG where somebody wants a drawing to keep
+MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 MAX_LINES = 500  # translations joined at most; more lines would hide the points
 
 
@@ -60,7 +60,7 @@ class Style:
     """How the rows of every panel of a figure are drawn."""
 
     colour: str  # a column
-    order: Sequence[str]  # every category; none where `colour` is a number
+    order: Sequence[str]  # every category; empty if `colour` is a number
     langs: Sequence[str]
     chosen: frozenset[str]  # ids
     kind: type[go.Scatter] | type[go.Scattergl]
@@ -156,7 +156,7 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """The points of one map: a trace per language, category, and whether the sentences are the user's own."""
+    """The points of one map: one trace per language, category, and owner of the sentences."""
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(STARS if own else SYMBOLS, lang_place(lang))
         for value, group in split(part, style.colour, style.order):
@@ -172,7 +172,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """One scale for all panels, where `colour` is a number."""
+    """One colour scale for all panels, if `colour` is a number."""
     return {
         "colorscale": AMOUNTS[theme],
         "cmin": values.min() if numeric(values) else None,
@@ -194,7 +194,7 @@ def numeric(values: pd.Series) -> bool:
 
 
 def categories(values: pd.Series, colour: str, langs: Sequence[str]) -> Sequence[str]:
-    """Every category there can be, in a fixed order; none where `colour` is a number."""
+    """Every possible category, in a fixed order; empty if `colour` is a number."""
     if numeric(values):
         return ()
     fixed: dict[str, Sequence[str]] = {"mark": MARK_ORDER, "lang": langs}
@@ -202,7 +202,7 @@ def categories(values: pd.Series, colour: str, langs: Sequence[str]) -> Sequence
 
 
 def split(table: pd.DataFrame, colour: str, order: Sequence[str]) -> list[tuple[str | None, pd.DataFrame]]:
-    """One part per category, or the whole under None where `colour` is a number."""
+    """The rows of each category, or all rows under None if `colour` is a number."""
     if not order:
         return [(None, table)]
     parts = [(value, table[(table[colour] == value).to_numpy()]) for value in order]
@@ -217,7 +217,7 @@ def shade(value: str, style: Style) -> str:
 
 
 def label(colour: str, value: str) -> str:
-    """What the legend calls a category."""
+    """The name of a category in the legend."""
     if value == NONE:
         return "no mark" if colour == "mark" else "none"
     return language_name(value) if colour == "lang" else plain(value)
@@ -245,7 +245,7 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
         unselected={
             "marker": {"opacity": 0.18 * style.opacity, "size": style.size}
-        },  # otherwise they would keep the size of chosen points
+        },  # without this they would keep the size of chosen points
         showlegend=False,
     )
 
@@ -288,6 +288,6 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
 
 
 def hover(text: str, translation: str, lang: str) -> str:
-    """A point's hover text, wrapped; plotly would read tags and entities, so those in sentences are escaped."""
+    """Wrap the hover text of a point, and escape it: plotly would read tags and entities in it."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])

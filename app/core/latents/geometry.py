@@ -17,17 +17,17 @@ from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # of t-SNE: on these axes as trustworthy as by its defaults, 0.5 and 1,000, in half the time
-WIDE = 2_048  # units from which on a few axes are found faster without the covariance of all: a bag of words has 8,000
+WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
 BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
 CLUSTERED = 5_000  # rows that the means of clusters are computed from
-REACHED_IN = 20  # steps by which a vector is at its new place on a plane
+REACHED_IN = 20  # steps until a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 
 
 @dataclass(frozen=True)
 class Method:
-    """How vectors become a map; PCA reads neither number."""
+    """The way vectors become a map; PCA uses neither number."""
 
     name: str = "PCA"
     neighbours: int = 15  # of t-SNE: its perplexity
@@ -43,10 +43,10 @@ class Projection:
     project: Callable[[np.ndarray], np.ndarray]
     variance: float | None  # the fraction that the map shows; only PCA has one
     axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
-    read: tuple[str, ...] = ()  # how well each axis is read from a latent, of a map on probe axes
+    read: tuple[str, ...] = ()  # how well each axis can be read from the latent, for a map on probe axes
 
 
-@threadpool_limits.wrap(limits=1)  # of OpenMP's, several that share busy cores wait for each other: 7 times as long
+@threadpool_limits.wrap(limits=1)  # OpenMP threads that share busy cores wait for each other: 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
     """A map of vectors (N, D), N >= 3, at unit length, so that it shows what cosine compares; the same input gives
     the same map."""
@@ -107,16 +107,16 @@ def principal_axes(vectors: np.ndarray, count: int) -> PrincipalAxes:
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
-    """UMAP's map of points (N, K), from their exact neighbours: its own search is compiled for half a minute."""
+    """UMAP's map of points (N, K), from their exact neighbours: UMAP's own search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
     from umap import UMAP, umap_
 
     for slow in (umap_.smooth_knn_dist, umap_.compute_membership_strengths):
-        with suppress(AttributeError, RuntimeError):  # not to be compiled, or nowhere to keep it for other processes
+        with suppress(AttributeError, RuntimeError):  # numba can't compile here, or can't cache the result
             slow.enable_caching()
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # `transform`, which we don't use, won't work
+        warnings.filterwarnings("ignore", "precomputed_knn")  # `transform` will not work, and we don't use it
         reducer = UMAP(
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
@@ -144,7 +144,7 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return length * unit(vectors[nearest_rows].mean(0, keepdims=True))[0]
     direction = vector / length
-    for _ in range(REACHED_IN):  # each step is exact on the plane, and leaves the sphere a little
+    for _ in range(REACHED_IN):  # each step is exact on the plane, but leaves the sphere a little
         direction = direction + projection.axes @ (xy - projection.project(direction[None])[0])
         direction = direction / np.linalg.norm(direction)
     return length * direction
@@ -181,7 +181,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def mean_cosine(vectors: np.ndarray) -> float:
-    """The mean cosine of N >= 2 rows with each other, of each with all but itself; nan for fewer."""
+    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer."""
     total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
     count = len(vectors)
     return float((np.square(total).sum() - count) / (count * (count - 1))) if count > 1 else float("nan")
@@ -189,7 +189,7 @@ def mean_cosine(vectors: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class PairScores:
-    """How well row i of one language finds row i of another, and what chance gives."""
+    """How often row i of one language finds row i of another, and the chance level."""
 
     left_finds_right: float  # fraction of rows whose nearest row on the other side is their own
     right_finds_left: float
@@ -211,7 +211,7 @@ def pair_scores(similarities: np.ndarray) -> PairScores:
 
 
 def agreement(similarities: np.ndarray, values: Sequence[object]) -> tuple[float, float]:
-    """Fraction of N rows whose nearest other row has the same value, and what chance gives; `similarities` (N, N)."""
+    """Fraction of N rows whose nearest other row has the same value, and the chance level; `similarities` (N, N)."""
     to_others = similarities - np.diag(np.full(len(similarities), np.inf))
     codes, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)[1:]
     same = float((codes[to_others.argmax(1)] == codes).mean())

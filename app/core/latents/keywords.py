@@ -1,11 +1,11 @@
 """The words that tell groups of sentences apart, by class-based TF-IDF (c-TF-IDF; Grootendorst 2022, "BERTopic").
 
-    weight of word x in group c = tf(x, c) * log(1 + A / f(x))
+  weight of word x in group c = tf(x, c) * log(1 + A / f(x))
 
-tf(x, c) is the fraction of the group's words that are x, f(x) how often x is in all groups, A the words of a group on
-average. In short sentences "the" and "is" keep too much weight by this alone, and there are no lists of such words for
-every language; so a word stands for a group only where it is twice as frequent there as elsewhere, is in three of its
-sentences, and in at most 3 % of all, or ten.
+tf(x, c) is the fraction of the group's words that are x, f(x) the count of x in all groups, A the mean number of words
+in a group. In short sentences, words such as "the" and "is" still weigh too much, and lists of stop words do not exist
+for every language. So a word stands for a group only if it is twice as frequent there as elsewhere, occurs in three of
+its sentences, and in at most 3 % of all sentences, or ten.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def keywords(words: WordCounts, groups: np.ndarray, count: int, size: int) -> li
 
 
 def names(words: WordCounts, groups: np.ndarray, first: np.ndarray, count: int = 3) -> list[str]:
-    """A name of each group: its words in the sentences `first` (N,) bool, of one language; where it has none there, in
-    the others; "group 2" where it has none at all. No two are the same."""
+    """Name each group by its words in the sentences `first` (N,) bool, of one language; if it has none there, by words
+    of other languages; if it has none at all, "group 2". All names differ."""
     sides = [keywords(words, np.where(side, groups, -1), count, int(groups.max()) + 1) for side in (first, ~first)]
     result: list[str] = []
     for number, (in_first, in_others) in enumerate(zip(*sides, strict=True)):

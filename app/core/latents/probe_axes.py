@@ -1,10 +1,10 @@
-"""Maps whose axes are what linear probes read from a latent: how long a sentence is, whether it asks, or denies.
+"""Maps whose axes are scores of linear probes: the length of a sentence, whether it asks, whether it denies.
 
-    score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
+  score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
 
-A score is in standard deviations of the factor among those sentences, from its mean there: both axes of a map then have
-one scale. How well an axis is read is measured on sentences that it was not fitted on, in five folds; translations of
-one sentence are in one fold.
+A score is in standard deviations of the factor among those sentences, from its mean there, so that both axes of a map
+have the same scale. The quality of an axis is measured on sentences that it was not fitted on, in five folds;
+translations of one sentence are in the same fold.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ STRENGTHS = np.logspace(-3, 3, 13)  # of the ridge, in units of the mean varianc
 
 @dataclass(frozen=True)
 class Factor:
-    """What an axis shows, and in which languages it can be told from a sentence."""
+    """A factor for an axis, and the languages in which a rule can label it."""
 
     of: Callable[[str, str], float]  # sentence, language
     langs: Sequence[str]
 
 
-# A plural needs a parsed sentence to be labelled, which the example sentences are not; Japanese has no spaces.
+# A plural needs a parsed sentence to be labelled, and the example sentences are not parsed; Japanese has no spaces.
 FACTORS = {
     "Longer": Factor(lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
     "Question": Factor(lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
@@ -64,7 +64,7 @@ class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
-    spread: float  # the factor's standard deviation: words, or 0 to 1, by which one more of the score differs
+    spread: float  # the factor's standard deviation: the words, or the 0 to 1, that a score of one stands for
     weights: np.ndarray
     bias: float
     reading: Reading
@@ -104,7 +104,7 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, folds: np.ndarray
     for fold in range(FOLDS):
         test = folds == fold
         weights, bias = ridge(vectors[~test], values[~test])
-        # relative to the mean of the others, which is the lower, the higher these are
+        # relative to the mean of the other scores, which is lower if these are higher
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     return Axis(name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values))
@@ -153,6 +153,6 @@ def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Project
         blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
-    # of all moves that change the scores by one, those along these are the shortest
+    # the shortest of all moves that change the scores by one
     read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
     return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)

@@ -51,8 +51,8 @@ BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The semantic space of all rows, and the model's second latent, if it has any, a space for each language: they
-    share no axes."""
+    """The semantic space of all rows, and the model's second latent, if it has one, as a space for each language,
+    because the spaces of different languages are not comparable."""
 
     semantic: Space
     second: dict[str, Space]
@@ -69,7 +69,7 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     """The latent of every row; the map is fitted on the text's rows, and the user's are placed on it."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
-    given = vectors[~own] if own.any() else vectors  # not to copy them in vain
+    given = vectors[~own] if own.any() else vectors  # avoid a needless copy
     key = stored_maps.key(loaded.digest, table[~own], latent)
     if method.name == probe_axes.NAME:
         axes = probe_axes.axes(loaded, table["lang"].unique().tolist(), latent, method.axes)
@@ -115,7 +115,7 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def coloured(spaces: Spaces, colour: str) -> Spaces:
-    """The same spaces, their rows with the column `colour` where sentences alone don't have it."""
+    """The same spaces, with a column `colour` added to their rows if the sentences alone don't have it."""
     semantic = spaces.semantic
     if colour in rows.PROBED:
         values = rows.labelled(semantic.rows["text"].tolist(), colour)
@@ -163,8 +163,8 @@ def vector(space: Space, row: str) -> np.ndarray:
 def nearest(
     loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
-    """The rows of a table, `vectors` (N, D), that are nearest to a vector (D,) in the full space, with their
-    similarity; the row of the id `but` is left out."""
+    """The rows of a table nearest to a vector (D,) in the full space, with their similarity; `vectors` (N, D) are those
+    of the rows. The row with the id `but` is left out."""
     near = table.assign(Cosine=loaded.encoder.similarity(vector[None], vectors)[0])
     near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
     return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})

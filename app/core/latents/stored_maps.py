@@ -27,13 +27,13 @@ from bgt_core.errors import DataError
 from bgt_core.files import atomic_file
 
 FILE = "maps.safetensors"
-SENTENCES = 300  # translations that the app opens on
+SENTENCES = 300  # translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
-TEXTS = (LANGS[:2], LANGS[:4])  # of those that the model reads
+TEXTS = (LANGS[:2], LANGS[:4])  # languages of these texts, as far as the model reads them
 
 
 def content(table: pd.DataFrame) -> str:
-    """A hash of languages and sentences, in their order."""
+    """Hash languages and sentences, in order."""
     hashed = hashlib.sha256()
     for lang, texts in rows.parts(table):
         hashed.update("\n".join([lang, *texts, ""]).encode())
@@ -63,8 +63,8 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def parts(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The latents that maps are drawn of, each with its rows: all for the semantic one, those of a language for the
-    second, if there is any."""
+    """The latents that maps are drawn of, each with its rows: all rows for the semantic latent, those of one language
+    for each second latent."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -87,7 +87,7 @@ def write(folder: Path) -> None:
     if maps:
         with atomic_file(folder / FILE) as partial:
             save_file(maps, partial)
-            shutil.copymode(folder / "config.json", partial)  # safetensors makes files that only their owner can read
+            shutil.copymode(folder / "config.json", partial)  # safetensors creates files that only their owner can read
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from app.core.theme import SOFT, bars, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
 
-LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}  # and their symbols; all else is a baseline
-LINE = ["task", "lang", "model", "mark"]  # what one line of the figure is of
+# symbols of the latents; other rows are baselines
+LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
+LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of the figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 TITLES = {"accuracy": "Test accuracy, %, with 95% intervals", "compression": "Compression by online codelength"}
@@ -64,7 +65,7 @@ def probe_dots(
 def add_baselines(
     figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ...], float], by: str, theme: str
 ) -> None:
-    """A tick where the best of them is; all of them when one points at it."""
+    """Draw a tick for the best baseline; its hover text lists all of them."""
     baselines = scores[~scores["latent"].isin(list(LATENTS))].dropna(subset=[by]).sort_values(by, ascending=False)
     best = baselines.drop_duplicates(LINE)
     texts = {
@@ -101,8 +102,8 @@ def add_paper(figure: go.Figure, published: pd.DataFrame, y: dict[tuple[str, ...
 
 
 def in_order(scores: pd.DataFrame, by: str) -> pd.DataFrame:
-    """A row per line of the figure, with the columns `LINE`, live, group and gap: first results that were run here,
-    then the groups of tasks, in each first the tasks in which the semantic latent leads most."""
+    """One row per line of the figure, with the columns `LINE`, live, group and gap. Results that were run here come
+    first, then the groups of tasks, sorted by the lead of the semantic latent."""
     lines = scores.drop_duplicates(LINE)[[*LINE, "live"]]
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table(by, LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)

@@ -1,6 +1,6 @@
 """Results of probes: what `bgt-probe` writes with --json, --csv and --predictions, gathered without mixing models.
 
-JSON is read by `probes.results.store`; all else that knows the format of these files is here.
+JSON is read by `probes.results.store`; everything else about the format of these files is here.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from probes.results.store import SCHEMA as STORED
 from probes.results.store import Cell, all_predictions, document_cells
 
 KINDS = ("json", "csv", "parquet")
-# What one result is of: `probe` is how the latents were probed, `items` names the labelled sentences, `run` says how
-# many of them and how many seeds, `live` whether it was computed while somebody waited, `data` where the items come
-# from; `mark` says what distinguishes it from others of one model, language and task.
+# Columns that identify a result: `probe` is how the latents were probed, `items` names the labelled sentences, `run`
+# gives their number and the number of seeds, `live` tells whether a user of the app started it, `data` is the source of
+# the items; `mark` tells it from others of the same model, language and task.
 SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
 CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
-OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only where it was requested
+OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only if requested
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p n_test".split()]  # langs: of the model, "en fr"
 CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
-PREDICTED = ("model", "task", "lang", "probe")  # all that predictions say about their source: no fingerprint
+PREDICTED = ("model", "task", "lang", "probe")  # predictions name no fingerprint of the model
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
 INTEGERS = ["n_train", "n_test", "classes"]
 PREDICTIONS = pa.schema([*((name, pa.string()) for name in PREDICTED), *STORED])
@@ -42,19 +42,20 @@ COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
 
 
 class Key(NamedTuple):
-    """Which predictions: nothing with another key is ever replaced by them."""
+    """The key of predictions; only predictions with the same key may replace them."""
 
     model: str
     task: str
     lang: str
     probe: str
-    live: bool  # computed while somebody waited
+    live: bool  # started by a user of the app
     content: str  # a hash
 
 
 @dataclass(frozen=True, eq=False)
 class ResultTables:
-    """Accuracies, differences of two latents, learning curves, predictions; two trainings of a name are never mixed."""
+    """Accuracies, differences of two latents, learning curves, predictions; two trainings with the same name stay
+    apart."""
 
     scores: pd.DataFrame = field(default_factory=lambda: framed([], SCORES, OPTIONAL))  # fractions
     gaps: pd.DataFrame = field(default_factory=lambda: framed([], GAPS, ["adjusted_p"]))  # points
@@ -62,13 +63,13 @@ class ResultTables:
     items: Mapping[Key, pa.Table] = field(default_factory=dict)  # rows as in `probes.results.store`
 
     def changed(self, table: Callable[[pd.DataFrame], pd.DataFrame], key: Callable[[Key], Key]) -> ResultTables:
-        """Each table and each key of predictions replaced by what these functions give for it."""
+        """Replace each table and each key of predictions by the result of these functions."""
         items = {key(name): rows for name, rows in self.items.items()}
         return ResultTables(table(self.scores), table(self.gaps), table(self.curve), items)
 
 
 def read(name: str, content: bytes) -> ResultTables:
-    """A file of `bgt-probe`. DataError for any other."""
+    """Read a file of `bgt-probe`. DataError for any other file."""
     if name.endswith(".csv"):
         return read_csv(name, content)
     if name.endswith(".parquet"):
@@ -77,11 +78,11 @@ def read(name: str, content: bytes) -> ResultTables:
     try:
         return from_cells(cells)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise DataError(f"{name}: holds results of another form than bgt-probe's; run bgt-probe again.") from None
+        raise DataError(f"{name}: not the results of this version of bgt-probe; run bgt-probe again.") from None
 
 
 def from_cells(cells: Iterable[Cell], live: bool = False) -> ResultTables:
-    """Results as tables, with their predictions; `live` where they were just computed, not read."""
+    """Turn results into tables, with their predictions; `live` if they were just computed, not read from a file."""
     scores, gaps, curve = [], [], []
     items: dict[Key, pa.Table] = {}
     for cell in cells:
@@ -118,22 +119,22 @@ def weights(fingerprint: str) -> str:
 
 
 def items_name(sha256: str, data: str) -> str:
-    """Names the labelled sentences: a hash of them, or else where they come from."""
+    """Name the labelled sentences: a hash of them, or else their source."""
     return sha256[:12] or data
 
 
 def run_text(n_train: int, n_test: int, seeds: int) -> str:
-    """The size of a run, as in "800 + 100 sentences, 1 seed": trained on, tested on."""
+    """Describe the size of a run, as in "800 + 100 sentences, 1 seed": training and test sentences."""
     return f"{n_train:,} + {n_test:,} sentences, {seeds} {'seed' if seeds == 1 else 'seeds'}"
 
 
 def read_csv(name: str, content: bytes) -> ResultTables:
-    """Accuracies alone: a CSV has no differences."""
+    """Accuracies only: a CSV has no differences."""
     try:
         table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
         for column in OPTIONAL:
             table[column] = pd.to_numeric(table[column])
-        # baselines have probes of their own, and stand below the latents they belong to
+        # baselines have their own probes; each is listed below its latents
         probe = table["probe"].where(table["probe"] != table["latent"]).ffill().fillna("linear")
         table = table.assign(
             fingerprint=table["fingerprint"].map(weights),
@@ -145,17 +146,17 @@ def read_csv(name: str, content: bytes) -> ResultTables:
         )
         return ResultTables(of_kinds(table[[*SCORES, *OPTIONAL]]))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, AttributeError, KeyError, TypeError, ValueError):
-        raise DataError(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
+        raise DataError(f"{name}: not a table of bgt-probe; make one with: bgt-probe --csv FILE") from None
 
 
 def read_predictions(name: str, content: bytes) -> ResultTables:
-    """What was predicted of each item; the file does not say which training it comes from."""
+    """Read the prediction for each item; the file does not name the training that it comes from."""
     try:
         with reading_parquet(name):
             stored = parquet.read_table(io.BytesIO(content))
             return ResultTables(items=by_key(stored.select(PREDICTIONS.names).cast(PREDICTIONS)))
     except BgtError:
-        raise DataError(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
+        raise DataError(f"{name}: not predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
 
 
 def by_key(table: pa.Table, live: bool = False) -> dict[Key, pa.Table]:
@@ -169,18 +170,18 @@ def by_key(table: pa.Table, live: bool = False) -> dict[Key, pa.Table]:
 
 
 def content(rows: pa.Table) -> str:
-    """A hash of predictions, whatever file they are from."""
+    """Hash predictions, whatever file they come from."""
     plain = rows.drop_columns(["bits", "pvi"]).to_pandas()
     return sha256(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes()).hexdigest()[:12]
 
 
 def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[str] = ()) -> pd.DataFrame:
-    """A table of these columns, NaN for None; TypeError or ValueError for a value of another kind than its column."""
+    """Make a table of these columns, NaN for None; TypeError or ValueError for a value of the wrong type."""
     return of_kinds(pd.DataFrame(rows, columns=[*columns, *optional]))
 
 
 def of_kinds(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with every column's kind of value: numbers as such, no lists or records in any."""
+    """Convert every column to its type; raises TypeError for lists or records."""
     for name in table:
         if any(isinstance(value, list | dict) for value in table[name].tolist()):
             raise TypeError(f"{name} holds lists or records")
@@ -190,10 +191,10 @@ def of_kinds(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTables:
-    """All of these files, those in folders included, and `more`; equal rows are one, and no other is ever replaced.
+    """Gather all these files, folders included, and `more`; equal rows count once, and no row replaces another.
 
-    Models have the names that the app has for them; two trainings of one name are distinguished by their hash, and a
-    model probed otherwise than by a linear probe says how.
+    Models have the names that the app uses. A hash is added to two trainings with the same name, and the kind of probe
+    to results that are not of a linear probe.
     """
     parts = [*(part for path in paths for part in read_path(path)), *more]
     columns = zip(*((part.scores, part.gaps, part.curve) for part in (ResultTables(), *parts)), strict=True)
@@ -206,7 +207,7 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
     def with_titles(table: pd.DataFrame) -> pd.DataFrame:
         names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
         table = table.assign(model=names)
-        # a CSV has no names of sources, and may have been rounded: rows equal but for that are one result
+        # a CSV has no source names and may be rounded: rows that differ only in that are one result
         repeated = table.drop(columns="data").round(9).duplicated()
         return marked(table[~repeated].reset_index(drop=True))
 
@@ -220,13 +221,13 @@ def marked(table: pd.DataFrame) -> pd.DataFrame:
     runs = table.groupby(CELL)[["items", "run", "seed"]].transform("nunique").max(axis=1)
     several = (runs > 1) & ~table["live"].astype(bool)
     table = table.assign(mark=table["mark"].where(~several, table["run"] + ", " + table["data"]))
-    # the same on another device, or by another version
+    # the same result from another device or version
     again = table.groupby([*CELL, "mark", *table.columns.intersection(["latent", "family", "n_train"])]).cumcount()
     return table.assign(mark=table["mark"].where(again == 0, table["mark"] + " (" + (again + 1).astype(str) + ")"))
 
 
 class Training(NamedTuple):
-    """What a title is given to; the fingerprint is "" where only the predictions are known."""
+    """The source that a title is given to; the fingerprint is "" for predictions."""
 
     model: str
     fingerprint: str
@@ -234,7 +235,7 @@ class Training(NamedTuple):
 
 
 def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, str]:
-    """What to call each training and probe in `sources` (columns `SOURCE`), and those of predictions."""
+    """Title each training and probe in `sources` (columns `SOURCE`), and each source of predictions."""
     unique = sources[list(Training._fields)].drop_duplicates()
     trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
     trainings_of_items = [Training(key.model, "", key.probe) for key in items]
@@ -251,7 +252,7 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
         model, fingerprint, probe = training
         if count[model] > 1:
             title = f"{names[model]} {fingerprint[:8]}"
-        else:  # the same weights under two names are one model; the app's name is the one to use
+        else:  # the same weights under two names are one model; the app's name is used
             same = [other.model for other in trainings if other.fingerprint == fingerprint and count[other.model] == 1]
             title = names[next((other for other in same if other in in_app), same[0])]
         titles[training] = title + how(probe)
@@ -260,12 +261,12 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
 
 
 def how(probe: str) -> str:
-    """How a model was probed, where that is not the usual way."""
+    """Describe how a model was probed, unless it was the usual way."""
     return "" if probe == "linear" else f", {probe}"
 
 
 def read_path(path: Path) -> list[ResultTables]:
-    """What is in a file, or in a folder's files; results in a model's folder that have its name are of that model."""
+    """Read a file, or the files of a folder; results in a model's folder that have its name belong to that model."""
     if not path.is_dir():
         return [read_file(path)]
     parts = [read_file(file) for file in sorted(path.iterdir()) if file.suffix[1:] in KINDS]
@@ -282,7 +283,7 @@ def read_path(path: Path) -> list[ResultTables]:
 
 
 def read_file(file: Path) -> ResultTables:
-    """What is in a file; it is read again once it has changed."""
+    """Read a file, and read it again after it has changed."""
     try:
         return _read_file(file, file.stat().st_mtime_ns)
     except OSError as error:
@@ -295,6 +296,6 @@ def _read_file(file: Path, written: int) -> ResultTables:
 
 
 def all_results() -> ResultTables:
-    """Those in the files named at the start, those uploaded, and those of probes run in this session."""
+    """The results in the files given at the start, in uploaded files, and of probes run in this session."""
     session = [*st.session_state.get("uploaded", []), *st.session_state.get("probed", [])]
     return gathered(startup.read().results, session)

@@ -22,12 +22,12 @@ class Lines:
     theme: str
     total: float = 0.0
     grid: list[float] = field(default_factory=list)
-    # given to the figure at once: it copies all it has whenever one is added
+    # all given to the figure at once: it copies everything whenever something is added
     texts: list[dict[str, Any]] = field(default_factory=list)
     bands: list[dict[str, Any]] = field(default_factory=list)
 
     def heading(self, text: str, ticks: tuple[int, ...] = ()) -> None:
-        """A row that names those below it, and writes the values of the x axis once more."""
+        """A row that names those below it, and repeats the values of the x axis."""
         y = self._take(1)
         self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"], INK)
         for tick in ticks:
@@ -35,11 +35,11 @@ class Lines:
             self.texts.append({"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font})
 
     def name(self, text: str) -> None:
-        """The name of the rows below it, alone."""
+        """A row with only a name, for the rows below it."""
         self._write(text, self._take(0.7), PIXELS["small"], INK)
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """The y of the marks below a name; `mark`, on a line of its own, says which of several results it is."""
+        """The y of the marks below a name; `mark`, on its own line, tells several results apart."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:

@@ -1,4 +1,4 @@
-"""Results of probes as a reader sees them: a row per result, and a row per latent or baseline."""
+"""Results of probes as tables for readers: one row per result, or one row per latent or baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 
 
 def language_names(lang: str) -> str:
-    """Of the language of a result, or of its two: "en-fr" -> "English and French"."""
+    """Name the language of a result, or both: "en-fr" -> "English and French"."""
     return " and ".join(map(language_name, split_langs(lang)))
 
 
@@ -25,9 +25,10 @@ def p_value(p: float) -> str:
 
 
 def provenance(results: pd.DataFrame) -> str:
-    """For the caption of a figure: models and the start of their weights' hashes, data, sentences and seeds."""
+    """Describe the source of results for a caption: models with the start of their hashes, data, sentences and
+    seeds."""
     models = [f"{model} (weights {weights[:8]})" for model, weights in pairs(results, "model", "fingerprint")]
-    if len(models) > 1:  # as figures number them
+    if len(models) > 1:  # numbered as in the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]

@@ -1,4 +1,4 @@
-"""Probing tasks as a reader meets them: a title, the question, and a group; and where a task can be labelled."""
+"""The titles, questions and groups of probing tasks, and the data from which each can be labelled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TITLES = {
 
 
 def title(task: str) -> str:
-    """The title of a task; a task of the user's keeps its name."""
+    """The title of a task; a user's own task keeps its name."""
     return TITLES.get(task, task)
 
 
@@ -48,14 +48,14 @@ def group(task: str) -> str:
 
 
 def defined(task: str, lang: str) -> bool:
-    """Whether the task exists in a language (or a pair of them, "en-fr"); those of the user's are taken to."""
+    """Whether the task exists in a language (or in a pair, "en-fr"); a user's own task is assumed to."""
     if task not in TASKS:
         return True
     return ("texts" in TASKS[task].builds) == (len(split_langs(lang)) > 1) and lang in (TASKS[task].langs or (lang,))
 
 
 def why_not(task: str, lang: str) -> str:
-    """Why a task can't be labelled from sentences of a language alone; "" if it can."""
+    """Explain why a task can't be labelled from sentences of a language alone; "" if it can."""
     if "texts" in TASKS[task].builds:
         return "it compares sentences of several languages: use `bgt-probe --lang en-fr`"
     if not defined(task, lang):

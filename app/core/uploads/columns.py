@@ -85,7 +85,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
         kept[np.flatnonzero(kept)[repeated]] = False
     left_out.append((int(repeated.sum()), "repeat an earlier row" if drop else "repeat an earlier row and are kept"))
     if not kept.any():
-        raise DataError("No row is left that has a sentence in each column; choose other columns.")
+        raise DataError("No row has a sentence in each column; choose other columns.")
     scores = {"gold": gold[0]} if gold else {}
     whole = texts.assign(**scores, **colours(table, uses))[kept].reset_index(drop=True)
     digest = hashlib.sha256(pd.util.hash_pandas_object(whole).to_numpy().tobytes())
@@ -101,12 +101,12 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
         raise DataError("No column of sentences: choose the language of at least one.")
     times = Counter(columns)
     if (len(columns) > 2 and max(times.values()) > 1) or max(times.values()) > 2:
-        raise DataError("Choose each language once, or one language for exactly two columns: pairs of sentences.")
+        raise DataError("Choose different languages, or the same language for exactly two columns: pairs of sentences.")
     if uses.count(GOLD) > 1:
-        raise DataError("More than one column of scores: choose one, and colour by the others.")
+        raise DataError("More than one column of scores: keep one, and colour by the others.")
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not formats.numbers(table[title]):
-            raise DataError(f"Column {title} holds no numbers, so no scores; choose another use.")
+            raise DataError(f"Column {title} holds no numbers, so it can't hold scores; choose another use.")
 
 
 def colours(table: pd.DataFrame, uses: Sequence[str]) -> dict[str, pd.Series]:

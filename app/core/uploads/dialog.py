@@ -1,4 +1,4 @@
-"""The dialog in which users give sentences of their own, and the buttons that open it and take a text back."""
+"""The dialog for the user's own sentences, and the buttons that open it and remove a text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tup
 
 
 def button() -> None:
-    """Opens the dialog."""
+    """Open the dialog."""
     st.button(
         "Upload",
         icon=":material/upload:",
@@ -48,13 +48,13 @@ def button() -> None:
 
 
 def remove_button(name: str, key: str, names: Sequence[str]) -> None:
-    """Takes a text back, if it is one of the user's; the box of that key, in which it is chosen, has these names."""
+    """Remove a text, if it is one of the user's; `key` is the select box in which it is chosen, with these names."""
     if name in own_texts.of_session().uploaded:
         others = [other for other in names if other != name]
         st.button(
             "Remove",
             icon=":material/delete:",
-            help=f"Take back “{verbatim(name)}”",
+            help=f"Remove “{verbatim(name)}”",
             on_click=remove,
             args=(name, key, others),
             width="content",
@@ -62,7 +62,7 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
 
 
 def remove(name: str, key: str, others: Sequence[str]) -> None:
-    """The text is none of those to choose from any more, and the first of the others is chosen."""
+    """Remove the text from the choices, and choose the first of the others."""
     uploaded = own_texts.of_session().uploaded
     own_texts.change(uploaded={other: text for other, text in uploaded.items() if other != name})
     if others:
@@ -79,7 +79,7 @@ def close() -> None:
 
 @st.dialog("Your own sentences", width="large", on_dismiss=close)
 def dialog() -> None:
-    """A file, what its columns hold, and what there is to say about it; nothing leaves this machine."""
+    """Ask for a file and the use of its columns, and show warnings; nothing leaves this machine."""
     loaded = state.model()
     file = st.file_uploader(
         f"Sentences, translations, or pairs of sentences: one per line, up to {formats.MAX_ROWS:,}, in UTF-8",
@@ -117,7 +117,7 @@ def dialog() -> None:
 
 
 def keep(name: str, text: ParallelText) -> None:
-    """From now on the text is one of those to choose from, and it is chosen."""
+    """Add the text to the choices, and choose it."""
     own_texts.change(uploaded={**own_texts.of_session().uploaded, name: text})
     st.session_state["data"] = name
     close()
@@ -129,7 +129,7 @@ def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
 
 
 def choose_uses(table: pd.DataFrame, langs: Sequence[str], file: str) -> list[str]:
-    """The use of each column, chosen by the user; at first the guessed one."""
+    """Let the user choose the use of each column; the default is the guess."""
     options = [*langs, *columns.USES]
     names = {lang: rows.language_name(lang) for lang in langs} | columns.USES
     with st.container(horizontal=True):

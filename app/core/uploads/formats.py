@@ -1,4 +1,4 @@
-"""Files that users upload: bytes to columns of cells, with clear words for what can't be read."""
+"""Read uploaded files into columns of cells, with clear errors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
 MAX_TEXT = 2**28  # bytes of all cells
 csv.field_size_limit(MAX_TEXT)  # characters in a cell; other kinds of files have no limit for one cell
-BATCH = 16  # rows decompressed together: few, as each may be as long as the file is large
+BATCH = 16  # rows decompressed together: few, as one row may be as large as the file
 MAX_CHARACTERS = 2_000  # of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
-TITLES = {  # a first row that has one of these holds names
+TITLES = {  # a first row with one of these holds names
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
     *LANGUAGE_NAMES, *map(str.lower, LANGUAGE_NAMES.values()),
 }  # fmt: skip
 
 
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
-    """A file's columns by name, every cell a string, cleaned up by `normalise`; blank rows are dropped.
+    """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
 
-    .csv is quoted, .tsv and .txt have tabs and no quoting, .jsonl has an object a line; columns of lists and records in
-    .parquet are left out. `header`: whether the first row of the first three holds names; None decides by the row.
-    Raises DataError for another kind of file, for one that is not UTF-8 text, and for no, too many or uneven rows.
+    .csv is quoted, .tsv and .txt have tabs and no quotes, .jsonl has one object per line; columns of lists and records
+    in .parquet are left out. `header` tells whether the first row of the first three holds names; None guesses from the
+    row. Raises DataError for another kind of file, for one that is not UTF-8 text, and for no, too many or uneven rows.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
@@ -50,17 +50,17 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
-        raise DataError(f"{name}: no rows; expected a sentence, or a translation or pair of sentences, a line.")
+        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line.")
     bounded(name, len(table), len(columns))
     return table
 
 
 def bounded(name: str, rows: int, columns: int) -> None:
-    """DataError for more than a page can take."""
+    """Raise DataError for more rows or columns than a page can show."""
     if rows > MAX_ROWS:
         raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
     if columns > MAX_COLUMNS:
-        raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; leave out those that are not needed.")
+        raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
 
 
 def decoded(name: str, content: bytes) -> str:
@@ -74,7 +74,7 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
-    """The columns that are neither lists nor records, in bounded memory, however much a small file says it holds."""
+    """The columns without lists and records, in bounded memory, whatever size a small file claims."""
     size = 0
     with reading_parquet(name), parquet.ParquetFile(io.BytesIO(content)) as file:
         fields = [field for field in file.schema_arrow if not pa.types.is_nested(field.type)]
@@ -86,7 +86,7 @@ def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
                 size += values.nbytes
                 if size > MAX_TEXT:
-                    raise DataError(f"{name}: holds more than {MAX_TEXT >> 20} MiB of cells; give fewer rows.")
+                    raise DataError(f"{name}: more than {MAX_TEXT >> 20} MiB of text; give fewer rows.")
                 column.extend(map(string, values.to_pylist()))
     return dict(zip(distinct(titles), columns, strict=True))
 
@@ -109,7 +109,7 @@ def from_objects(name: str, text: str) -> dict[str, list[str]]:
 
 
 def string(value: object) -> str:
-    """A cell as text; nothing for a missing one."""
+    """Convert a cell to text; a missing one becomes ""."""
     return "" if value is None or value != value else str(value)
 
 
@@ -120,7 +120,8 @@ def split(name: str, text: str, kind: str) -> list[list[str]]:
     else:
         lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
     try:
-        rows = list(islice((row for row in lines if any(map(str.strip, row))), MAX_ROWS + 2))  # names, and one too many
+        # one for the header, one too many
+        rows = list(islice((row for row in lines if any(map(str.strip, row))), MAX_ROWS + 2))
     except csv.Error as error:
         raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
     bounded(name, 0, len(rows[0]) if rows else 0)
@@ -141,7 +142,7 @@ def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str
 
 
 def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names: a usual one, or a word above a column of numbers."""
+    """Whether the first row holds names: a usual name, or a word above a column of numbers."""
     first, below = rows[0], rows[1:]
     if any(normalise(cell).lower() in TITLES for cell in first):
         return True
@@ -151,7 +152,7 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def distinct(titles: Sequence[str]) -> list[str]:
-    """Names that are all different, "Column 2" for an empty one."""
+    """Make all names different; an empty one becomes "Column 2"."""
     names: list[str] = []
     for at, title in enumerate(titles, 1):
         name = title or f"Column {at}"
@@ -160,7 +161,7 @@ def distinct(titles: Sequence[str]) -> list[str]:
 
 
 def numbers(values: Iterable[str]) -> bool:
-    """Whether there are any, and all of them are finite numbers; empty cells aside."""
+    """Whether all cells that are not empty are finite numbers, and at least one is."""
     values = [value for value in values if value]
     try:
         return bool(values) and all(abs(float(value)) < float("inf") for value in values)

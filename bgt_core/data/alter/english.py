@@ -1,4 +1,4 @@
-"""Altered English sentences: who does it to whom is swapped, or two attributes, or a negation is dropped or added."""
+"""Alter English sentences: swap who does it to whom, or two attributes, or drop or add a negation."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ CONTRACTED = {"'m": "am", "'re": "are", "'s": "is", "'ll": "will"}  # behind a n
 
 
 class Argument(NamedTuple):
-    """A noun phrase, pronoun or name: tokens from `start` to `end`, and what they become in the other role."""
+    """A noun phrase, pronoun or name: tokens from `start` to `end`, and its form in the other role."""
 
     start: int
     end: int
     kind: str  # "person" or "thing"
     person: int
-    other: str  # of a pronoun, its form in the other role; else ""
+    other: str  # for a pronoun, its form in the other role; else ""
 
 
 def english(text: str) -> list[Altered]:
@@ -93,7 +93,7 @@ def _one_clause(words: Sequence[str]) -> bool:
 
 
 def _again(words: Sequence[str], subject: Argument, thing: Argument) -> bool:
-    """Whether one of the two is named elsewhere, or the subject by a possessive before the object."""
+    """Whether one of the two is also named elsewhere, or the subject is named by a possessive before the object."""
     named = {words[subject.end - 1], words[thing.end - 1], subject.other.lower(), thing.other.lower()} - {""}
     inside = {*range(subject.start, subject.end), *range(thing.start, thing.end)}
     elsewhere = {word for row, word in enumerate(words) if row not in inside}
@@ -107,7 +107,7 @@ def _at(words: Sequence[str], row: int) -> str:
 
 
 def _subjects(words: Sequence[str], tokens: Sequence[Token]) -> Iterator[Argument]:
-    """Those that stand before a finite verb, or after the auxiliary of a question."""
+    """The noun phrases before a finite verb, or after the auxiliary of a question."""
     for start in range(len(words)):
         argument = _argument(words, tokens, start, subject=True)
         if argument is None:
@@ -129,7 +129,7 @@ def _finite(word: str) -> bool:
 
 
 def _objects(words: Sequence[str], tokens: Sequence[Token], first: int) -> Iterator[Argument]:
-    """Those that end a phrase behind a verb or a preposition."""
+    """The noun phrases that end a phrase after a verb or a preposition."""
     for start in range(first, len(words)):
         thing = _argument(words, tokens, start, subject=False)
         if thing is None:
@@ -177,7 +177,7 @@ def _number(noun: str) -> int:
 
 
 def _swapped(tokens: Sequence[Token], words: Sequence[str], subject: Argument, thing: Argument) -> list[Token] | None:
-    """The tokens with both exchanged and the verb made to agree; None where its form is not known."""
+    """Exchange both and make the verb agree; None if its form is not known."""
     tail = words[thing.end :]
     if any(word in ("and", "or", "but") and _finite(_at(tail, row + 1)) for row, word in enumerate(tail)):
         return None
@@ -207,7 +207,7 @@ def _uncapitalised(texts: list[str]) -> list[str]:
 
 
 def _agree(middle: list[Token], old: int, new: int) -> bool:
-    """Give the first verb the form of its new subject, in place; False where that is not known."""
+    """Give the first verb the form of its new subject, in place; False if that is not known."""
     for row, token in enumerate(middle):
         if token.lower in ADVERBS and token.lower not in BASES:
             continue

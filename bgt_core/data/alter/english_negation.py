@@ -27,11 +27,11 @@ from bgt_core.data.alter.tokens import Altered, Token, joined
 
 POSITIVE = {"any": "some", "anything": "something", "anyone": "someone", "anybody": "somebody", "anywhere": "somewhere"}
 _ALL = {"nobody": "everybody", "everybody": "nobody", "everyone": "nobody", "nothing": "everything"}
-_BOUND = set(  # words that go with a negation only: without it the sentence is odd
+_BOUND = set(  # words that occur only with a negation: without it the sentence is odd
     "anymore more yet ever either neither nor longer until till unless least all much mind hardly but help if whether "
     "let let's only just too because why used worry even".split()
 )
-_FREE = set(  # words that a negation does not go with
+_FREE = set(  # words that do not occur with a negation
     "some something someone somebody already still too also both only just let let's nothing nobody no none never not "
     "neither nor hardly seldom rarely without if unless why used either ought better hope wish even 've".split()
 )
@@ -39,7 +39,7 @@ _PRONOUNS = {"it", "this", "that", "there", "what"}
 
 
 def negations(tokens: Sequence[Token]) -> Iterator[Altered]:
-    """The sentence without its negation or, where it has none, with one; questions have neither."""
+    """Drop the negation of the sentence, or add one if it has none; questions have neither."""
     words = [token.lower for token in tokens]
     if "?" in words:
         return
@@ -111,7 +111,7 @@ def _added(tokens: list[Token], words: Sequence[str]) -> list[Token] | None:
 
 
 def _subject_end(tokens: Sequence[Token], words: Sequence[str]) -> int | None:
-    """Where the subject that begins the sentence ends."""
+    """The end of the subject that begins the sentence."""
     if words[0] in SUBJECTS or words[0] in _PRONOUNS or tokens[0].text in NAMES:
         return 1 if not (len(words) > 1 and words[1] in ("and", "or", ",")) else None
     if words[0] in DETERMINERS and len(words) > 2 and _is_verb(words[2:3]) and (

@@ -1,4 +1,4 @@
-"""Altered French sentences: who does it to whom is swapped, or two attributes, or a negation is dropped or added."""
+"""Alter French sentences: swap who does it to whom, or two attributes, or drop or add a negation."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _pronouns(tokens: Sequence[Token], words: Sequence[str]) -> list[Token] | No
 
 
 def _objects(words: Sequence[str], clitic: int) -> dict[str, str]:
-    """The object that each subject becomes; none for a third person where the verb's kind of object is not known."""
+    """The object that each subject becomes; empty for a third person if the verb's kind of object is not known."""
     at = clitic + 1
     verbs = {verb for verb, _, _ in FORMS.get(words[at], ())}
     if "avoir" in verbs:
@@ -99,7 +99,7 @@ def _objects(words: Sequence[str], clitic: int) -> dict[str, str]:
 
 
 def _conjugated(form: str, old: str, new: str, subjunctive: bool) -> str | None:
-    """The same verb and tense with another subject; None where its form is not known."""
+    """The same verb and tense with another subject; None if its form is not known."""
     for verb, tense, person in FORMS.get(form, ()):
         if person == SUBJECTS[old] and not (subjunctive and tense == "imperfect"):
             return str(getattr(CONJUGATED[verb], tense)[SUBJECTS[new]])
@@ -137,7 +137,7 @@ def _agreed(word: str, thing: str) -> str:
 
 
 def _arguments(tokens: Sequence[Token], words: Sequence[str]) -> list[Token] | None:
-    """Names and noun phrases of the same number exchanged; of the same gender where something agrees."""
+    """Exchange names and noun phrases of the same number, and of the same gender if something agrees with it."""
     for start in range(len(words)):
         subject = _argument(tokens, words, start)
         if subject is None or (start and words[start - 1][-1].isalnum() and words[start - 1] not in ("que", "quand")):
@@ -186,7 +186,7 @@ def _argument(tokens: Sequence[Token], words: Sequence[str], start: int) -> Argu
 
 
 def _swapped(tokens: Sequence[Token], subject: Argument, thing: Argument) -> list[Token] | None:
-    """Both exchanged with their determiners; "au" and an elided word before need the same kind of word after them."""
+    """Exchange both with their determiners; "au" and an elided word before need the same kind of word after them."""
     first, second = list(tokens[subject.start : subject.end]), list(tokens[thing.start : thing.end])
     if "au" in (first[0].lower, second[0].lower) or tokens[thing.start - 1].lower in ("à", "de"):
         if len(first) != len(second) or subject.gender != thing.gender:
@@ -204,7 +204,7 @@ def _swapped(tokens: Sequence[Token], subject: Argument, thing: Argument) -> lis
 
 
 def _attributes(tokens: Sequence[Token], words: Sequence[str]) -> Iterator[Altered]:
-    """Two adjectives that stand behind their nouns, each in the form of the other's place."""
+    """Exchange two adjectives after their nouns, each in the form that its new place needs."""
     at = [
         row
         for row, word in enumerate(words)

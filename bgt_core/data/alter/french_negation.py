@@ -26,7 +26,7 @@ _PARTITIVE = {"un", "une", "des", "du"}
 
 
 def negations(tokens: Sequence[Token]) -> Iterator[Altered]:
-    """The sentence without its negation or, where it has none, with one; questions have neither."""
+    """Drop the negation of the sentence, or add one if it has none; questions have neither."""
     words = [token.lower for token in tokens]
     if not words or "?" in words or any(map(_INVERTED.search, words)):
         return
@@ -89,7 +89,7 @@ def _added(tokens: list[Token], words: Sequence[str]) -> list[Token] | None:
 
 
 def _subject_end(tokens: Sequence[Token], words: Sequence[str]) -> int | None:
-    """Where the subject that begins the sentence ends."""
+    """The end of the subject that begins the sentence."""
     if words[0] in SUBJECTS or words[0] in ("ce", "c'", "ça", "cela"):
         return 1 if words[0] != "ce" or words[1:2] == ["sont"] else None
     if tokens[0].text in NAMES and len(words) > 1 and (words[1] in FORMS or words[1] in CLITICS):

@@ -34,16 +34,16 @@ def alter_rows(
         strict: Stop at the first bad line.
 
     Returns:
-        What was written, and how many rows there are of each kind of alteration. A sentence without two different words
+        The file written, and the number of rows of each kind of alteration. A sentence without two different words
         is dropped with its pair.
 
     Raises:
-        UsageError: `of` is none of two different `langs`.
+        UsageError: `langs` are not two different languages, or `of` is not one of them.
         DataError: A bad source, or no pair that can be altered.
     """
     suffix(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
-        raise UsageError(f"{of}: expected one of two different languages, not of {','.join(langs)}", parameter="of")
+        raise UsageError(f"{of}: expected one of two different languages; --langs is {','.join(langs)}", parameter="of")
     rng, skipped, dropped, kinds = Random(f"{seed} altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out, (*langs, ALTERED)) as add:
         for pair in read_pairs(source, langs, skipped, strict):

@@ -1,4 +1,5 @@
-"""Words of a sentence with the space before each, so that an altered sentence is written as the original was."""
+"""Split a sentence into words with the space before each, so that an altered sentence keeps the spacing of the
+original."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 
 class Altered(NamedTuple):
-    """A sentence that means something else in nearly the same words."""
+    """A sentence with nearly the same words and another meaning."""
 
     kind: str  # "roles", "attributes" or "negation"
     text: str
@@ -24,7 +25,7 @@ class Token(NamedTuple):
 
 
 def tokenise(text: str, pattern: re.Pattern[str]) -> list[Token]:
-    """Split at the matches of a pattern of tokens; what matches nothing is a token of one character."""
+    """Split at the matches of a pattern of tokens; other characters become tokens of their own."""
     return [Token(*match.groups()) for match in re.finditer(rf"(\s*)({pattern.pattern}|\S)", text)]
 
 

@@ -1,6 +1,6 @@
 """The example sentences: 1,152 real English ones, each with translations into some of six languages.
 
-Where they come from, under which licences, and which models never saw them: README.md in this folder.
+README.md in this folder names their sources, their licences, and the models that were not trained on them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bgt_core.errors import NotFound
 
 FILE = Path(__file__).with_name("sentences.tsv")  # its header: `source`, then the languages
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-CREDIT = (  # in Markdown; to be shown with the sentences, as their licences ask
+CREDIT = (  # Markdown; their licences require it beside the sentences
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "
     "[CC BY 2.0 FR](https://creativecommons.org/licenses/by/2.0/fr/); a few from "
     "[NTREX-128](https://github.com/MicrosoftTranslator/NTREX) (CC BY-SA 4.0), "
@@ -29,7 +29,7 @@ def _table() -> list[list[str]]:
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """The translations that are there in all of `langs`, in the order of the file, which is random.
+    """The translations that exist in all of `langs`, in the order of the file, which is random.
 
     Raises NotFound for a language that the file does not have.
     """

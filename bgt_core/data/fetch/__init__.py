@@ -1,9 +1,9 @@
-"""Data sets from their sources: downloaded, verified, converted, written down.
+"""Download data sets, verify and convert them, and record their sources.
 
     download(Request.parse(source("tatoeba"), pair="en-fr"), Path("data"))
 
-A source's archives go to OUT/.download, resumed and verified by `transfer`; `layouts` turns them into what our
-commands read; the manifest OUT/bgt-data.json says what is there, from where, with which SHA-256, under which licence.
+A source's archives go to OUT/.download, resumed and verified by `transfer`; `layouts` turns them into files that our
+commands read; the manifest OUT/bgt-data.json records the source, SHA-256 and licence of each file.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from bgt_core.files import read_json, write_json
 
 __all__ = ["PUBLISHED", "SOURCES", "DataSource", "Downloaded", "Offer", "Request", "download", "source"]
 
-SPARE = 3  # bytes of disk for each byte of an archive: itself, and what it becomes
+SPARE = 3  # bytes of disk for each byte of an archive: the archive, and the files made from it
 
 
 class Offer(NamedTuple):
-    """What is about to be downloaded, for whoever agrees to it."""
+    """A description of the download, for the user's consent."""
 
     name: str
     licence: str
     addresses: list[str]
-    bytes: int | None  # in all; None where a server doesn't say
+    bytes: int | None  # total; None if a server does not say
 
 
 class Downloaded(NamedTuple):
-    """What lies in the folder now."""
+    """The files in the folder after a download."""
 
     files: list[Path]
     left_out: dict[str, int]
-    new: bool  # False: all was there before
+    new: bool  # False if all files were there before
 
 
 def download(
@@ -52,11 +52,11 @@ def download(
     agree: Callable[[Offer], None] = lambda offer: None,
     report: transfer.Report = lambda done, total: None,
 ) -> Downloaded:
-    """Downloads what is requested into the folder `out`, unless it is there.
+    """Download the requested data into the folder `out`, unless it is there.
 
-    `agree` gets the offer before anything large moves, and raises to refuse. `report` gets the bytes of the current
-    archive. Raises NotFound for a failing server and a full disk, and DataError for a damaged archive and one whose
-    SHA-256 is not the published one, or not that of the first download.
+    `agree` gets the offer before anything large is transferred, and raises an error to refuse. `report` gets the bytes
+    of the current archive. Raises NotFound for a failing server or a full disk, and DataError for a damaged archive or
+    one whose SHA-256 is not the published one, or not that of the first download.
     """
     with transfer.session() as http:
         request, addresses = request.resolve(http)
@@ -78,18 +78,18 @@ def download(
             record[address] = {**fetched._asdict(), "trusted": _verify(address, fetched, trusted, archive)}
     try:
         converted = (layouts.as_is if request.raw else request.source.convert)(archives, request, out)
-    except DataError:  # the archive itself is bad; otherwise it stays, as when the disk is full
+    except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
         shutil.rmtree(work)
         raise
     _write_down(request, record, converted, out)
     shutil.rmtree(work)
-    with suppress(OSError):  # parts of something else are in it
+    with suppress(OSError):  # the folder holds parts of other downloads
         work.parent.rmdir()
     return Downloaded([file.path for file in converted.files], converted.left_out, new=True)
 
 
 def _write_down(request: Request, archives: manifest.Json, converted: Converted, out: Path) -> None:
-    """Adds files and source to the manifest as it is now: others may have downloaded something else meanwhile."""
+    """Add files and source to the manifest, read again because another process may have changed it."""
     records = manifest.read_manifest(out)
     for file in converted.files:
         records["files"][file.path.relative_to(out).as_posix()] = {
@@ -109,7 +109,7 @@ def _write_down(request: Request, archives: manifest.Json, converted: Converted,
 
 
 def _name(address: str) -> str:
-    """The last part of an address, as the name of a file."""
+    """The last part of an address, as a file name."""
     name = address.rpartition("/")[2]
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
@@ -117,12 +117,13 @@ def _name(address: str) -> str:
 
 
 def _complete(archive: Path) -> Path:
-    """Says of a complete archive what it was when it arrived."""
+    """Record the hash of a complete archive."""
     return archive.with_name(archive.name + ".complete.json")
 
 
 def _kept(archive: Path) -> transfer.Fetched | None:
-    """An archive that an earlier call downloaded and could not convert, for want of room; None where it has changed."""
+    """Find an archive that an earlier call downloaded but could not convert for lack of space; None if it has
+    changed."""
     try:
         fetched = transfer.Fetched(**read_json(_complete(archive)))
     except (ValueError, TypeError):
@@ -131,14 +132,14 @@ def _kept(archive: Path) -> transfer.Fetched | None:
 
 
 def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:
-    """The files of an earlier download, if all are there and as long as they were."""
+    """The files of an earlier download, if all exist with their sizes."""
     files = {out / name: facts for name, facts in records["files"].items() if facts["source"] == entry}
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in files.items())
     return list(files) if whole and entry in records["sources"] else []
 
 
 def _verify(address: str, fetched: transfer.Fetched, trusted: dict[str, manifest.Json], archive: Path) -> str:
-    """Why this archive is trusted; DataError, and the archive is gone, where it is not the one expected."""
+    """Explain why this archive is trusted; if it is not the expected one, delete it and raise DataError."""
     why, expected = "first download", fetched.sha256
     if address in PUBLISHED:
         why, expected = "published", PUBLISHED[address][1]
@@ -148,15 +149,15 @@ def _verify(address: str, fetched: transfer.Fetched, trusted: dict[str, manifest
         archive.unlink()
         _complete(archive).unlink(missing_ok=True)
         raise DataError(
-            f"{address}: SHA-256 is {fetched.sha256}, expected {expected} ({why}): the file there was changed, or what "
-            f"arrived was. To accept a new one of a first download, remove its source from {manifest.NAME}."
+            f"{address}: SHA-256 is {fetched.sha256}, expected {expected} ({why}): the file there has changed, or "
+            f"the download is damaged. To accept a new version, remove its source from {manifest.NAME}."
         )
     return why
 
 
 def _check_room(out: Path, total: int | None) -> None:
-    """NotFound where the disk is certainly too small."""
+    """Raise NotFound if the disk is certainly too small."""
     existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     free = shutil.disk_usage(existing).free
     if total is not None and SPARE * total > free:
-        raise NotFound(f"{out}: about {SPARE * total:,} bytes are needed and {free:,} are free; make room.")
+        raise NotFound(f"{out}: about {SPARE * total:,} bytes are needed, but only {free:,} are free; free some space.")

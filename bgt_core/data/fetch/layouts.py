@@ -1,7 +1,7 @@
-"""What was downloaded to files that our commands read.
+"""Convert downloads to files that our commands read.
 
-Each function gets the archives, by the last part of their address, and the request; it writes into the folder `out`
-and says what lies there.
+Each function gets the archives, by the last part of their address, and the request; it writes files into the folder
+`out` and describes them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from bgt_core.files import atomic_file, writing
 CHUNK = 4096  # rows written together
 SMALL = 2**26  # bytes of a file that is read at once
 STS_COLUMNS = ("gold", "sentence", "sentence")
-NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # what a server may send in place of a text
+NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of replies that are not the requested text
 
 
 def as_is(archives: Archives, request: Request, out: Path) -> Converted:
-    """Every file as its source gives it, in a folder of the source's name; archives are unpacked."""
+    """Keep every file as its source gives it, in a folder of the source's name; unpack archives."""
     folder = out / request.stem
     paths: list[Path] = []
     for name, archive in archives.items():
@@ -42,7 +42,7 @@ def as_is(archives: Archives, request: Request, out: Path) -> Converted:
 
 
 def tracks(archives: Archives, request: Request, out: Path) -> Converted:
-    """SemEval-2017's archive of sentences and that of scores -> one folder, STS.input.* beside STS.gs.*."""
+    """Combine SemEval-2017's archives of sentences and scores into one folder, STS.input.* beside STS.gs.*."""
     folder = out / request.stem
     unpacked = [path for name, archive in archives.items() for path in unpack(archive, archive.with_suffix(".d"))]
     paths = [_moved(path, folder / path.name) for path in unpacked if path.name.startswith("STS.")]
@@ -54,9 +54,9 @@ def tracks(archives: Archives, request: Request, out: Path) -> Converted:
 
 
 def moses(archives: Archives, request: Request, out: Path) -> Converted:
-    """OPUS's line-aligned zip -> one TSV, columns in the order of the request's languages.
+    """Convert OPUS's line-aligned zip to one TSV, columns in the order of the request's languages.
 
-    Pairs with an empty side are left out. With `max_pairs`, a random sample keeps its order.
+    Pairs with an empty side are left out. With `max_pairs`, a random sample is kept, in order.
     """
     (archive,) = archives.values()
     table = out / f"{request.stem}.tsv.zst"
@@ -75,13 +75,13 @@ def moses(archives: Archives, request: Request, out: Path) -> Converted:
                 add(chunk)
                 count += len(chunk)
             if not count:
-                raise DataError(f"{archive}: holds no pair.")
+                raise DataError(f"{archive}: it holds no pairs.")
         files = [OutputFile(table, request.langs, count), *_notes(inside, archive, out / request.stem)]
     return Converted(files, dict(left_out))
 
 
 def tatoeba(archives: Archives, request: Request, out: Path) -> Converted:
-    """LASER's two line-aligned files -> one TSV."""
+    """Convert LASER's two line-aligned files to one TSV."""
     sides = {("en" if name.endswith(".eng") else "other"): path for name, path in archives.items()}
     for path in sides.values():
         _whole_text(path)
@@ -96,9 +96,9 @@ def tatoeba(archives: Archives, request: Request, out: Path) -> Converted:
 
 
 def sts(archives: Archives, request: Request, out: Path) -> Converted:
-    """SemEval's STS.input.X.txt and STS.gs.X.txt -> YEAR/X.tsv: gold, sentence, sentence.
+    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv: gold, sentence, sentence.
 
-    Pairs that nobody scored (most of 2015 and 2016) are left out.
+    Pairs without a score (most of 2015 and 2016) are left out.
     """
     (archive,) = archives.values()
     texts: dict[tuple[str, str], bytes] = {}  # (name of the set, "input" or "gs")
@@ -143,7 +143,7 @@ def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:
 
 
 def _rows(inside: zipfile.ZipFile, names: list[str], archive: Path) -> Iterator[Row]:
-    """Line by line through all sides at once; DataError where they differ in their number of lines."""
+    """Read all sides line by line; DataError if their numbers of lines differ."""
     with ExitStack() as stack:
         sides = [_lines(stack.enter_context(inside.open(name)), archive) for name in names]
         for row in zip_longest(*sides):
@@ -160,12 +160,12 @@ def _lines(member: IO[bytes], archive: Path) -> Iterator[bytes]:
 
 
 def _cell(line: bytes) -> bytes:
-    """A line as a cell of a TSV."""
+    """Turn a line into a cell of a TSV."""
     return line.replace(b"\t", b" ").replace(b"\r", b" ").strip()
 
 
 def _full(rows: Iterator[Row], left_out: Counter[str]) -> Iterator[Row]:
-    """Those with text on every side; the others are counted."""
+    """Keep rows with text on every side; count the others."""
     for row in rows:
         if all(row):
             yield row
@@ -174,7 +174,7 @@ def _full(rows: Iterator[Row], left_out: Counter[str]) -> Iterator[Row]:
 
 
 def _sample(rows: Iterator[Row], total: int, count: int, seed: int) -> Iterator[Row]:
-    """`count` of the `total` rows, in order, each choice as likely as any other (Knuth, TAOCP 3.4.2, algorithm S)."""
+    """Choose `count` of the `total` rows at random, in order (Knuth, TAOCP 3.4.2, algorithm S)."""
     draw = random.Random(seed)
     for row in rows:
         if draw.random() * total < count:
@@ -184,7 +184,7 @@ def _sample(rows: Iterator[Row], total: int, count: int, seed: int) -> Iterator[
 
 
 def _notes(inside: zipfile.ZipFile, archive: Path, stem: Path) -> list[OutputFile]:
-    """The licence and the read-me that came with it, as STEM.LICENSE and STEM.README."""
+    """Write the archive's licence and read-me as STEM.LICENSE and STEM.README."""
     files = []
     for name in sorted({"LICENSE", "README"} & set(inside.namelist())):
         path = stem.with_name(f"{stem.name}.{name}")
@@ -196,7 +196,7 @@ def _notes(inside: zipfile.ZipFile, archive: Path, stem: Path) -> list[OutputFil
 
 
 def _read(inside: zipfile.ZipFile, entry: zipfile.ZipInfo, archive: Path) -> bytes:
-    """A file that is small if it is what it should be."""
+    """Read a file that must be small."""
     if entry.file_size > SMALL:
         raise DataError(f"{archive}: {entry.filename} has {entry.file_size:,} bytes, expected at most {SMALL:,}.")
     return inside.read(entry)
@@ -211,7 +211,7 @@ def _moved(path: Path, out: Path) -> Path:
 
 
 def _whole_text(path: Path) -> None:
-    """DataError for what servers send in place of a text: a page, or the pointer of a large file."""
+    """Raise DataError for common replies in place of a text: a web page, or the pointer of a large file."""
     with path.open("rb") as file:
         if (start := file.read(64).lower().lstrip()).startswith(NOT_TEXT):
-            raise DataError(f"{path}: not the text itself but {start[:30]!r}; the address no longer holds it.")
+            raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")

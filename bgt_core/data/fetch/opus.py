@@ -1,4 +1,4 @@
-"""OPUS's own index: which corpora it has in two languages, and how large. Language codes are those of OPUS."""
+"""OPUS's index: its corpora in two languages, and their sizes. Language codes are those of OPUS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OpusEntry(NamedTuple):
     name: str
     release: str
     pairs: int
-    bytes: int  # of the archive, about
+    bytes: int  # approximate size of the archive
     address: str
 
 
@@ -36,14 +36,14 @@ def languages(pair: str) -> tuple[str, str]:
 
 
 def label(text: str) -> str:
-    """The name of a corpus or release; ValueError for one that could lead a file's name astray."""
+    """Check the name of a corpus or release; ValueError for one that would be unsafe as a part of a file name."""
     if not isinstance(text, str) or not re.fullmatch(LABEL, text) or ".." in text:
         raise ValueError(f"{text!r}: expected letters, digits, '.', '_' and '-'")
     return text
 
 
 def protected(address: str) -> str:
-    """An address at least as protected as the index itself; ValueError for any other."""
+    """Check that an address is at least as protected as the index itself; ValueError if not."""
     schemes = ("https://", API.partition("//")[0] + "//")
     if not isinstance(address, str) or not address.startswith(schemes):
         raise ValueError(f"{address!r}: expected an address that begins with {schemes[0]}")
@@ -53,9 +53,9 @@ def protected(address: str) -> str:
 def corpora(
     http: requests.Session, langs: Sequence[str], name: str | None = None, release: str = "latest"
 ) -> list[OpusEntry]:
-    """What OPUS has in two languages, of all corpora or of one, largest first.
+    """List OPUS's corpora in two languages, or the releases of one corpus, largest first.
 
-    Raises NotFound where OPUS can't be asked or has nothing.
+    Raises NotFound if OPUS does not answer or has none.
     """
     source, target = sorted(langs)  # OPUS names a pair by the alphabet
     query = {"source": source, "target": target, "preprocessing": "moses", "version": release}
@@ -73,9 +73,9 @@ def corpora(
             for item in parse_json(response.content, API)["corpora"]
         ]
     except requests.RequestException as error:
-        raise NotFound(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.") from error
+        raise NotFound(f"{API}: OPUS does not answer ({type(error).__name__}); try later.") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NotFound(f"{API}: OPUS answers in another form than expected ({error!r}).") from error
+        raise NotFound(f"{API}: OPUS's answer has an unexpected form ({error!r}).") from error
     if not entries:
         raise NotFound(f"OPUS has {f'no {name} {release}' if name else 'nothing'} for {source}-{target}.")
     return sorted(entries, key=lambda entry: (-entry.pairs, entry.name))

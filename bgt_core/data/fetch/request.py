@@ -1,4 +1,4 @@
-"""The nouns of this package: what can be downloaded, what a user requests, and what a download leaves."""
+"""The data types of this package: sources, requests, and downloaded files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Archives = Mapping[str, Path]  # the last part of the address -> the file downlo
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file that a download left, and what is in it where we wrote it."""
+    """A downloaded file, with its columns and rows if we wrote it."""
 
     path: Path
-    columns: tuple[str, ...] = ()  # none: not a table of ours
+    columns: tuple[str, ...] = ()  # empty unless it is a table of ours
     rows: int | None = None
 
 
 @dataclass(frozen=True)
 class Converted:
-    """All files of a download, and what was left out and why."""
+    """All files of a download, and the numbers of rows left out, by reason."""
 
     files: list[OutputFile]
     left_out: dict[str, int]
@@ -34,31 +34,31 @@ class Converted:
 
 @dataclass(frozen=True)
 class DataSource:
-    """One data set. Addresses may hold {opus_pair}, {release} and {iso} (of the language that is not English)."""
+    """One data set. Addresses may contain {opus_pair}, {release} and {iso} (of the language other than English)."""
 
-    name: str  # what a user types
+    name: str  # the name that users type
     what: str
     licence: str
     addresses: tuple[str, ...]
     convert: Callable[[Archives, Request, Path], Converted]  # archives -> files in a folder, as our commands read them
-    pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or none to choose
-    release: str = ""  # the one that is meant unless another is named; with "latest", OPUS is asked
+    pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or "" if there is no choice
+    release: str = ""  # the default release; for "latest", OPUS is asked
 
     @property
     def from_opus(self) -> bool:
-        """Whether its archive holds a parallel corpus in OPUS's layout."""
+        """Whether its archive is a parallel corpus in OPUS's layout."""
         return "{opus_pair}" in self.addresses[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One download: a source, and what is wanted of it."""
+    """One download: a source, and the choices of the user."""
 
     source: DataSource
     langs: tuple[str, ...] = ()  # in the order of the columns
     release: str = ""
-    max_pairs: int | None = None  # a random sample of that many
-    raw: bool = False  # the source's own files, as they are
+    max_pairs: int | None = None  # size of a random sample
+    raw: bool = False  # keep the source's own files
     seed: int = 1  # of the sample
 
     @classmethod
@@ -71,7 +71,8 @@ class Request:
         max_pairs: int | None = None,
         raw: bool = False,
     ) -> Request:
-        """Two languages as in "en-fr", and a release as in "v2018"; UsageError for what the source does not have."""
+        """Parse two languages as in "en-fr", and a release as in "v2018"; UsageError for choices that the source does
+        not have."""
         only = source.pairs if "-" in source.pairs else None
         pair = pair or only
         langs = opus.languages(pair) if pair else ()
@@ -85,9 +86,9 @@ class Request:
             (
                 raw and max_pairs is not None,
                 "max_pairs",
-                "makes a new file, and raw keeps the old ones: leave one out.",
+                "makes a new file, but raw keeps the source's files: leave one out.",
             ),
-            (source.pairs and not pair, "pair", f"is needed: {name} has many; name two languages, as in en-fr."),
+            (source.pairs and not pair, "pair", f"is needed: {name} has many pairs; choose one, as in en-fr."),
             (pair and not source.pairs, "pair", f"{pair}: {name} has no language pairs; leave it out."),
             (release and not source.release, "release", f"{release}: {name} has no releases; leave it out."),
             (
@@ -99,7 +100,7 @@ class Request:
             (
                 source.pairs == "any pair with en" and "en" not in langs,
                 "pair",
-                f"{pair}: {name} is aligned with en; name it, as in en-fr.",
+                f"{pair}: {name} is aligned with en; include it, as in en-fr.",
             ),
         ):
             if wrong:
@@ -108,7 +109,7 @@ class Request:
 
     @property
     def stem(self) -> str:
-        """Of the files that are written: "opensubtitles.v2018.en-fr"."""
+        """Base name of the files: "opensubtitles.v2018.en-fr"."""
         parts = [self.source.name, self.release, "-".join(self.langs), str(self.max_pairs or "")]
         return ".".join(filter(None, parts))
 
@@ -118,7 +119,7 @@ class Request:
         return self.stem + ("+raw" if self.raw else "")
 
     def resolve(self, http: requests.Session) -> tuple[Request, list[str]]:
-        """The request with its release known, and the addresses that have it; asks OPUS for the latest release."""
+        """Resolve the release and its addresses; asks OPUS for the latest release."""
         if self.release == "latest":
             corpus = self.source.addresses[0].partition("OPUS-")[2].partition("/")[0]
             largest = opus.corpora(http, self.langs, corpus)[0]

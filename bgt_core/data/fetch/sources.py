@@ -1,8 +1,8 @@
-"""What `bgt data download` knows: parallel corpora and evaluation sets, and who may use them for what.
+"""The sources of `bgt data download`: parallel corpora and evaluation sets, with their licences.
 
-Addresses are those that public code of 2020-2026 uses, and licences what the sources state; none was checked against
-the server when this was written. Sizes are asked from the server before a download. Where somebody published a
-checksum (`PUBLISHED`), it decides; otherwise the first download is trusted, its SHA-256 is kept in the manifest beside
+Addresses come from public code of 2020-2026, and licences from the sources' own pages; none was checked against
+the server when this was written. The server is asked for the size before a download. If a checksum is
+published (`PUBLISHED`), it decides; otherwise the first download is trusted, its SHA-256 is kept in the manifest beside
 it, and later downloads must have the same.
 """
 
@@ -135,7 +135,8 @@ SOURCES = (
 
 
 def source(name: str) -> DataSource:
-    """By name, or "opus:NAME" for any other corpus of OPUS, spelled as there; UsageError for another."""
+    """Find a source by name, or "opus:NAME" for any other corpus of OPUS, spelled as there; UsageError for another
+    name."""
     if name.lower().startswith("opus:") and len(name) > 5:
         return _opus(name[5:], "latest", "a corpus of OPUS", "not known here; see its LICENSE and https://opus.nlpl.eu")
     for known in SOURCES:

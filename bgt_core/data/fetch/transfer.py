@@ -1,10 +1,10 @@
-"""One address to one file: resumed, retried, hashed; whole or not there.
+"""Download one address to one file: resumed, retried, hashed; the file is complete or absent.
 
-Until OUT is complete there are OUT.part, its bytes so far, and OUT.part.json, which names the address and the version
-of the file (its ETag or date). A later call asks for the rest of that very version (RFC 9110, If-Range); where the
-server has another one by then, or can't send parts, it begins anew.
+Until OUT is complete, OUT.part holds the bytes so far, and OUT.part.json names the address and the version
+of the file (its ETag or date). A later call requests the rest of that version (RFC 9110, If-Range); if the
+server has another version by then, or can't send parts, it starts over.
 
-urllib3 repeats requests that a busy server or the network refuses; what is here continues a file that breaks off.
+urllib3 repeats failed requests; this module continues interrupted files.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import file_lock, read_json, write_json, writing
 
 BLOCK = 2**20  # bytes read, hashed and written together
-RETRIES = urllib3.Retry(  # of one request, and of a file without progress: after 0, 2, 4, 8 and 16 seconds
+RETRIES = urllib3.Retry(  # for a request, and for a file without progress: after 0, 2, 4, 8 and 16 seconds
     total=5,
     backoff_factor=1,
-    status_forcelist={408, 425, 429, 500, 502, 503, 504},  # statuses that may pass
+    status_forcelist={408, 425, 429, 500, 502, 503, 504},  # statuses of temporary failures
     raise_on_status=False,
     retry_after_max=120,  # seconds, whatever the server asks for
 )
-UNPROMISED = 2**30  # bytes of a file whose size the server does not say, at most
-SAFE = 2**26  # bytes after which what has arrived is put on disk and recorded
+UNPROMISED = 2**30  # maximum size of a file whose size the server does not give
+SAFE = 2**26  # bytes after which the part is synced to disk and recorded
 TIMEOUT = (15.0, 60.0)  # seconds: to connect, and between two blocks
 FULL = {errno.ENOSPC, errno.EDQUOT}
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # as stored, so that parts and sizes fit the file
 
-Report = Callable[[int, int | None], None]  # bytes so far, bytes in all where the server says
+Report = Callable[[int, int | None], None]  # bytes so far, and bytes in all if the server gives them
 
 
 class Fetched(NamedTuple):
@@ -51,11 +51,11 @@ class Fetched(NamedTuple):
 
 
 class _Broken(Exception):
-    """The file broke off; what has arrived is kept."""
+    """The transfer broke off; the received bytes are kept."""
 
 
 def session() -> requests.Session:
-    """One for all requests of a command. Proxies and certificates are those of the environment."""
+    """The session for all requests of a command. Proxies and certificates come from the environment."""
     http = requests.Session()
     http.headers.update(HEADERS)
     for scheme in ("http://", "https://"):
@@ -64,7 +64,7 @@ def session() -> requests.Session:
 
 
 def size(http: requests.Session, url: str) -> int | None:
-    """Bytes of the file at `url`, or None where the server doesn't say; NotFound where there is no such file."""
+    """The size of the file at `url`, or None if the server doesn't give it; NotFound if the file does not exist."""
     with _request(http, "HEAD", url, {}) as response:
         if response.status_code in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED):
             return None
@@ -80,16 +80,16 @@ def fetch(
     most: int | None = None,
     report: Report = lambda done, total: None,
 ) -> Fetched:
-    """Downloads `url` to `out`, replacing it, and continues with what an earlier call has left.
+    """Download `url` to `out`, replacing it, and continue the part of an earlier call.
 
-    The file may have `most` bytes, those that the server promised before; where it promised none, a gibibyte. Raises
-    DataError for more, NotFound where the address has no such file, where the server fails after every attempt, and
-    where the disk is full or `out` can't be written; OUT.part stays, and the same call continues from there. Raises
+    The file may have up to `most` bytes, the size that the server gave before, or by default a gibibyte. Raises
+    DataError for more, and NotFound if the address has no such file, if the server fails after every attempt, and if
+    the disk is full or `out` can't be written; OUT.part stays, and the same call continues from there. Raises
     UsageError while another process downloads to `out`.
     """
     part, retries = out.with_name(out.name + ".part"), RETRIES
     with _alone(part):
-        with part.open("a+b", buffering=0) as file:  # unbuffered, so that a full disk says so at once
+        with part.open("a+b", buffering=0) as file:  # unbuffered, so that a full disk raises an error at once
             while True:
                 before = part.stat().st_size
                 try:
@@ -97,7 +97,7 @@ def fetch(
                     break
                 except _Broken as error:
                     if part.stat().st_size > before:
-                        retries = RETRIES  # an attempt that got further starts the count again
+                        retries = RETRIES  # progress resets the count of attempts
                     try:
                         retries = retries.increment("GET", url, error=error)
                     except urllib3.exceptions.MaxRetryError:
@@ -110,10 +110,10 @@ def fetch(
 
 
 def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most: int, report: Report) -> Fetched:
-    """The rest of the file, or all of it; _Broken where it breaks off or is not what was asked for."""
+    """Fetch the rest of the file, or all of it; _Broken if it breaks off or the reply is not the requested part."""
     version, safe = _recorded(part, url)
     have = min(part.stat().st_size, safe) if version else 0
-    file.truncate(have)  # what was not on disk for certain may be anything
+    file.truncate(have)  # bytes that were not synced may be wrong
     ask = {"Range": f"bytes={have}-", "If-Range": version} if version and have else {}
     with _request(http, "GET", url, ask) as response:
         if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
@@ -126,7 +126,7 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most
             start = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
             if not start or _version_of(response) not in (version, None):
                 file.truncate(0)
-                raise _Broken("the server sent another part than was asked for")
+                raise _Broken("the server sent another part than requested")
         else:
             have = 0
             with _room(part):
@@ -138,9 +138,7 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most
         _check_most(url, total or 0, most)
         report(have, total)
         try:
-            for block in response.raw.stream(
-                BLOCK, decode_content=False
-            ):  # raises where fewer bytes come than promised
+            for block in response.raw.stream(BLOCK, decode_content=False):  # raises if fewer bytes come than promised
                 digest.update(block)
                 _check_most(url, have + len(block), most)
                 with _room(part):
@@ -152,13 +150,13 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most
         except urllib3.exceptions.HTTPError as error:
             raise _Broken(f"the connection broke after {have:,} bytes ({type(error).__name__})") from error
         finally:
-            with suppress(NotFound):  # a full disk refuses again what it refused before
+            with suppress(NotFound):  # on a full disk this fails as the write before
                 _keep(part, file, url, version)
     return Fetched(have, digest.hexdigest())
 
 
 def _length(response: requests.Response) -> int | None:
-    """The bytes that the server promises; None where it says nothing that is a number."""
+    """The number of bytes that the server promises; None if it gives none, or not a number."""
     length = response.headers.get("Content-Length", "")
     return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
 
@@ -169,7 +167,7 @@ def _check_most(url: str, size: int, most: int) -> None:
 
 
 def _keep(part: Path, file: IO[bytes], url: str, version: str | None) -> None:
-    """Puts what the part holds on disk, and records how many bytes of which version that is."""
+    """Sync the part to disk, and record its size and version."""
     with _room(part):
         os.fsync(file.fileno())
         have = os.fstat(file.fileno()).st_size
@@ -190,12 +188,12 @@ def _request(http: requests.Session, method: str, url: str, headers: dict[str, s
     for hop in [*response.history, response]:
         if url.startswith("https:") and not hop.url.startswith("https:"):
             response.close()
-            raise NotFound(f"{url}: leads to {hop.url}, which is not protected; nothing was read.")
+            raise NotFound(f"{url}: redirects to {hop.url}, which is not encrypted; nothing was read.")
     return response
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, short."""
+    """An error's message, shortened."""
     return " ".join(str(error).split())[:200]
 
 
@@ -208,13 +206,13 @@ def _refuse(response: requests.Response, url: str) -> None:
 
 
 def _version_of(response: requests.Response) -> str | None:
-    """What distinguishes this version of the file from others: a strong ETag, else the date, else nothing."""
+    """The version of the file: a strong ETag, else the date, else ""."""
     tag = response.headers.get("ETag", "W/")
     return response.headers.get("Last-Modified") if tag.startswith("W/") else tag
 
 
 def _recorded(part: Path, url: str) -> tuple[str | None, int]:
-    """The version that the part is of, None where it can't be continued, and its bytes that are on disk for certain."""
+    """The version of the part, None if it can't be continued, and the number of synced bytes."""
     try:
         record = read_json(_record(part))
         return (record["version"], int(record["bytes"])) if record["url"] == url else (None, 0)
@@ -227,7 +225,7 @@ def _record(part: Path) -> Path:
 
 
 def _hash(file: IO[bytes]) -> hashlib._Hash:
-    """Of what the part holds."""
+    """The hash of the part."""
     digest = hashlib.sha256()
     file.seek(0)
     while block := file.read(BLOCK):
@@ -243,18 +241,18 @@ def _write(file: IO[bytes], block: bytes) -> None:
 
 @contextmanager
 def _room(part: Path) -> Iterator[None]:
-    """Turns a full disk into NotFound that says how to continue."""
+    """Turn a full disk into NotFound, with the way to continue."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise NotFound(f"{part}: can't be written ({error.strerror}).") from error
-        raise NotFound(f"{part}: the disk is full; make room, and the same command continues.") from error
+        raise NotFound(f"{part}: the disk is full; free some space, and run the same command to continue.") from error
 
 
 @contextmanager
 def _alone(part: Path) -> Iterator[None]:
-    """Locks the part; UsageError where another process has it. An empty part goes when the block ends."""
+    """Lock the part; UsageError if another process has it. An empty part is deleted at the end of the block."""
     lock = part.with_name(part.name + ".lock")
     with writing(part), file_lock(lock) as ours:
         if not ours:
@@ -266,4 +264,4 @@ def _alone(part: Path) -> Iterator[None]:
                 if part.exists() and not part.stat().st_size:
                     part.unlink()
                     _record(part).unlink(missing_ok=True)
-                lock.unlink()  # while it is ours: who waits on a file that is gone opens a new one
+                lock.unlink()  # deleted while it is locked: a process that waits for it opens a new one

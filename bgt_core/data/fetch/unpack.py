@@ -1,7 +1,7 @@
-"""Archives to folders, and nothing outside the folder: zip, tar, tar.gz, gz.
+"""Unpack archives into a folder, and never outside it: zip, tar, tar.gz, gz.
 
-An archive comes from elsewhere, so its names are not trusted: where one leads out of the folder, or is a link or a
-device, nothing is written. The standard library's own filters stand behind that check.
+The names in an archive are not trusted: if one leads out of the folder, or is a link or a
+device, nothing is written. The standard library's own filters are a second check.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from bgt_core.errors import BgtError, DataError
 from bgt_core.files import writing
 
 BLOCK = 2**20  # bytes unpacked together
-SMALL, MOST = 2**26, 100  # bytes that any archive may become; beyond, how many times its own: text takes 3 to 20
+# bytes that any archive may expand to; beyond, the maximum ratio to its own size: text has 3 to 20
+SMALL, MOST = 2**26, 100
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, struct.error,
     EOFError, ValueError, OverflowError,
 )  # fmt: skip
-JUNK = ("__MACOSX", "._", ".DS_Store")  # what one system leaves in its archives
+JUNK = ("__MACOSX", "._", ".DS_Store")  # files that systems add to their archives
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """The files of `archive`, written to `folder`, in the order of their names.
+    """Write the files of `archive` to `folder`, and return them in the order of their names.
 
-    `folder` appears complete or not at all, and is replaced where it exists. Raises DataError for an archive that is
-    damaged, of no known kind, or unsafe, and NotFound where the disk is full.
+    `folder` appears complete or not at all, and is replaced if it exists. Raises DataError for an archive that is
+    damaged, unsafe, or of an unknown kind, and NotFound if the disk is full.
     """
     with writing(folder), damaged(archive):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 @contextmanager
 def damaged(archive: Path) -> Iterator[None]:
-    """Turns what the readers of archives say into DataError."""
+    """Turn the errors of archive readers into DataError."""
     try:
         yield
     except BgtError:
@@ -72,7 +73,7 @@ def _extract(archive: Path, folder: Path) -> None:
     elif tarfile.is_tarfile(archive):
         with tarfile.open(archive) as tar:
             members, size = [], 0
-            for member in tar:  # in a compressed one, looking is unpacking
+            for member in tar:  # in a compressed archive, listing means unpacking
                 size += member.size
                 check_bytes(archive, size)
                 members += [] if member.isdir() else [member]
@@ -86,26 +87,26 @@ def _extract(archive: Path, folder: Path) -> None:
                 check_bytes(archive, size)
                 file.write(block)
     else:
-        raise DataError(f"{archive}: no zip, tar or gzip file; is the address still right?")
+        raise DataError(f"{archive}: not a zip, tar or gzip file; check the address.")
 
 
 def check_size(archive: Path, inside: zipfile.ZipFile) -> None:
-    """As `check_bytes`, of all files in a zip; none gives more bytes than it declares."""
+    """As `check_bytes`, for all files in a zip, whose declared sizes are upper bounds."""
     check_bytes(archive, sum(entry.file_size for entry in inside.infolist()))
 
 
 def check_bytes(archive: Path, size: int) -> None:
-    """DataError where an archive becomes more than text does: it was made to fill a disk."""
+    """Raise DataError if an archive expands more than text does: it may be meant to fill a disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(
-            f"{archive}: becomes {size:,} bytes or more, expected at most {allowed:,}, {MOST} times its size; nothing "
+            f"{archive}: grows to {size:,} bytes or more, expected at most {allowed:,}, {MOST} times its size; nothing "
             "was unpacked."
         )
 
 
 def _wanted(archive: Path, entries: Sequence[tuple[str, bool]]) -> set[str]:
-    """The names to unpack, without junk; DataError for (name, whether it is a link or a device) that may do harm."""
+    """The names to unpack, without junk; DataError for (name, whether it is a link or a device) that is unsafe."""
     paths = [PurePosixPath(name) for name, _ in entries]
     taken = {parent for path in paths for parent in path.parents}
     for (name, special), path in zip(entries, paths, strict=True):

@@ -1,7 +1,7 @@
-"""Which pairs are worth training on.
+"""Filters that choose the pairs worth training on.
 
-A filter has a name and says which of N candidate pairs stay. What needs memory of other text (copies, overlap with
-evaluation sets) compares keys, as hashes in `Seen`. What a translation must score is in `scores`.
+A filter has a name and chooses which of N candidate pairs stay. Filters that compare with other text (copies, overlap
+with evaluation sets) compare keys, as hashes in `Seen`. Scores of translations are in `scores`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 
 class Candidates:
-    """N pairs of L sides, and what filters look at: worked out when one asks, and kept for the pairs that stay."""
+    """N pairs of L sides, and the data that filters need, computed when first used and kept for the pairs that stay."""
 
     def __init__(
         self,
@@ -28,33 +28,34 @@ class Candidates:
         cells: Sequence[str] = (),
         numbers: np.ndarray | None = None,
     ):
-        """Normalised pairs and how long each side is, (N, L); of a column of numbers its N cells, and what they say."""
+        """Normalised pairs and the lengths of their sides, (N, L); for a column of numbers its N cells, and their
+        values."""
         self.pairs, self.lengths, self.seed = pairs, lengths, seed
         self.cells, self.numbers = cells, numbers
 
     @functools.cached_property
     def keys(self) -> list[tuple[str, ...]]:
-        """Of each side of each pair, see `key`."""
+        """The `key` of each side of each pair."""
         return [tuple(map(key, pair)) for pair in self.pairs]
 
     @functools.cached_property
     def hashes(self) -> np.ndarray:
-        """(N,) uint64, of all keys of a pair."""
+        """(N,) uint64: a hash of all keys of a pair."""
         return hashes(["\t".join(sides) for sides in self.keys], self.seed)
 
     @property
     def first_hashes(self) -> np.ndarray:
-        """(N,) uint64, of the key of each pair's first side."""
+        """(N,) uint64: a hash of the key of each pair's first side."""
         return hashes([sides[0] for sides in self.keys], self.seed)
 
     def rows(self, label: int) -> Sequence[tuple[str, ...]]:
-        """The pairs with the column of numbers in its place, -1 where there is none."""
+        """The pairs with the column of numbers put back at its index; -1 if there is none."""
         if label < 0:
             return self.pairs
         return [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(self.pairs, self.cells, strict=True)]
 
     def where(self, stays: np.ndarray) -> Candidates:
-        """Those that stay, (N,) bool."""
+        """The chosen pairs, (N,) bool."""
         indices = np.flatnonzero(stays).tolist()
         cells = [self.cells[i] for i in indices] if self.cells else ()
         numbers = None if self.numbers is None else self.numbers[stays]
@@ -67,14 +68,14 @@ class Candidates:
 
 
 class Filter(NamedTuple):
-    """Drops pairs, which are counted under its name."""
+    """Drops pairs, and counts them under its name."""
 
     name: str
     keep: Callable[[Candidates], np.ndarray]  # -> (N,) bool
 
 
 def apply(filters: Iterable[Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """Those that every filter keeps; each pair that goes is counted once, for the first filter that drops it."""
+    """The pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
     for name, keep in filters:
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -99,9 +100,9 @@ def translated(keys: Sequence[tuple[str, ...]]) -> np.ndarray:
 
 
 def key(sentence: str) -> str:
-    """A normalised sentence without case, punctuation, symbols, spaces and compatibility forms.
+    """Reduce a normalised sentence to a key, without case, punctuation, symbols, spaces and compatibility forms.
 
-    What is left are letters, marks and digits; two sentences of one key are copies for us. A sentence of nothing else
+    Letters, marks and digits remain; two sentences with the same key count as copies. A sentence without any of these
     is its own key.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
@@ -109,7 +110,7 @@ def key(sentence: str) -> str:
 
 
 def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
-    """64 bits of each, (N,) uint64; another seed gives others."""
+    """Hash each into 64 bits, (N,) uint64; another seed gives other hashes."""
     salt = seed.to_bytes(16, "little")
     return np.frombuffer(
         b"".join([blake2b(text.encode(), digest_size=8, salt=salt).digest() for text in texts]), np.dtype("<u8")
@@ -117,10 +118,10 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes, 8 bytes each, and twice as much again while it merges.
+    """A growing set of hashes, 8 bytes each, and twice as much during a merge.
 
-    They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does.
-    Two of a hundred million texts share a hash in one case of 3,700: then one is taken for a copy.
+    They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does. Among
+    a hundred million texts two share a hash in one case of 3,700; one of them is then dropped as a copy.
     """
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ class Seen:
         return sum(map(len, self._runs))
 
     def holds(self, some: np.ndarray) -> np.ndarray:
-        """Which of them are in the set, (N,) bool."""
+        """Which hashes are in the set, (N,) bool."""
         held = np.zeros(len(some), bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
@@ -138,14 +139,14 @@ class Seen:
         return held
 
     def add(self, some: np.ndarray) -> None:
-        """Adds hashes that it does not hold yet, each once."""
+        """Add the hashes that it does not hold yet, each once."""
         self._runs.append(np.sort(some))
         while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
             last = self._runs.pop()
             self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
 
     def new(self, some: np.ndarray) -> np.ndarray:
-        """Which are neither in the set nor earlier in `some`, (N,) bool; these are added."""
+        """Find the hashes that are neither in the set nor earlier in `some`, (N,) bool, and add them."""
         first = np.zeros(len(some), bool)
         first[np.unique(some, return_index=True)[1]] = True
         fresh = first & ~self.holds(some)

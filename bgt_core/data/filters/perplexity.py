@@ -1,9 +1,9 @@
-"""How surprising a sentence is to a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
+"""The perplexity of a sentence under a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
 
 The paper's models are KenLM's (Wieting, Mallinson & Gimpel 2017, sec. 5.6), trained on 40,000 references. KenLM's
-Python package reads models but can't train them, and nltk's Kneser-Ney looks at all its n-grams for each word it
-scores; so this one is smoothed by Witten & Bell's method. Perplexities of two methods do not compare: choose a limit
-from those of your own text (`bgt data compare` shows their mean).
+Python package reads models but can't train them, and nltk's Kneser-Ney scans all its n-grams for each word it scores;
+so this one is smoothed by Witten & Bell's method. Perplexities of two methods are not comparable: choose a limit from
+those of your own text (`bgt data compare` shows their mean).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, needs
 
 ORDER = 3
-RARE = 2  # a word that comes fewer times in training is unknown, so that unknown words have a probability
-REMEMBERED = 2**20  # n-grams whose probability need not be worked out again
+RARE = 2  # rarer words of the training text count as unknown, so that unknown words have a probability
+REMEMBERED = 2**20  # n-grams with a cached probability
 START, END = "<s>", "</s>"
 
 
@@ -33,7 +33,7 @@ class Perplexity:
     def __init__(self, sentences: Iterable[str], words: Words = str.split):
         """Training takes half a minute and half a gigabyte for 40,000 sentences of ten words.
 
-        Raises DataError where there is no sentence, NotFound where nltk is not installed.
+        Raises DataError without sentences, NotFound if nltk is not installed.
         """
         needs("nltk", "lm")
         from nltk.lm import Vocabulary, WittenBellInterpolated
@@ -45,7 +45,7 @@ class Perplexity:
             digest.update(sentence.encode() + b"\n")
             padded.append(self._padded(sentence))
         if not padded:
-            raise DataError("no sentence to train a language model on")
+            raise DataError("there are no sentences to train a language model on")
         vocabulary = Vocabulary((word for sentence in padded for word in sentence), unk_cutoff=RARE)
         self.model = WittenBellInterpolated(ORDER, vocabulary=vocabulary)
         self.model.fit(everygrams(sentence, max_len=ORDER) for sentence in padded)
@@ -54,8 +54,8 @@ class Perplexity:
 
     @classmethod
     def of_file(cls, path: Path, words: Words = str.split) -> Perplexity:
-        """Of a file with one sentence per line, or in the first of its columns; lines that repeat the one before, as
-        those of a reference with several translations do, count once. Raises DataError where it has none."""
+        """Train on a file with one sentence per line, or in the first of its columns. Adjacent equal lines, such as a
+        reference with several translations, count once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:

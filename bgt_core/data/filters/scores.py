@@ -1,7 +1,7 @@
-"""What a translation scores, by itself or beside its reference, and the scores of the pairs to keep.
+"""Scores of a translation, by itself or against its reference, and ranges of scores for the pairs to keep.
 
 The filters of back-translated text of Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7). In their order of columns: the
-first is the reference, which people wrote, the second its translation, which a machine wrote.
+first is the reference, written by people, the second its machine translation.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from bgt_core.errors import UsageError, check_choice, did_you_mean
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
-LONGEST = 100  # words: a longer translation counts as one of that many (released code)
-WORDS = {"spaces": "none", "13a": "13a"}  # how words are told apart -> what sacrebleu calls it
-TOGETHER = 4_096  # sentences whose words are remembered, for the scores that look at them in turn
+LONGEST = 100  # words: longer translations count as this long (released code)
+WORDS = {"spaces": "none", "13a": "13a"}  # ways to split words -> sacrebleu's names for them
+TOGETHER = 4_096  # sentences with cached words, for the scores that use them in turn
 
 Words = Callable[[str], Sequence[str]]
 Score = Callable[[Candidates], np.ndarray]  # -> (N,) float64
 
 
 class SentenceScore(Protocol):
-    """A score of single sentences that stands on a model."""
+    """A score of single sentences by a model."""
 
     @property
     def fingerprint(self) -> str:
-        """What decides the scores, in one line."""
+        """A fingerprint of the scores, in one line."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """N sentences -> (N,) float64."""
@@ -42,7 +42,7 @@ class SentenceScore(Protocol):
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """The pairs to keep: those that score from `least` to `most`, both included; None is no limit."""
+    """A range of scores to keep, from `least` to `most`, both included; None means unlimited."""
 
     score: str
     least: float | None = None
@@ -59,7 +59,7 @@ class ScoreRange:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Infinite where there is none."""
+        """Infinity if the limit is None."""
         return (-math.inf if self.least is None else self.least), (math.inf if self.most is None else self.most)
 
     @classmethod
@@ -74,13 +74,13 @@ class ScoreRange:
         return cls(parts[1], least, most)
 
     def holds(self, scores: np.ndarray) -> np.ndarray:
-        """(N,) -> (N,) bool; NaN is in no range."""
+        """Test which values are in the range: (N,) -> (N,) bool; NaN never is."""
         least, most = self.limits
         return (least <= scores) & (scores <= most)
 
 
 def word_tokenizer(name: str) -> Words:
-    """How a sentence falls into words, by a name of `WORDS`: at its spaces, or also at its punctuation, as in BLEU.
+    """How to split a sentence into words, by a name of `WORDS`: at its spaces, or also at its punctuation, as in BLEU.
 
     Raises UsageError for another name.
     """
@@ -92,21 +92,21 @@ def word_tokenizer(name: str) -> Words:
 
 
 def word_count(translation: str, words: Words = str.split) -> int:
-    """Words, at most 100."""
+    """The number of words, at most 100."""
     return min(LONGEST, len(words(translation)))
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """All of them, in order: k words -> k - n + 1, none of fewer than n."""
+    """All n-grams, in order: k words give k - n + 1, or none if there are fewer than n."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def overlap(reference: str, translation: str, n: int, words: Words = str.split) -> float:
     """Share, from 0 to 1, of the n-grams of the side with fewer of them that the other side has too (sec. 5.7).
 
-    As the released code counts: an n-gram that comes twice counts twice, however often the other side has it; BLEU
-    would clip it to that number. "the the cat" and "the dog ran off" overlap by 2 of 3, clipped: 1 of 3. Of sides with
-    equally many the reference's are counted. 0 where the shorter side has no n-gram. Upper and lower case differ.
+    As in the released code, an n-gram that occurs twice counts twice, however often the other side has it; BLEU would
+    clip it to that number. "the the cat" and "the dog ran off" overlap by 2 of 3; clipped, 1 of 3. If both sides have
+    equally many, the reference's are counted. 0 if the shorter side has no n-gram. Case matters.
     """
     fewer, others = ngrams(words(reference), n), ngrams(words(translation), n)
     if len(others) < len(fewer):
@@ -134,7 +134,7 @@ def bleu_metric(words: str) -> BLEU:
 
 
 def pair_scores(words: str, models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """Every score there is, the quick ones first: of the text alone, and of the translation by each of `models`."""
+    """All scores, the fast ones first: of the text alone, and of the translation by each of `models`."""
     split = functools.lru_cache(TOGETHER)(word_tokenizer(words))
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
@@ -147,7 +147,7 @@ def pair_scores(words: str, models: Mapping[str, SentenceScore]) -> dict[str, Sc
         return of_pairs(lambda reference, translation: overlap(reference, translation, n, split))
 
     def cost(candidates: Candidates) -> np.ndarray:
-        assert candidates.numbers is not None  # `clean` asks for the column
+        assert candidates.numbers is not None  # `clean` requires the column
         return candidates.numbers
 
     return {
@@ -160,19 +160,19 @@ def pair_scores(words: str, models: Mapping[str, SentenceScore]) -> dict[str, Sc
 
 
 def score_filters(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> list[Filter]:
-    """A filter for each range, called as its score, in the order of `scores`.
+    """A filter for each range, named like its score, in the order of `scores`.
 
-    Raises UsageError for an unknown score, and for one that comes twice.
+    Raises UsageError for an unknown or a repeated score.
     """
     by_score = {each.score: each for each in ranges}
     for score in by_score:
         if score not in scores:
             raise UsageError(
-                f"'{by_score[score]}': no score '{score}'; there are {', '.join(scores)}.{did_you_mean(score, scores)}",
+                f"'{by_score[score]}': no score '{score}'; expected {', '.join(scores)}.{did_you_mean(score, scores)}",
                 parameter="keep",
             )
     if len(by_score) < len(ranges):
-        raise UsageError(f"{', '.join(map(str, ranges))}: one range for each score.", parameter="keep")
+        raise UsageError(f"{', '.join(map(str, ranges))}: give one range for each score.", parameter="keep")
     return [Filter(score, _keep(by_score[score], compute)) for score, compute in scores.items() if score in by_score]
 
 

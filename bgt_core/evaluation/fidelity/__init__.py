@@ -1,1 +1,1 @@
-"""Generated sentences beside their references: what is generated from what, and what is kept."""
+"""Compare generated sentences with their references: plans of generation, and measures."""

@@ -1,7 +1,7 @@
-"""Counters that look for one thing in a sentence without understanding it: negation, numbers, names, length, mark.
+"""Detectors of one property of a sentence, by simple rules: negation, numbers, names, length, mark.
 
-How often each is right, by language, is in docs/reliability.md. A language in which it is right too rarely is left out:
-the counter returns None there.
+docs/reliability.md gives the accuracy of each, by language. A language in which it is too low is left out:
+the detector returns None there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 
 
 class Negation(NamedTuple):
-    """What negates in a language, in lower-cased text with straight apostrophes."""
+    """The patterns of negation in a language, for lower-cased text with straight apostrophes."""
 
     negates: str
-    apart: str  # taken out first: the same words where they negate nothing
+    apart: str  # removed first: the same words in uses without negation
 
 
 _SECOND = r"(?:pas|jamais|rien|plus|personne|aucune?s?|guère|nuls?|nulles?|ni|point)\b"
@@ -37,7 +37,7 @@ NEGATIONS = {
         r"\bno\.\s*\d|\bno doubt\b|\bnot only\b|,\s*\w+n't (?:i|you|he|she|it|we|they|there)\s*\?",
     ),
     "fr": Negation(
-        # "ne" with its second word, after it or before it; then what negates without "ne".
+        # "ne" with its second word, after it or before it; then negations without "ne".
         rf"\bn(?:e\b|')[^.!?;]*\b{_SECOND}|\b(?:personne|rien|jamais|aucune?|ni|nulle?)\b[^.!?;]*\bn(?:e\b|')"
         r"|\b(?:pas|non|ni|aucune?|nulle part)\b|\bplus (?:jamais|rien|personne)\b"
         r"|(?:^|[.!?,;:«—-] *|presque )jamais\b|(?:^|[.!?;:«—-] *)(?:rien\b|personne *(?:[.!?,]|$))",
@@ -68,13 +68,13 @@ _NEGATIONS = {lang: Negation(*map(re.compile, rules)) for lang, rules in NEGATIO
 
 
 class NumberRules(NamedTuple):
-    """How a language writes numbers, in lower-cased text; number words are read by text2num."""
+    """How a language writes numbers, in lower-cased text; number words are parsed by text2num."""
 
-    group: str  # what parts thousands in digits
+    group: str  # separator of thousands in digits
     scales: Mapping[str, int]  # words after digits: "2 million"
-    ordinal: str  # what ends an ordinal in digits, which is not counted; "" if it can't be told from a number
-    percent: str  # words that hold a number word and are none
-    unclear: str  # words of a quantity that is not certain, or a fraction
+    ordinal: str  # ending of an ordinal in digits, which is not counted; "" if it can't be told from a number
+    percent: str  # words that contain a number word and are not numbers
+    unclear: str  # words for uncertain quantities and fractions
 
 
 NUMBERS = {
@@ -115,17 +115,17 @@ _YEAR = re.compile(  # nineteen forty-five
 )
 _FIGURES = r"\d+(?:[.,:]\d+)*"
 
-NAME_LANGS = ("en", "fr", "es", "tr")  # they write names alone with a capital within a sentence
+NAME_LANGS = ("en", "fr", "es", "tr")  # within a sentence, these languages capitalise names only
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}  # to a word
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
-_STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # what stands before a first word
+_STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # characters before the first word of a sentence
 
 _MARKS = str.maketrans({"。": ".", "．": ".", "？": "?", "؟": "?", "！": "!"})
 
 
 def has_negation(text: str, lang: str) -> bool | None:
-    """Tell whether a word of a sentence negates; None for a language that is left out.
+    """Tell whether a sentence contains a negation; None for a language that is left out.
 
     >>> has_negation("Je n'ai rien vu.", "fr"), has_negation("I can't.", "en"), has_negation("Nicht.", "xx")
     (True, True, None)
@@ -137,10 +137,10 @@ def has_negation(text: str, lang: str) -> bool | None:
 
 
 def numbers(text: str, lang: str) -> list[str] | None:
-    """List the numbers of a sentence in figures, sorted, whether it writes them in digits or in words.
+    """List the numbers of a sentence as figures, sorted, whether they are written in digits or in words.
 
-    The number one is left out, for its word is mostly an article or a pronoun, and so are ordinals, but for those in
-    German. None for a language that is left out, and for a sentence with a quantity that is not certain, as "dozens".
+    The number one is left out, because its word is mostly an article or a pronoun, and so are ordinals, except in
+    German. None for a language that is left out, and for a sentence with an uncertain quantity, as "dozens".
 
     >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
     (['22', '3'], ['22'], None)
@@ -166,7 +166,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
 
 
 def figure(digits: str, rules: NumberRules) -> str:
-    """One spelling of a number in digits: "10,000.50" -> "10000.5"; times and dates stay as they are."""
+    """Normalise a number in digits: "10,000.50" -> "10000.5"; times and dates stay as they are."""
     group = re.escape(rules.group)
     if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
         digits = digits.replace(rules.group, "")
@@ -177,7 +177,7 @@ def figure(digits: str, rules: NumberRules) -> str:
 
 
 def scaled(match: re.Match[str], value: int, rules: NumberRules) -> str:
-    """Digits times what a word after them says: "1.5 million" -> "1500000"."""
+    """Multiply digits by the word after them: "1.5 million" -> "1500000"."""
     try:
         return f"{(Decimal(figure(match[1], rules)) * value).normalize():f}"
     except InvalidOperation:
@@ -187,7 +187,8 @@ def scaled(match: re.Match[str], value: int, rules: NumberRules) -> str:
 def names(text: str, lang: str) -> list[str] | None:
     """List the words within a sentence that have a capital, sorted: names, mostly, and in English days and "English".
 
-    A first word counts for none, as it has a capital anyway. None for a language that writes other words so, or none.
+    The first word is skipped, because it has a capital anyway. None for a language that capitalises other words, or
+    none.
 
     >>> names("Yesterday Tom met Mary in New York.", "en")
     ['Mary', 'New', 'Tom', 'York']
@@ -200,14 +201,15 @@ def names(text: str, lang: str) -> list[str] | None:
 
 
 def words(text: str, lang: str) -> Iterator[tuple[str, str]]:
-    """Each word of a sentence after what stands before it: "l'Italie" and "Tom's" without what is joined to them."""
+    """Yield each word of a sentence and the text before it, without joined words: "Italie" for "l'Italie", "Tom" for
+    "Tom's"."""
     text = _TITLES.sub("", text.translate(APOSTROPHES))
     for match in _WORD.finditer(text):
         yield text[: match.start()], re.sub(_JOINED.get(primary(lang), "(?!)"), "", match[0])
 
 
 def digits(text: str) -> list[str]:
-    """List the numbers in digits alone, as they are written but for the script of the digits, sorted.
+    """List the numbers written in digits, sorted; only the script of the digits is normalised.
 
     >>> digits("At 2:30, ３人")
     ['2:30', '3']
@@ -217,7 +219,7 @@ def digits(text: str) -> list[str]:
 
 
 def final_mark(text: str) -> str:
-    """ ".", "?", "!", "..." or "": the mark that ends it, quotes and brackets left out.
+    """ ".", "?", "!", "..." or "": the mark that ends the sentence, quotes and brackets ignored.
 
     >>> final_mark("« Où est-il ? »")
     '?'
@@ -229,5 +231,5 @@ def final_mark(text: str) -> str:
 
 
 def length(text: str, lang: str) -> int:
-    """Words between spaces; characters in a language that writes none."""
+    """Count words between spaces, or characters in a language without spaces."""
     return len(text.replace(" ", "")) if primary(lang) in UNSPACED else len(text.split())

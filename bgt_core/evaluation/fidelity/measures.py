@@ -1,7 +1,7 @@
-"""N sentences beside their references, sources and styles -> scores of resamples of them, and which are right.
+"""Score N sentences against their references, sources and styles: scores of resamples, and which sentences are right.
 
-chrF and BLEU are sacrebleu's, of the whole corpus. What is drawn again are the counts that sacrebleu makes of each
-sentence, so that a resample costs a sum.
+chrF and BLEU are sacrebleu's, of the whole corpus. The bootstrap resamples the counts that sacrebleu makes of each
+sentence, so that a resample only takes a sum.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def corpus_measures(
     lowercase: bool = True,
     language_latents: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, OfWeights]:
-    """Measures of N sentences of `lang` as a whole, as functions of how often each is drawn.
+    """Measures of N sentences of `lang` as a whole, as functions of the number of times each is drawn.
 
-    `language_latents` are those of outputs and styles, (N, L) each: their correlation says whether outputs show the
+    `language_latents` are those of outputs and styles, (N, L) each: their correlation tells whether outputs show the
     style. With `lowercase`, chrF and BLEU compare lower-cased text.
     """
     lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
@@ -64,9 +64,9 @@ def right_sentences(
     source_lang: str,
     lowercase: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Which of the sentences that a measure is about are right, (M,) of 0 and 1; measures about none are left out.
+    """For each measure, which of its sentences are right, (M,) of 0 and 1; measures without sentences are left out.
 
-    A mark counts as taken over only if the reference has another mark than the style. Only the exact match minds the
+    A mark counts as taken over only if the reference has another mark than the style. Only the exact match depends on
     case, unless `lowercase`.
     """
     marks = [tuple(map(final_mark, texts)) for texts in zip(outputs, references, styles, strict=True)]
@@ -79,12 +79,12 @@ def right_sentences(
 
 
 def same(output: str, reference: str, lowercase: bool) -> bool:
-    """Whether they are one text."""
+    """Whether both texts are equal."""
     return output.lower() == reference.lower() if lowercase else output == reference
 
 
 def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
-    """100 times the correlation of two latents over all units, each unit less its mean: (N, L), (N, L)."""
+    """100 times the correlation of two latents over all units, after subtracting each unit's mean: (N, L), (N, L)."""
     left, right = (np.asarray(latent, dtype=float) - latent.mean(0) for latent in (outputs, styles))
     products = np.stack([(left * right).sum(1), (left**2).sum(1), (right**2).sum(1)], axis=1)  # (N, 3)
 
@@ -97,23 +97,23 @@ def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
 
 def chrf(lowercase: bool) -> Metric:
     """chrF2 with sacrebleu's settings."""
-    from sacrebleu.metrics.chrf import CHRF  # only where it is used: it imports locks of files, and much else
+    from sacrebleu.metrics.chrf import CHRF  # imported here, because it imports file locks and much else
 
     return CHRF(lowercase=lowercase)
 
 
 def bleu(lang: str, lowercase: bool) -> Metric:
-    """BLEU with sacrebleu's settings; over characters in a language that writes no spaces."""
+    """BLEU with sacrebleu's settings; over characters in a language without spaces."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(lowercase=lowercase, force=True, tokenize="char" if primary(lang) in UNSPACED else "13a")
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
-    """The corpus's score as a function of how often each sentence is drawn.
+    """The corpus's score as a function of the number of times each sentence is drawn.
 
-    sacrebleu's own bootstrap says a mean and a half-width, from draws of its own; these two methods are the ones that
-    every metric of it has to have, and its paired tests call.
+    sacrebleu's own bootstrap returns a mean and a half-width, from its own draws. The two methods used here exist in
+    each of its metrics, and its paired tests call them.
     """
     statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
@@ -122,11 +122,11 @@ def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[st
 def kept(
     outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, list[bool]]:
-    """Of the sentences whose source and reference agree that they have a negation, none, a number, or a name: which
-    outputs do?
+    """For sentences whose source and reference agree on a negation, no negation, a number, or a name: which outputs
+    agree too?
 
-    A reference that says it otherwise ("no longer", "cease") asks nothing of the output, nor does a sentence that a
-    counter leaves out.
+    A sentence is skipped if its reference expresses it otherwise ("no longer", "cease"), or if a detector leaves it
+    out.
     """
     right: dict[str, list[bool]] = {name: [] for name in KEPT}
     for output, reference, source in zip(outputs, references, sources, strict=True):

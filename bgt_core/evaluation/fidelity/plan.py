@@ -1,4 +1,4 @@
-"""What is written: whose meaning, in which language, in whose manner."""
+"""Plans of generation: whose meaning, in which language, in whose style."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations o
 
 @runtime_checkable
 class Writer(Protocol):
-    """A model that writes from its latents (`generation.writer.Writer`)."""
+    """A model that generates from its latents (`generation.writer.Writer`)."""
 
     @property
     def langs(self) -> Sequence[str]: ...
@@ -27,21 +27,21 @@ class Writer(Protocol):
     def latents(self) -> Sequence[str]: ...
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, D)."""
+        """Embed N sentences: (N, D)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, D) with each row of right (M, D): (N, M)."""
+        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """A sentence of `lang` for each row of the latents, (N, L) each under its name."""
+        """Generate a sentence of `lang` for each row of the latents, (N, L) each under its name."""
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """log p(sentence | latents) in nats, a row of the latents a sentence: (N,)."""
+        """log p(sentence | latents) in nats, one row of the latents per sentence: (N,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """N sentences written in `lang`: the meaning of row n of `source_lang` in the manner of row `styles[n]` of `lang`.
+    """N sentences generated in `lang`: the meaning of row n of `source_lang` in the style of row `styles[n]` of `lang`.
 
     The reference is row n of `lang`.
     """
@@ -53,18 +53,20 @@ class Writing:
 
     @property
     def needs_style(self) -> bool:
-        """Whether only a model with language latents can write it."""
+        """Whether only a model with language latents can generate it."""
         return self.manner in (RANDOM, SWAPPED)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """The models, by name, each with a search by beam unless it is a `Writer` already.
+    """Wrap the models, by name, with beam search, unless they are `Writer`s already.
 
     Raises:
         UsageError: A model without a decoder, or without one of these languages.
     """
     from bgt_core.generation.options import Beam
-    from bgt_core.generation.writer import Writer as SearchingWriter  # torch, for the command's help not needed
+
+    # imports torch, which the command's help does not need
+    from bgt_core.generation.writer import Writer as SearchingWriter
 
     named: dict[str, Writer] = {}
     for name, model in models.items():
@@ -79,7 +81,7 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
 
 
 def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[Writing]:
-    """The writings of a file of pairs of `langs`; without `manners` those that need no language latent."""
+    """The plans for a file of pairs of `langs`; without `manners` those that need no language latent."""
     own = np.arange(rows)
     rng = np.random.default_rng(seed)
     other = {lang: (own + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
@@ -92,7 +94,8 @@ def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[
 
 
 def role_writings(langs: Sequence[str], rows: int, manners: bool) -> list[Writing]:
-    """Those of minimal pairs, twins side by side. In the manner of the twin, only the semantic latent knows roles."""
+    """The plans for minimal pairs, twins side by side. In the style of the twin, only the semantic latent holds the
+    roles."""
     own, twin = np.arange(rows), np.arange(rows) ^ 1
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
     plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
@@ -102,7 +105,7 @@ def role_writings(langs: Sequence[str], rows: int, manners: bool) -> list[Writin
 
 
 class Latents:
-    """The latents of some columns, each embedded once: what each writing is written from."""
+    """The latents of some columns, each embedded once, as inputs of generation."""
 
     def __init__(self, writer: Writer, columns: Columns):
         self.vectors = {

@@ -1,5 +1,5 @@
-"""What a model of sentence pairs must beat: words alone, with scikit-learn. Words are runs of letters and digits,
-lower-cased; nothing is a stop word."""
+"""Baselines for models of sentence pairs, from words alone, with scikit-learn. Words are runs of letters and digits,
+lower-cased; there are no stop words."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def bag_of_words(pairs: LabelledPairs) -> np.ndarray:
 
 
 class TfIdf:
-    """tf-idf of words over the sentences of these pairs, each different one counted once; with `runs` of 2, of every
-    two neighbours too."""
+    """tf-idf of words over the sentences of these pairs, each distinct one counted once; with `runs` of 2, also of
+    bigrams."""
 
     def __init__(self, pairs: LabelledPairs, runs: int = 1):
         self._vectorizer = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, runs))
         self._vectorizer.fit(list(dict.fromkeys([*pairs.left, *pairs.right])))
 
     def vectors(self, sentences: Sequence[str]) -> sparse.csr_matrix:
-        """N sentences -> (N, words), rows of length 1, or 0 where no word is known."""
+        """N sentences -> (N, words), rows of length 1, or 0 without known words."""
         return self._vectorizer.transform(sentences)
 
     def __call__(self, pairs: LabelledPairs) -> np.ndarray:
@@ -40,11 +40,11 @@ class TfIdf:
 
 
 class TfIdfClassifier:
-    """Logistic regression on [|u - v| ; u * v] of two tf-idf vectors of words and neighbours: which differ, and which
-    are shared.
+    """Logistic regression on [|u - v| ; u * v] of two tf-idf vectors of words and bigrams: the different and the shared
+    ones.
 
     On Quora's held-out pairs this was two points of accuracy better than [u ; v], and half a point better than without
-    neighbours.
+    bigrams.
     """
 
     threshold = 0.5
@@ -63,5 +63,5 @@ class TfIdfClassifier:
 
 
 def cosines(left: sparse.csr_matrix, right: sparse.csr_matrix) -> np.ndarray:
-    """Of rows of length 1, (N, words) each: (N,)."""
+    """The dot product of rows of length 1, (N, words) each: (N,)."""
     return np.asarray(left.multiply(right).sum(1), dtype=float).ravel()

@@ -12,12 +12,12 @@ from bgt_core.data.columns import SKIPPED
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, UsageError
 
-COLUMNS = ("label", "a", "b")  # as Quora's and MRPC's are mostly given
+COLUMNS = ("label", "a", "b")  # as in most files of Quora and MRPC
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """N pairs of sentences; True means that both mean the same. Raises DataError where a kind of pair is missing."""
+    """N pairs of sentences; True means that both mean the same. Raises DataError if one kind of pair is missing."""
 
     name: str
     labels: np.ndarray  # (N,) bool
@@ -27,7 +27,7 @@ class LabelledPairs:
     def __post_init__(self) -> None:
         if not len(self.labels) == len(self.left) == len(self.right):
             counts = f"{len(self.labels)} labels, {len(self.left)} left and {len(self.right)} right sentences"
-            raise DataError(f"{self.name}: {counts}; there must be one of each per pair, in the same order.")
+            raise DataError(f"{self.name}: {counts}; expected one of each per pair, in the same order.")
         positive = int(np.sum(self.labels))
         if not 0 < positive < len(self.labels):
             raise DataError(f"{self.name}: {positive} of {len(self.labels)} labels are 1; expected some 1 and some 0.")
@@ -37,14 +37,14 @@ class LabelledPairs:
 
 
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
-    """The pairs of a TSV, plain, .gz, .xz or .zst, without header and quotes.
+    """Read the pairs of a TSV, plain, .gz, .xz or .zst, without header and quotes.
 
-    `columns` says where "label", "a" and "b" are, "_" what is left out; further columns are, too. Raises UsageError for
-    other columns, NotFound for an absent file, DataError for a damaged one and, by file and line, for a line with fewer
-    columns, an empty sentence, or a label that is neither 1 nor 0.
+    `columns` gives the positions of "label", "a" and "b"; "_" skips a column, as do columns at the end. Raises
+    UsageError for other columns, NotFound for an absent file, DataError for a damaged one and, by file and line, for a
+    line with fewer columns, an empty sentence, or a label that is neither 1 nor 0.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
-        text = f"{','.join(columns)}: expected label, a and b once each, and _ for what is left out."
+        text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
         raise UsageError(text, parameter="columns")
     at = [list(columns).index(name) for name in COLUMNS]
     labels: list[bool] = []
@@ -58,7 +58,7 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
         if label not in ("0", "1"):
             raise DataError(f"{path}:{number}: the label is {label[:60]!r}; expected 1 (they mean the same) or 0.")
         if not all(texts):
-            raise DataError(f"{path}:{number}: an empty sentence; take the line out.")
+            raise DataError(f"{path}:{number}: an empty sentence; remove the line.")
         labels.append(label == "1")
         left.append(texts[0])
         right.append(texts[1])

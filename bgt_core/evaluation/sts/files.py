@@ -1,4 +1,4 @@
-"""STS files as people have them on disk -> `StsSet`s; names of files and folders say which layout it is.
+"""Read STS files in their usual layouts as `StsSet`s; names of files and folders tell the layout.
 
     SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
     SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
@@ -19,11 +19,12 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.sts.parse import GOLD_FIRST, lines, read_semeval, read_tsv
 from bgt_core.evaluation.sts.score import StsSet
 
-NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users write them
-DEPTH = 4  # folders that a file may lie below the one given
-UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}  # archives that say no year
+NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
+DEPTH = 4  # maximum depth of a file below the given folder
+# folders of archives whose names do not contain the year
+UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
 SICK = {"train": "train", "trial": "trial", "test": "test_annotated"}
-TRACKS = {  # SemEval-2017: languages of the two columns as the files have them, which their names don't always say
+TRACKS = {  # SemEval-2017: languages of the two columns in the files, which their names don't always tell
     "track1.ar-ar": ("ar", "ar"),
     "track2.ar-en": ("en", "ar"),
     "track3.es-es": ("es", "es"),
@@ -33,22 +34,23 @@ TRACKS = {  # SemEval-2017: languages of the two columns as the files have them,
     "track6.tr-en": ("en", "tr"),
 }
 
-# By name below the folder given, that folder's own name first, without a compression's suffix: "data/sts/2012/OnWN.tsv"
+# By name below the given folder, that folder's own name first, without the suffix of compression:
+# "data/sts/2012/OnWN.tsv"
 Files = dict[str, Path]
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
-    """The sets of these names, each once, in the order given.
+    """Read the sets of these names, each once, in the order given.
 
     A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
-    `lang` is the language of the SemEval years, should they be translated. `without` are years whose pairs are left
-    out of STS Benchmark, which is made of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound for what
-    is absent, DataError for what is there twice and for bad lines, by file and number.
+    `lang` is the language of the SemEval years, in case they are translated. `without` are years whose pairs are left
+    out of STS Benchmark, which consists of pairs of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound
+    for an absent set, DataError for a set that exists twice and for bad lines, by file and number.
     """
     if not root.is_dir():
         raise NotFound(f"{root}: no such folder.")
     if wrong := [year for year in without if not re.fullmatch(r"201\d", year)]:
-        raise UsageError(f"'{wrong[0]}' is no year of STS Benchmark; leave out years as 2016,2017.")
+        raise UsageError(f"'{wrong[0]}' is not a year of STS Benchmark; give years as in 2016,2017.")
     files = dict(walk(root))
     sets: list[StsSet] = []
     for name in names:
@@ -64,12 +66,12 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
             case ["sts17", *pair] if len(pair) in (0, 2):
                 sets += read_sts17(root, files, pair)
             case _:
-                raise UsageError(f"There is no STS set '{name}'; names are as in {NAMES}.")
+                raise UsageError(f"'{name}' is not an STS set; expected names as in {NAMES}.")
     return list({(data.year, data.name): data for data in sets}.values())
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """(name, path) of every file down to `DEPTH`, hidden ones left out, in the order of their names."""
+    """(name, path) of every file down to `DEPTH`, without hidden ones, in the order of their names."""
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)
@@ -124,7 +126,7 @@ def year_files(files: Files) -> dict[str, list[Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """The SemEval year that the innermost telling folder states; None for training data, or where none does."""
+    """The SemEval year of the innermost folder that has one; None for training data, or without such a folder."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -145,9 +147,7 @@ def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: S
 
     def keep(fields: list[str]) -> bool:
         if len(fields) <= origin:
-            raise DataError(
-                f"{path}: column {origin + 1} states no year; it can't be read without {', '.join(without)}."
-            )
+            raise DataError(f"{path}: column {origin + 1} has no years, so {', '.join(without)} can't be left out.")
         return not fields[origin].split("/")[-1].startswith(tuple(without))  # "main-news/headlines/2016", "2012test"
 
     if without:
@@ -166,7 +166,7 @@ def read_sick(root: Path, files: Files, split: str) -> StsSet:
     if not set(names) <= set(head):
         raise DataError(f"{path}:1: expected a head with {', '.join(names)}; found {', '.join(head)[:80]}.")
     columns = tuple(map(head.index, names))
-    part = head.index("SemEval_set") if "SemEval_set" in head else None  # SICK.txt holds all three
+    part = head.index("SemEval_set") if "SemEval_set" in head else None  # SICK.txt holds all three splits
 
     def keep(fields: list[str]) -> bool:
         return fields != head and (part is None or fields[part:][:1] == [split.upper()])
@@ -175,7 +175,7 @@ def read_sick(root: Path, files: Files, split: str) -> StsSet:
 
 
 def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSet]:
-    """SemEval-2017's tracks that are there, by name, English left; track 4b, of translated news, is "en-es news"."""
+    """SemEval-2017's tracks in the folder, by name, English left; track 4b, of translated news, is "en-es news"."""
     tracks: dict[str, list[tuple[Path, tuple[str, str]]]] = {}
     for name, path in files.items():
         if track := re.fullmatch(r"(?:.*/)?STS\.input\.(track\w+\...-..)\.txt", name):
@@ -196,7 +196,7 @@ def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSe
         file = uncompressed(path.name)
         if file.endswith(".tsv"):
             data = read_tsv(path, "sts17", label, langs)
-        else:  # gold lies in a folder of its own
+        else:  # gold is in a separate folder
             gold = [other for name, other in files.items() if name.split("/")[-1] == file.replace(".input.", ".gs.")]
             data = read_semeval(path, "sts17", label, langs, gold[0] if gold else None)
         swap = data.right_lang == "en"
@@ -205,16 +205,16 @@ def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSe
 
 
 def find(root: Path, files: Files, pattern: str, expected: str) -> Path:
-    """The one file whose name ends in this pattern."""
+    """The one file whose name matches this pattern."""
     paths = [path for name, path in files.items() if re.search(f"(?:{pattern})$", name)]
     if not paths:
-        raise NotFound(f"{root}: no {expected}, nor the official file of it.")
+        raise NotFound(f"{root}: found neither {expected} nor the official file.")
     return only(paths, expected)
 
 
 def only(paths: Iterable[Path], what: str) -> Path:
-    """The only one of them; DataError where there are more."""
+    """Return the only one of them; DataError if there are several."""
     first, *others = sorted(paths)
     if others:
-        raise DataError(f"{what} is there twice: {first} and {others[0]}. Name a folder that holds one of them.")
+        raise DataError(f"{what} exists twice: {first} and {others[0]}. Give a folder with one of them.")
     return first

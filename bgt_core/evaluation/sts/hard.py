@@ -1,9 +1,9 @@
-"""Hard STS: the pairs whose overlap in words misleads (paper, sec. 4.3; appendix D, Table 6).
+"""Hard STS: pairs with a misleading overlap of words (paper, sec. 4.3; appendix D, Table 6).
 
     sets of all years -> one pool of different pairs -> symmetric word error rate -> splits, each an `StsSet`
 
-Hard+ means much and shares few words, Hard- shares many and means little. That is what Table 1's examples, section 4.4
-and Table 6 say; the sentence in section 4.3 that defines the two has their word error rates the wrong way round.
+Hard+ are pairs of similar meaning with few words in common, Hard- of different meaning with many. Table 1, section 4.4
+and Table 6 agree on this; the definition in section 4.3 has their word error rates the wrong way round.
 
 Sentences are English; the years of SemEval 2012-2016 with the 2013 SMT set give the paper's pool.
 """
@@ -25,7 +25,7 @@ NEGATIONS = {"not", "'t"}
 
 
 class Rule(NamedTuple):
-    """An extreme of the word error rates, and the gold scores taken of it."""
+    """An extreme of the word error rates, and the range of gold scores to keep."""
 
     end: str  # "bottom" or "top"
     share: float  # of the pool
@@ -43,7 +43,7 @@ RULES = {
     "easy: top 20% SWER, gold 0-2": Rule("top", 0.2, 0, 2),
     "easy: bottom 20% SWER, gold 3-5": Rule("bottom", 0.2, 3, 5),
 }
-PUBLISHED = {  # pairs, Table 6; it has none for Hard+ and Hard-
+PUBLISHED = {  # pairs, Table 6; it does not list Hard+ and Hard-
     "all": 13_023,
     "negation": 705,
     "bottom 20% SWER, gold 0-2": 404,
@@ -58,7 +58,7 @@ PUBLISHED = {  # pairs, Table 6; it has none for Hard+ and Hard-
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     """Hard+, Hard- and the eight rows of Table 6, in the year "hard", cut from all pairs of these sets.
 
-    Raises DataError where no set is given, or a split can't be correlated: too few pairs, or all of one gold score.
+    Raises DataError without sets, or if a split can't be correlated: too few pairs, or all with the same gold score.
     """
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
@@ -70,7 +70,7 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 
 
 def note(splits: Sequence[StsSet]) -> str:
-    """What `hard_splits` cut from, in words."""
+    """Describe the pool of `hard_splits` in words."""
     size = len(splits[0].gold)
     whole = PUBLISHED["all"]
     than = "as in the paper" if size == whole else f"the paper has {whole:,}, with the 2013 SMT set and 2016"
@@ -85,17 +85,17 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
     paper's "unique" counts the score too, and we do.
     """
     if not sets:
-        raise DataError("Hard STS: no data set given; it is cut from all pairs of several.")
+        raise DataError("Hard STS: no data sets; it is cut from the pairs of all sets.")
     rows = dict.fromkeys(row for data in sets for row in zip(data.left, data.right, map(float, data.gold), strict=True))
     left, right, gold = (list(column) for column in zip(*rows, strict=True))
     return replace(sets[0], year="hard", name="all", gold=np.array(gold), left=left, right=right)
 
 
 def words(sentence: str) -> list[str]:
-    """Lower-cased words and punctuation marks, much as in the Moses-tokenised text that the paper's models read.
+    """Lower-cased words and punctuation marks, similar to the Moses-tokenised text that the paper's models read.
 
-    The paper doesn't say what its words are. Of the most different fifth, Table 6 has 937 pairs with gold 3-5 and 1,380
-    with 0-2, a ratio of 0.68. In 2012-2015 it is 0.68 with punctuation marks as words, and 0.54 without them.
+    The paper doesn't define its words. Of the most different fifth, Table 6 has 937 pairs with gold 3-5 and 1,380 with
+    0-2, a ratio of 0.68. In 2012-2015 it is 0.68 with punctuation marks as words, and 0.54 without them.
     """
     return WORD.findall(sentence.lower().replace("\u2019", "'"))
 
@@ -113,7 +113,8 @@ def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 
 
 def edits(a: Sequence[str], b: Sequence[str]) -> int:
-    """Fewest insertions, deletions and substitutions of words that turn one into the other (Levenshtein)."""
+    """The minimum number of insertions, deletions and substitutions of words that turn one into the other
+    (Levenshtein)."""
     ids: dict[str, int] = {}
     rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side]) for side in (a, b))
     steps = np.arange(len(columns) + 1)
@@ -125,16 +126,16 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Which rates (N,) are in the bottom or top `share`: (N,) bool.
+    """The rates (N,) in the bottom or top `share`: (N,) bool.
 
-    At least that share; those equal to the last one taken are taken too, so that no order of the pairs matters.
+    Ties with the last one are included, so at least that share, independent of the order of the pairs.
     """
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
 
 def negated(sentences: Sequence[str]) -> np.ndarray:
-    """Which of N sentences hold the word "not" or "'t" (paper, footnote 9): (N,) bool.
+    """The sentences that contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
     "nothing" and "cannot" don't count: with them the split has 757 pairs before SMT and 2016, and the paper's has 705.
     """
@@ -142,7 +143,7 @@ def negated(sentences: Sequence[str]) -> np.ndarray:
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """The pairs that are inside (N,), in the order they have; DataError where they have no correlation."""
+    """The pairs of a split, (N,), in their order; DataError if their correlation is undefined."""
     rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Every pair's score in a Parquet file, to be compared later without its model, or read row by row.
+"""Store every pair's score in a Parquet file, to compare it later without its model, or to read it row by row.
 
 One row for each system and pair: system, year, dataset, pair (from 1), gold, cosine, left, right, left_lang,
 right_lang.
@@ -19,7 +19,7 @@ from bgt_core.evaluation.sts.score import StsScores, StsSet
 from bgt_core.files import atomic_file
 from bgt_core.files.parquet import reading_parquet
 
-WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # the same for all rows of a set
+WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # columns that are constant within a set
 COLUMNS = pa.schema(
     dict.fromkeys(WORDS, pa.string())
     | {"pair": pa.int32(), "gold": pa.float64(), "cosine": pa.float64(), "left": pa.string(), "right": pa.string()}
@@ -27,7 +27,7 @@ COLUMNS = pa.schema(
 
 
 def write_scores(out: Path, systems: Mapping[str, StsScores]) -> None:
-    """The file is whole or absent; NotFound where it can't be written."""
+    """Write a file, complete or not at all; NotFound if it can't be written."""
     with atomic_file(out) as partial, parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
         for system, scores in systems.items():
             for data, cosine in zip(scores.sets, scores.cosines, strict=True):
@@ -42,7 +42,7 @@ def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
 
 
 def read_scores(path: Path) -> dict[str, StsScores]:
-    """The systems of a file, by name. NotFound where it can't be read, DataError where it is no file of scores."""
+    """Read the systems of a file, by name. NotFound if it can't be read, DataError if it is not a file of scores."""
     with reading_parquet(path, "a file that bgt evaluate sts --out writes"), parquet.ParquetFile(path) as file:
         columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
     rows_of: dict[tuple[str, ...], list[int]] = {}
@@ -62,5 +62,5 @@ def read_scores(path: Path) -> dict[str, StsScores]:
         if not np.isfinite(cosines[-1]).all():
             raise DataError(f"{path}: {system}, {year} {name}: a cosine is NaN, infinite or absent.")
     if not systems:
-        raise DataError(f"{path}: no scores in it.")
+        raise DataError(f"{path}: it holds no scores.")
     return {system: StsScores(*parts) for system, parts in systems.items()}

@@ -1,4 +1,5 @@
-"""The lines of STS files (plain, .gz, .xz, .zst) -> a `StsSet`; a DataError names the file and number of a bad line."""
+"""Parse the lines of STS files (plain, .gz, .xz, .zst) as a `StsSet`; a DataError names the file and number of a bad
+line."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def read_tsv(
     columns: Sequence[int] = GOLD_FIRST,
     keep: Callable[[list[str]], bool] | None = None,
 ) -> StsSet:
-    """A file of tab-separated columns, those of gold, left and right given; further ones are left alone."""
+    """Read a file of tab-separated columns, with the positions of gold, left and right; other columns are ignored."""
     gold, left, right = [], [], []
     for number, fields in lines(path):
         if keep and not keep(fields):
@@ -43,7 +44,8 @@ def read_tsv(
 
 
 def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
-    """STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; pairs without go."""
+    """Read STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; drop pairs without a
+    score."""
     if gold is None:
         gold_name = re.sub(r"\.(gz|xz|zst)$", "", path.name.replace(".input.", ".gs.", 1))
         paths = [other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()]
@@ -74,7 +76,7 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
 def named(
     path: Path, year: str, name: str, gold: list[float], left: list[str], right: list[str], langs: tuple[str, str]
 ) -> StsSet:
-    """The set; what is wrong with it is said with its file's name."""
+    """Make the set; its errors name the file."""
     try:
         return StsSet(year, name, np.array(gold), left, right, *langs)
     except BgtError as error:
@@ -88,7 +90,7 @@ def finite(text: str) -> float:
 
 
 def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(number, columns) of each line; a line separator inside a sentence, as U+2028, ends no line."""
+    """(number, columns) of each line; a line separator inside a sentence, such as U+2028, does not end a line."""
     for number, line in enumerate(parallel.lines(path), 1):
         try:
             yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").decode("utf-8").split("\t")

@@ -1,4 +1,4 @@
-"""What is known of the published STS sets: how many pairs each has, and what is odd about the ones at hand."""
+"""Known facts of the published STS sets: their numbers of pairs, and deviations of the files at hand."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ PAIRS = {  # with a gold score
 
 
 def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
-    """Why scores on these sets may differ from published ones, or be less certain; one sentence each.
+    """Explain why scores on these sets may differ from published ones, or be less certain; one sentence each.
 
-    Pairs repeated within a set count as often as they are there, as in all published scores: some published sets
-    have them.
+    Repeated pairs within a set count as often as they occur, as in all published scores: some published sets have them.
     """
     warnings = []
     for data in sets:
@@ -31,13 +30,12 @@ def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
             warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
     for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
         names = {data.name for data in sets if data.year == year}
-        missing = PAIRS.get(year, {}).keys() - names - {"SMT"}  # 2013's SMT is licensed apart, and said with the scores
+        # 2013's SMT has its own licence, and is mentioned with the scores
+        missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
             warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
-    whole = [data for data in sets if data.year != "hard"]  # Hard STS is cut from others
+    whole = [data for data in sets if data.year != "hard"]  # Hard STS is cut from other sets
     repeats = {str(data): len(data.left) - len({*zip(data.left, data.right, strict=True)}) for data in whole}
     if some := [f"{name} {count}" for name, count in repeats.items() if count]:
-        warnings.append(
-            f"Pairs that repeat another of their set, counted as often as they are there: {', '.join(some)}."
-        )
+        warnings.append(f"Repeated pairs within a set, counted as often as they occur: {', '.join(some)}.")
     return warnings

@@ -1,4 +1,4 @@
-"""Sets of pairs with gold scores, and each usual way to make a score of similarities."""
+"""Sets of pairs with gold scores, and the usual ways to turn similarities into a score."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import pearson, spearman
 from bgt_core.vectors.compare import DECIMALS
 
-AGGREGATES = {  # how data sets make a year; published scores differ by it
+AGGREGATES = {  # how data sets are averaged to a year; published scores differ by it
     "mean": "Pearson of each data set, averaged (the BGT paper)",
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
-    "concatenated": "Spearman of all its pairs in one list (Sentence-BERT, SimCSE, MTEB)",
+    "concatenated": "Spearman of all pairs in one list (Sentence-BERT, SimCSE, MTEB)",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class StsSet:
-    """One data set: N sentence pairs and their gold similarity. Raises DataError where no correlation can be made."""
+    """One data set: N sentence pairs and their gold similarity. Raises DataError if their correlation is undefined."""
 
-    year: str  # "2012"; other benchmarks have a name instead: "stsb", "sick", "sts17"
+    year: str  # "2012"; other benchmarks have their name: "stsb", "sick", "sts17"
     name: str
     gold: np.ndarray  # (N,) float64, 0-5, SICK 1-5
     left: Sequence[str]
@@ -35,13 +35,13 @@ class StsSet:
         if not len(self.gold) == len(self.left) == len(self.right):
             raise DataError(
                 f"{self}: {len(self.gold)} gold scores, {len(self.left)} left and {len(self.right)} right sentences; "
-                "there must be one of each per pair, in the same order."
+                "expected one of each per pair, in the same order."
             )
         if len(self.gold) < 2:
             raise DataError(f"{self}: {len(self.gold)} pairs; a correlation needs at least 2.")
         if not np.isfinite(self.gold).all():
             row = int(np.argmin(np.isfinite(self.gold)))
-            raise DataError(f"{self}: the gold score of pair {row + 1} is {self.gold[row]}; it must be a number.")
+            raise DataError(f"{self}: the gold score of pair {row + 1} is {self.gold[row]}; expected a number.")
         if np.ptp(self.gold) == 0:
             raise DataError(f"{self}: every gold score is {self.gold[0]}; a correlation needs different ones.")
 
@@ -55,7 +55,7 @@ class StsSet:
 
 
 class ScoreKey(NamedTuple):
-    """What a score is of. A year's own score has `dataset` "all", the mean over years "average"."""
+    """The data and measure of a score. A year's own score has `dataset` "all", the mean over years "average"."""
 
     year: str
     dataset: str
@@ -65,7 +65,7 @@ class ScoreKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StsScores:
-    """One system's similarity of every pair, the cosine for most."""
+    """One system's similarity of every pair, usually the cosine."""
 
     sets: Sequence[StsSet]
     cosines: Sequence[np.ndarray]  # (N,) float64 for each set
@@ -79,8 +79,8 @@ def scores(
 ) -> dict[ScoreKey, np.ndarray]:
     """Scores x 100 of each data set, then of its year, and last over all years: (B, S) for each key.
 
-    For each set, `systems` are S systems' similarities (S, N) and `weights` are B resamples of its pairs (B, N), ones
-    for the set as it is. Years are those of SemEval: other benchmarks share pairs with them, and stand for themselves.
+    For each set, `systems` are S systems' similarities (S, N) and `weights` are B resamples of its pairs (B, N), or
+    ones for the set itself. Years are those of SemEval: other benchmarks share pairs with them, and are not averaged.
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
@@ -113,23 +113,23 @@ def scores(
 
 
 def rank_correlation(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Spearman's rho of similarities, as `spearman`; those that are equal but for rounding tie.
+    """Spearman's rho of similarities, as `spearman`; similarities that differ only by rounding tie.
 
-    A sentence's vector has other last bits in another batch, and a sentence is as similar to itself as another is. On
-    2012's SMTeuroparl, where a third of the pairs come again, unrounded cosines score 0.0001 to 0.0004 apart.
+    A sentence's vector has other last bits in another batch, and copies of a pair should tie. On 2012's SMTeuroparl,
+    where a third of the pairs are repeated, unrounded cosines score 0.0001 to 0.0004 apart.
     """
     return spearman(weights, systems.round(DECIMALS), gold)
 
 
 def span(years: Iterable[str]) -> str:
-    """The SemEval years among these, in words: "2012-2015", "2012, 2014"."""
+    """Name the SemEval years among these: "2012-2015", "2012, 2014"."""
     semeval = sorted({year for year in years if year.isdigit()})
     whole = semeval and len(semeval) == int(semeval[-1]) - int(semeval[0]) + 1 > 1
     return f"{semeval[0]}-{semeval[-1]}" if whole else ", ".join(semeval)
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str] = ("mean",)) -> str:
-    """What the scores of years are, in words; published ones also differ by whether 2013 has its SMT set."""
+    """Explain the scores of years in words; published ones also differ by whether 2013 has its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""
     has_years = any(data.year.isdigit() for data in sets)

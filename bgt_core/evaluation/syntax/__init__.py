@@ -1,1 +1,1 @@
-"""Parsed sentences: files, queries and candidates, and how alike the parses of neighbours are."""
+"""Parsed sentences: files, queries and candidates, and the similarity of neighbours' parses."""

@@ -1,7 +1,7 @@
-"""Tree edit distance: the fewest nodes to insert, delete and relabel that make one ordered, labelled tree another.
+"""Tree edit distance: the minimum number of insertions, deletions and relabellings between two ordered, labelled trees.
 
-By the dynamic programme of Zhang and Shasha (1989), for all pairs of two sets of trees, compiled by numba. Their
-libraries in pure Python take from a tenth to half a second for a pair of sentences, and an upper bound needs all pairs.
+It uses the dynamic program of Zhang and Shasha (1989), for all pairs of two sets of trees, compiled by numba. Their
+libraries in pure Python take a tenth to half a second per pair of sentences, and an upper bound needs all pairs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bgt_core.evaluation.syntax.sentences import OrderedTree
 
 
 class Forest(NamedTuple):
-    """Trees one after another: their nodes, (N,), and the node that each tree begins with, and N, (T + 1,)."""
+    """Concatenated trees: their nodes, (N,), and the first node of each tree, followed by N, (T + 1,)."""
 
     labels: np.ndarray
     first: np.ndarray  # counted within each tree
-    keyroots: np.ndarray  # bool: the last node of those with this leftmost leaf
+    keyroots: np.ndarray  # bool: whether a node is the last one with its leftmost leaf
     starts: np.ndarray
 
 
@@ -31,7 +31,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _forest(trees: Sequence[OrderedTree], codes: dict[str, int]) -> Forest:
-    """`codes` are the numbers of labels; new ones are added."""
+    """Encode trees; `codes` are the numbers of labels, and new labels are added to it."""
     labels = [codes.setdefault(label, len(codes)) for tree in trees for label in tree.labels]
     keyroots = [node in last for tree in trees for last in [_last(tree.first)] for node in range(len(tree.first))]
     return Forest(
@@ -72,8 +72,8 @@ def _distance(
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
     trees: np.ndarray, forests: np.ndarray,
 ) -> int:  # fmt: skip
-    """`trees` and `forests` are room to work in: edits between the trees under two nodes; and, for two keyroots,
-    between the forests of their first nodes, the first p and the first q."""
+    """Fill two buffers: `trees`, the edits between the trees under two nodes; and `forests`, for two keyroots, the
+    edits between the forests of their first p and first q nodes."""
     for i in range(len(labels)):
         for j in range(len(other_labels)):
             if not (keyroots[i] and other_keyroots[j]):

@@ -1,12 +1,12 @@
-"""Three measures of how alike two parses are, each a share: the sum over queries of one count over that of another.
+"""Three measures of the similarity of two parses, each the ratio of two counts summed over queries.
 
     structure  2 x shared / all brackets of both (micro-averaged labelled F1); or the share of words with the same head
                and relation, which for dependencies is the same formula
     tree edit distance  edits / nodes of both trees: 0 for equal trees, below 1 always
     POS accuracy        words with the same part of speech / words
 
-Brackets are (label, start, end), matched as multisets; those of parts of speech don't count, the outermost one does, as
-in the evaluation of the VGVAE (Chen et al. 2019).
+Brackets are (label, start, end), matched as multisets; parts of speech are not brackets, and the outermost one counts,
+as in the evaluation of the VGVAE (Chen et al. 2019).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOWER_IS_BETTER = frozenset({EDITS})
 
 
 class Counts(NamedTuple):
-    """Both counts of one measure, of each of N queries with each of M candidates, (N, M), or with one, (N,)."""
+    """Both counts of one measure, for each of N queries with each of M candidates, (N, M), or with one, (N,)."""
 
     part: np.ndarray
     whole: np.ndarray
@@ -40,9 +40,9 @@ def measures(kind: str) -> tuple[str, str, str]:
 
 
 def counts(group: Group, kind: str) -> dict[str, Counts]:
-    """Of every query of a group with every candidate, by measure: (N, M) float32.
+    """Compare every query of a group with every candidate, by measure: (N, M) float32.
 
-    Raises NotFound where numba is not installed.
+    Raises NotFound if numba is not installed.
     """
     needs("numba", "syntax")
     from bgt_core.evaluation.syntax.edit_distance import distances
@@ -64,7 +64,7 @@ def pair(part: np.ndarray, whole: np.ndarray) -> Counts:
 
 
 def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
-    """How much of the structure each query has in common with each candidate, as multisets: (N, M)."""
+    """Size of the structure that each query has in common with each candidate, as multisets: (N, M)."""
     numbers: dict[tuple[object, int], int] = {}
     left, right = (
         [
@@ -92,7 +92,7 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def same_tags(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
-    """How many words of each query have the part of speech of the candidate's word there: (N, M)."""
+    """Number of words of each query with the same part of speech as the candidate's word at that position: (N, M)."""
     codes: dict[str, int] = {}
     left, right = (
         np.array([[codes.setdefault(tag, len(codes)) for tag in each.tags] for each in side])
@@ -105,10 +105,10 @@ def same_tags(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSent
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
-    """The candidate of each query, (N,) for each group, whose share over all queries together is best; exact.
+    """The candidate of each query, (N,) for each group, that maximises the ratio over all queries together; exact.
 
-    The best of each query alone would not do: it is a quotient of sums that is to be best. Dinkelbach (1967): while it
-    gets better, choose what is most above the share that the last choice has.
+    The best candidate of each query alone would not do, because the score is a ratio of sums. Dinkelbach (1967): while
+    the score improves, choose the candidates that exceed the last ratio most.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]
@@ -122,7 +122,7 @@ def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
 
 
 def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
-    """The share of these choices."""
+    """The ratio for these choices."""
     part, whole = chosen(parts, choices)
     return float(part.sum() / whole.sum())
 
@@ -134,6 +134,6 @@ def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
 
 
 def expected(parts: Sequence[Counts]) -> Counts:
-    """The counts of each query with a candidate drawn at random, on average: (N,) float64."""
+    """The counts of each query with a random candidate, on average: (N,) float64."""
     means = [[each.mean(1, dtype=np.float64) for each in group] for group in parts]
     return Counts(*(np.concatenate(column) for column in zip(*means, strict=True)))

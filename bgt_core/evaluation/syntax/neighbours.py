@@ -1,4 +1,4 @@
-"""The nearest neighbour of each query among candidates of its length, and how alike their parses are."""
+"""The nearest neighbour of each query among candidates of its length, and the similarity of their parses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bgt_core.vectors.compare import nearest
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """The row of each query's nearest candidate of its length, the first of equals: (N,) for each group."""
+    """The index of each query's nearest candidate of its length, the first if several tie: (N,) for each group."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:
@@ -23,7 +23,7 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
 def neighbour_counts(system: System, pairing: Pairing, lang: str) -> dict[str, Counts]:
     """Both counts of each query with its nearest neighbour, by measure: (N,).
 
-    What the evaluation has in the system's row, without comparing every query with every candidate.
+    It gives the same numbers as the evaluation, without comparing every query with every candidate.
     """
     pairs = [
         counts(Group([query], [group.candidates[row]]), pairing.kind)

@@ -1,4 +1,4 @@
-"""Which sentences are queries and which candidates: a neighbour has as many words as its query."""
+"""Choose queries and candidates: a neighbour has as many words as its query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.syntax.sentences import ParsedSentence, Treebank
 
-LENGTHS = (1, 29)  # of the VGVAE paper's evaluation
+LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
 LONGEST = 200
 
 
@@ -24,7 +24,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Groups by length, and how many sentences were left out, by the reason."""
+    """Groups by length, and the number of sentences left out, by reason."""
 
     kind: str  # of the treebank
     groups: Sequence[Group]
@@ -32,7 +32,7 @@ class Pairing:
 
     @property
     def queries(self) -> list[ParsedSentence]:
-        """All queries, group by group: the order of every count by query."""
+        """All queries, group by group: the order of all counts by query."""
         return [query for group in self.groups for query in group.queries]
 
     @property
@@ -48,11 +48,12 @@ def pair_up(
     limit: int | None = None,
     seed: int = 0,
 ) -> Pairing:
-    """Without `candidates`, half of the sentences, drawn by the seed, are queries and the others candidates.
+    """Pair queries with candidates. Without `candidates`, a random half of the sentences are queries and the others
+    candidates.
 
-    Of sentences that differ in case alone the first is kept, and no candidate is also a query: a copy would be nearest
-    whatever the encoder. `limit` draws that many queries at most. Raises UsageError for impossible lengths or limits
-    and for treebanks of two kinds, DataError where fewer than two queries have a candidate.
+    Of sentences that differ only in case the first is kept, and no candidate is also a query: a copy would be nearest
+    for any encoder. `limit` draws at most that many queries. Raises UsageError for impossible lengths or limits and for
+    treebanks of two kinds, DataError if fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
@@ -91,7 +92,7 @@ def pair_up(
 
 
 def without_copies(pools: Iterable[Sequence[ParsedSentence]]) -> list[list[ParsedSentence]]:
-    """The pools without sentences that an earlier one, in this pool or before it, equals but for case."""
+    """The pools without sentences that equal, except for case, an earlier one in this pool or before it."""
     seen: set[str] = set()
     kept = []
     for pool in pools:

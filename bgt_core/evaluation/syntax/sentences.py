@@ -20,12 +20,12 @@ class OrderedTree(NamedTuple):
     """N nodes in postorder."""
 
     labels: Sequence[str]
-    first: Sequence[int]  # the first node below each, or itself: its leftmost leaf
+    first: Sequence[int]  # the leftmost leaf below each node
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedSentence:
-    """A sentence of L words and what its parse says."""
+    """A sentence of L words and its parse."""
 
     text: str
     tags: Sequence[str]  # (L,) parts of speech
@@ -35,17 +35,17 @@ class ParsedSentence:
 
 @dataclass(frozen=True, eq=False)
 class Treebank:
-    """Sentences that are parsed alike."""
+    """Sentences with the same kind of parse."""
 
     kind: str  # CONSTITUENTS or DEPENDENCIES
     sentences: Sequence[ParsedSentence]
 
 
 def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
-    """The sentences of files, plain, .gz, .xz or .zst: CoNLL-U where they are called .conllu, else bracketed trees.
+    """Read the sentences of files, plain, .gz, .xz or .zst: CoNLL-U if named .conllu, else bracketed trees.
 
-    `lang` decides how the words of bracketed trees are joined to text. Raises UsageError for files of both kinds and
-    for none, DataError with file and line for a bad parse, NotFound for an absent file.
+    `lang` decides how the words of bracketed trees are joined to text. Raises UsageError without files and for files of
+    both kinds, DataError with file and line for a bad parse, NotFound for an absent file.
     """
     if not files:
         raise UsageError("is missing: expected one or more files of bracketed trees or CoNLL-U.", parameter="files")
@@ -64,16 +64,16 @@ def suffix_within(file: Path) -> list[str]:
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """One ROOT above the top constituent, whether or not the file writes it, as an outermost bracket counts.
+    """Put one ROOT above the top constituent, whether or not the file has it, as an outermost bracket counts.
 
-    Words are no nodes of the ordered tree, parts of speech are; those are no brackets.
+    The nodes of the ordered tree are constituents and parts of speech, not words; parts of speech are not brackets.
     """
     brackets: list[tuple[str | int, ...]] = []
     labels: list[str] = []
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Adds a node that begins with word `start`, and all below it; returns the word after it."""
+        """Add a node that begins with word `start`, and all below it; return the word after it."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)
@@ -89,7 +89,8 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
 
 
 def of_dependencies(parsed: Parsed) -> ParsedSentence:
-    """Relations without subtypes ("nsubj" for "nsubj:pass"); dependents in their order label the tree with these."""
+    """Relations without subtypes ("nsubj" for "nsubj:pass"); they also label the nodes of the tree of ordered
+    dependents."""
     labels: list[str] = []
     first: list[int] = []
 

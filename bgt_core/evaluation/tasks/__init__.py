@@ -1,1 +1,1 @@
-"""The evaluations of `bgt evaluate`: a module each, named as the task, with its class as `TASK`."""
+"""The evaluations of `bgt evaluate`: one module per task, with its name and its class as `TASK`."""

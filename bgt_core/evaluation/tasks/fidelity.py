@@ -1,9 +1,9 @@
-"""What a model keeps of a sentence when it generates it from its latents: from both, in another language, in a style.
+"""Measure how much of a sentence a model keeps when it generates text from its latents.
 
     pairs -> `plan`: whose meaning, whose style -> generated sentences -> `measures`
 
-Beside each model stand baselines that generate nothing: the source copied, a random training sentence, and the training
-sentence whose semantic latent is nearest.
+Baselines that generate nothing are measured too: the source copied, a random training sentence, and the training
+sentence with the nearest semantic latent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FidelityKey(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Pairs of two languages, and sentences of both, of any number, for the baselines of training sentences."""
+    """Pairs of two languages, and any number of training sentences of both for the baselines."""
 
     columns: Columns
     train: Columns | None = None
@@ -47,27 +47,28 @@ class HeldOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Fidelity(Task[HeldOut]):
-    """Fidelity: how much of a sentence do its latents keep, when text is generated from them?
+    """Fidelity: does text generated from a sentence's latents keep its content?
 
-    From both of a sentence's own latents; with the meaning of the other language and the style of the reference or of a
-    random sentence; with its own meaning and the style of a random sentence. Length and mark are compared with the
-    style, all else with the reference; what is kept, if source and reference agree.
+    Generated from both of a sentence's own latents; with the meaning of the other language and the style of the
+    reference or of a random sentence; with its own meaning and the style of a random sentence. Length and mark are
+    compared with the style, everything else with the reference; negation, numbers and names count if source and
+    reference agree on them.
     """
 
-    data = "Translations never trained on: TSV, Parquet, or X for X.en and X.fr."
+    data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
     across = "measure"
 
     langs: Langs
     train: Annotated[
-        Path | None, "Training translations: a random one, and the one of nearest meaning, are baselines."
+        Path | None, "Training translations for the baselines: a random one, and the nearest in meaning."
     ] = None
     limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
-    lengths: Annotated[str, "Words of the sentences, as in 1-29; of those of the first language."] = "1-1000"
+    lengths: Annotated[str, "Words of the sentences, as in 1-29, in the first language."] = "1-1000"
     beam: BeamSize = 4
-    cased: Annotated[bool, "Compare text as it is; by default it is lower-cased first."] = False
+    cased: Annotated[bool, "Compare text with its case; by default it is lower-cased first."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
-        """Read the pairs, and choose those of some length."""
+        """Read the pairs, and choose those of the given lengths."""
         check_least(2, limit=self.limit)
         if len(set(language_pair(self.langs))) < 2:
             raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
@@ -82,9 +83,9 @@ class Fidelity(Task[HeldOut]):
         return HeldOut(self.by_language(chosen), self.by_language(train) if train is not None else None)
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate all that the models can; the seed draws styles and random sentences.
+        """Generate all combinations that the models can; the seed draws styles and random sentences.
 
-        A model without language latents has no style: what needs one is left out.
+        Combinations that need a style are left out for a model without language latents.
         """
         columns, train = items
         langs = list(language_pair(self.langs))
@@ -136,9 +137,9 @@ class Fidelity(Task[HeldOut]):
                 for name, hits in right.items()
             },
             about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
-            "with the style, the rest with the reference; what is kept, if source and reference agree"
-            + (f"; numbers of {unread:,} pairs can't be read and are left out" if unread else "")
-            + ("" if train else "; without --train, no training sentences stand beside them as baselines"),
+            "with the style, the rest with the reference; negation, numbers and names if source and reference agree"
+            + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
+            + ("" if train else "; without --train there are no baselines of training sentences"),
             counts={"pairs": rows, "numbers unread": unread},
             compared=list(models),
             lower_is_better=[each for each in corpus if each.measure == LENGTH_OFF],
@@ -158,7 +159,7 @@ TASK = Fidelity
 
 
 def key(writing: Writing, measure: str, sentences: int) -> FidelityKey:
-    """The name of a score: whose meaning is "its own" if the sentence is reconstructed."""
+    """The name of a score: its meaning is "its own" if the sentence is reconstructed."""
     meaning = OWN if writing.manner == OWN else writing.source_lang
     return FidelityKey(writing.lang, meaning, writing.manner, measure, sentences)
 
@@ -174,19 +175,19 @@ def check_columns(columns: Columns, langs: Sequence[str]) -> int:
     if len(set(counts)) > 1:
         raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
     if counts[0] < 2:
-        raise DataError(f"{counts[0]} pairs; a style is another sentence than the source's own: expected 2 or more.")
+        raise DataError(f"{counts[0]} pairs; a style comes from another pair: expected 2 or more.")
     return counts[0]
 
 
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Baselines by language of the source and of what is written: a training sentence of the latter for each source."""
+    """Baselines by language of source and output: a training sentence of the output language for each source."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:
         if not train.get(lang):
-            raise DataError(f"No training sentences in {lang}; the baselines need some of both languages.")
+            raise DataError(f"No training sentences in {lang}; the baselines need both languages.")
         texts = list(dict.fromkeys(train[lang]))
         drawn = [texts[row] for row in rng.integers(0, len(texts), len(columns[lang]))]
         for source in columns:

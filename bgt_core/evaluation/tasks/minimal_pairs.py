@@ -1,4 +1,4 @@
-"""Are roles kept? Minimal pairs of the grammar, generated from their latents and weighed."""
+"""Minimal pairs of the grammar, generated from their latents and scored: are roles kept?"""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RolesKey(NamedTuple):
 
 @dataclass(frozen=True)
 class MinimalPairs(Task[Sequence[RolePair]]):
-    """Minimal pairs: do latents keep who does what to whom, when text is generated from them?
+    """Minimal pairs: does text generated from latents keep who does what to whom?
 
-    Sentences of the built-in grammar and their twins with two roles swapped. An output is right if each of the two
-    persons is in it once, who does it before the other. It needs no output to see whether a sentence is likelier than
-    its twin, given its latents; equally likely counts half.
+    Sentences of the built-in grammar, and their twins with two roles swapped. An output is right if it names each of
+    the two persons once, the agent first. A second measure needs no output: is a sentence likelier than its twin, given
+    its latents? Ties count half.
     """
 
     across = "measure"
@@ -48,7 +48,9 @@ class MinimalPairs(Task[Sequence[RolePair]]):
     def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
         """Draw the pairs."""
         if paths:
-            raise UsageError("is not read: the sentences are the built-in grammar's; give no file.", parameter="data")
+            raise UsageError(
+                "must be left out: this task generates its sentences from the built-in grammar.", parameter="data"
+            )
         check_least(1, count=self.count)
         return role_pairs(self.count, seed)
 
@@ -104,7 +106,7 @@ def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) ->
 
 
 def places(text: str, persons: tuple[str, str]) -> str | None:
-    """How the two stand in a sentence, "right" or "wrong"; None unless each is in it once.
+    """Check the order of the two in a sentence, "right" or "wrong"; None unless each occurs once.
 
     >>> places("the baker thanks the king.", ("king", "baker"))
     'wrong'

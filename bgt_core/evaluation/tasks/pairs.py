@@ -1,4 +1,4 @@
-"""Labelled pairs: which systems tell pairs that mean the same from others, and how well?"""
+"""Labelled pairs: which systems recognise pairs that mean the same, and how well?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PairsKey(NamedTuple):
 
 
 class PairsData(NamedTuple):
-    """Pairs that are judged, those that thresholds are chosen on, and those that baselines are trained on."""
+    """Pairs to judge, pairs to choose thresholds on, and pairs to train baselines on."""
 
     test: LabelledPairs
     dev: LabelledPairs | None = None
@@ -40,7 +40,7 @@ class PairsData(NamedTuple):
 
 @runtime_checkable
 class HasThreshold(Protocol):
-    """A system that says itself from which score on two sentences mean the same, as a probability does."""
+    """A system with its own threshold, above which two sentences mean the same, such as a probability."""
 
     threshold: float
 
@@ -49,18 +49,18 @@ class HasThreshold(Protocol):
 class Pairs(Task[PairsData]):
     """Labelled pairs: do two sentences mean the same? Accuracy, F1, area under the ROC curve.
 
-    Beside the models stand a bag of words, tf-idf and, with --train, logistic regression on tf-idf. The threshold of a
-    probability, as a trained var-siamese gives, is 0.5; others are chosen on --dev. --out keeps the ROC curves with
+    Baselines are a bag of words, tf-idf and, with --train, logistic regression on tf-idf. The threshold of a
+    probability, as of a trained var-siamese, is 0.5; others are chosen on --dev. --out writes the ROC curves with
     their bands in curves.csv.
     """
 
-    data = "Pairs that are judged: TSV (.gz .xz .zst) of label, 1 or 0, a and b. --model may be scores:FILE."
+    data = "Pairs to judge: TSV (.gz .xz .zst) of label, 1 or 0, a and b. --model may be scores:FILE."
     across = "measure"
     own_probability = True
 
     dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; without them only AUC is measured."] = None
     train: Annotated[Path | None, "Training pairs, for tf-idf and logistic regression."] = None
-    columns: Annotated[str, "Columns of all these files; _ for one that is not read."] = ",".join(COLUMNS)
+    columns: Annotated[str, "Columns of all these files; _ is a column to skip."] = ",".join(COLUMNS)
     lang: Lang = "en"
     latent: Latent = None
 
@@ -71,10 +71,10 @@ class Pairs(Task[PairsData]):
         return PairsData(test, *(read_labelled(path, columns) if path else None for path in (self.dev, self.train)))
 
     def statistic(self, items: PairsData, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Judge every pair by every system; thresholds are kept in all resamples.
+        """Judge every pair by every system; thresholds are the same in all resamples.
 
-        tf-idf has the frequencies of `train`, or without it of `test`. Holm's correction is over the differences of
-        AUC, and over those of accuracy and F1.
+        tf-idf uses the frequencies of `train`, or without it of `test`. Holm's correction is applied to the differences
+        of AUC, and separately to those of accuracy and F1.
         """
         test, dev, train = items
         rows = systems(encoders, [self.lang], self.latent, reserved=(BAG, TFIDF, CLASSIFIER))
@@ -86,7 +86,7 @@ class Pairs(Task[PairsData]):
         thresholds = [threshold(scorer, dev) for scorer in scorers.values()]
         keys = {measure: PairsKey(measure, len(test)) for measure in (ACCURACY, F1, AUC, ROC)}
         positive = int(test.labels.sum())
-        tuned = f"best on {dev.name}" if dev else "none without --dev, and so no accuracy and no F1"
+        tuned = f"best on {dev.name}" if dev else "none without --dev, so accuracy and F1 are left out"
         return Statistic(
             systems=list(scorers),
             scores=lambda weights: {
@@ -106,7 +106,7 @@ TASK = Pairs
 
 
 class EncoderScorer:
-    """A system's similarity of each pair; if the encoder has a threshold, so has this."""
+    """A system's similarity of each pair; it has a threshold if the encoder has one."""
 
     def __init__(self, system: System, lang: str):
         self._system, self._lang = system, lang
@@ -119,7 +119,7 @@ class EncoderScorer:
 
 
 def threshold(scorer: Scorer, dev: LabelledPairs | None) -> float | None:
-    """The lowest score that is judged the same: the system's own, or the best on `dev`; None without either."""
+    """The minimum score of a positive: the system's own threshold, or the best on `dev`; None without either."""
     if isinstance(scorer, HasThreshold):
         return scorer.threshold
     return best_threshold(scorer(dev), dev.labels) if dev else None

@@ -1,9 +1,9 @@
-"""Translation retrieval: whose nearest neighbour in the other language is its translation?
+"""Translation retrieval: how often is the nearest neighbour in the other language the translation?
 
-    pairs -> `EmbeddedSentences` of each language -> what each sentence finds -> hits, (N,) bool -> their share
+    pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) bool -> their share
 
-A hit is the sentence of the same line, as LASER's error counts it: a copy of it on another line is a miss. Of equally
-similar sentences the first line is found, whatever order a machine adds numbers in.
+A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. Of equally
+similar sentences the first line is found; differences below rounding are ties.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from bgt_core.mining.margin import check, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, nearest
 
-POOL = "cosine in the pool"  # of both languages
-SIMILARITY = "cosine"  # what searches by the encoder's own similarity are called: the cosine, for nearly all
+POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
+SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine
 
 Translations = Mapping[
     str, tuple[Sequence[str], Sequence[str]]
@@ -55,8 +55,8 @@ class Retrieval(Task[Translations]):
     margin: Annotated[
         str | None, "Margin, ratio or distance: search by it too, and mine the pairs as `bgt mine` does; needs FAISS."
     ] = None
-    k: Annotated[int, "Neighbours that a margin is relative to."] = 4
-    pool: Annotated[bool, "Search among the other sentences of the same language too."] = False
+    k: Annotated[int, "Number of neighbours that a margin is relative to."] = 4
+    pool: Annotated[bool, "Also search among the sentences of both languages together."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
         """Read the files."""
@@ -71,17 +71,17 @@ class Retrieval(Task[Translations]):
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Search both ways.
+        """Search in both directions.
 
-        With a margin, pairs are also mined, and counted at the threshold that is best for the other half of the known
-        ones.
+        With a margin, pairs are also mined, and evaluated at the threshold that is best for the other half of the known
+        pairs.
         """
         langs = language_pair(self.langs)
         for file, columns in items.items():
             sizes = [len(column) for column in columns]
             if sizes[0] != sizes[1] or not sizes[0]:
                 counted = f"{sizes[0]} sentences in {langs[0]} and {sizes[1]} in {langs[1]}"
-                raise DataError(f"{file}: {counted}; expected as many, one or more.")
+                raise DataError(f"{file}: {counted}; expected the same number, one or more.")
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
@@ -112,7 +112,7 @@ class Retrieval(Task[Translations]):
                     for way, of_way in zip(ways, of_ways, strict=True):
                         hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
         copies = [
-            f"{file}: {len(columns[0]):,} pairs; sentences that repeat one: "
+            f"{file}: {len(columns[0]):,} pairs; repeated sentences: "
             + ", ".join(f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, langs, strict=True))
             for file, columns in items.items()
         ]
@@ -138,11 +138,11 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The N sentences of one language, the U different ones embedded once, so that copies don't crowd out others."""
+    """The N sentences of one language; the U distinct ones are embedded once, so that copies don't crowd out others."""
 
     vectors: np.ndarray  # (U, D)
-    first: np.ndarray  # (U,) the line that each is on first
-    of_line: np.ndarray  # (N,) which of them a line holds
+    first: np.ndarray  # (U,) the first line of each
+    of_line: np.ndarray  # (N,) the index of each line's sentence
 
 
 def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> EmbeddedSentences:
@@ -155,7 +155,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which lines find each other, forward and backward, (N,) bool each."""
+    """Search in both directions: whether each line finds its partner, forward and backward, (N,) bool each."""
     forward, backward = (
         nearest(queries.vectors, answers.vectors, similarity) for queries, answers in ((left, right), (right, left))
     )
@@ -184,7 +184,7 @@ def pool_ranks(
 def by_margin(
     left: EmbeddedSentences, right: EmbeddedSentences, margin: str, k: int
 ) -> tuple[np.ndarray, np.ndarray, scores.Counts]:
-    """The same by a margin over cosines, and how mining both sides does."""
+    """Search in both directions by a margin over cosines, and evaluate mining."""
     rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
     plan = exact(*rows)
     forward, backward, pairs = (
@@ -201,10 +201,11 @@ def by_margin(
 
 
 def on_own_line(rows: np.ndarray, queries: EmbeddedSentences, answers: EmbeddedSentences) -> np.ndarray:
-    """Whether each line finds its own, (N,) bool; rows (U,) of `answers` are what each different query finds."""
+    """Whether each line finds its partner, (N,) bool; rows (U,) of `answers` are the results of the distinct
+    queries."""
     return answers.first[rows][queries.of_line] == np.arange(len(queries.of_line))
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
-    """Share of rows of queries (N, D) whose most similar row of answers (N, D) is their own."""
+    """Share of rows of queries (N, D) whose most similar row of answers (N, D) has the same index."""
     return float((nearest(queries, answers, similarity) == np.arange(len(queries))).mean())

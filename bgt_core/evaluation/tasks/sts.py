@@ -1,4 +1,4 @@
-"""Semantic textual similarity: how well an encoder's similarities go with those that people gave.
+"""Semantic textual similarity: the correlation of an encoder's similarities with human scores.
 
 files of STS -> sets of pairs -> similarity of each pair -> correlation by set, by year and over years
 """
@@ -35,9 +35,9 @@ YEARS = "2012-2016"
 class Sts(Task[Sequence[StsSet]]):
     """Semantic textual similarity: do similarities agree with human judgements?
 
-    Of a year, the score is the mean Pearson correlation of its data sets, as in the paper; --aggregate has the other
-    conventions. Pairs are resampled within each set. --out keeps the similarity of every pair in items.parquet: as
-    --model scores:FILE it is compared without its model, and as DATA it is the sets that it was measured on.
+    The score of a year is the mean Pearson correlation of its data sets, as in the paper; --aggregate has the other
+    conventions. Pairs are resampled within each set. --out writes the similarity of every pair to items.parquet: as
+    --model scores:FILE it replaces its model, and as DATA it provides the sets.
     """
 
     data = (
@@ -47,17 +47,17 @@ class Sts(Task[Sequence[StsSet]]):
     sets: Annotated[
         str, "Years and benchmarks, with commas: 2012-2016, 2014, stsb-dev, stsb-dev-fr, sick, sts17, sts17-en-es."
     ] = YEARS
-    lang: Annotated[str, "Language of the years, if yours are translated."] = "en"
+    lang: Annotated[str, "Language of the years, if they are translated."] = "en"
     latent: Latent = None
     aggregate: Annotated[
         str, "How to average the data sets of a year: mean (the paper's), weighted, concatenated, all."
     ] = "mean"
     stsb_without: Annotated[str | None, "Leave the pairs of these years out of stsb, as 2016,2017."] = None
-    hard: Annotated[bool, "Also Hard STS: pairs of the years whose overlap in words misleads."] = False
+    hard: Annotated[bool, "Also measure Hard STS: pairs of the years with a misleading overlap of words."] = False
     strict: Annotated[bool, "Stop on a warning about the data sets."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
-        """Read the sets; of a file of kept similarities all of them."""
+        """Read the sets; a file of stored similarities provides all its sets."""
         aggregates(self.aggregate)
         path = one_path(paths, "a folder of STS files")
         if path.suffix == ".parquet":
@@ -66,7 +66,7 @@ class Sts(Task[Sequence[StsSet]]):
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)
 
     def statistic(self, items: Sequence[StsSet], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Correlate; the resamples of a set depend on its name and the seed, not on what is scored beside it."""
+        """Correlate; the resamples of a set depend only on its name and the seed."""
         sets, warnings = list(items), dataset_warnings(items)
         if warnings and self.strict:
             raise DataError(" ".join(warnings))
@@ -109,7 +109,7 @@ def parse_sets(text: str) -> list[str]:
 
 
 def average(result: Result, system: str | None = None) -> float:
-    """The mean over SemEval years of a system, by default the only one; UsageError if no set is of a year."""
+    """A system's mean over SemEval years, by default that of the only system; UsageError without years."""
     years = span([key.year for key in result.scores if key.dataset == "all"])
     return result.value((years, "average", "mean Pearson"), system)
 

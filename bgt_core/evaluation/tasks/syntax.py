@@ -1,8 +1,8 @@
-"""Syntactic evaluation of any encoder: is the nearest neighbour of a sentence built as it is? (Chen et al. 2019, VGVAE)
+"""Syntactic evaluation of any encoder: does a sentence's nearest neighbour have the same structure? (Chen et al. 2019)
 
     files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
 
-A language or syntactic latent should find what is built alike, a semantic one need not.
+A language or syntactic latent should find sentences of the same structure; a semantic one need not.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class SyntaxKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Syntax(Task[Pairing]):
-    """Syntax: is the nearest sentence of the same length built in the same way?
+    """Syntax: does the nearest sentence of the same length have the same structure?
 
     Bracketed trees, as in the Penn Treebank, lose functions (NP-SBJ is NP) and traces: labelled F1 of brackets.
     CoNLL-U: labelled attachment instead. With both: tree edit distance, lower is better, and part-of-speech accuracy.
-    Copies of a sentence are left out. Rows of their own: a random neighbour, and the best choice of candidates by each
+    Copies of a sentence are left out. Reference rows: a random neighbour, and the best choice of candidates by each
     measure.
     """
 
@@ -71,10 +71,10 @@ class Syntax(Task[Pairing]):
         )
 
     def statistic(self, items: Pairing, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the parses of queries and of their neighbours; queries are resampled, neighbours kept.
+        """Compare the parses of queries and their neighbours; queries are resampled, neighbours stay.
 
-        A random neighbour is the exact mean over all candidates. The upper bound is, for each measure, the choice of
-        candidates that is best by it; it is not compared with the others.
+        The score of a random neighbour is the exact mean over all candidates. The upper bound is, for each measure, the
+        best choice of candidates; it is not tested against the others.
         """
         rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
@@ -102,10 +102,10 @@ TASK = Syntax
 
 
 def explain(pairing: Pairing) -> str:
-    """What was measured on what."""
+    """Describe the data and measures."""
     left_out = "; ".join(f"{count:,} {why}" for why, count in pairing.left_out.items() if count)
     return (
         f"{len(pairing.queries):,} queries, {len(pairing.candidates):,} candidates of their lengths"
         f"{f' (left out: {left_out})' if left_out else ''}; {EXPLAINED[pairing.kind]}; tree edit distance (lower is "
-        "better): edits per 100 nodes of both trees, words left out; all are sums over queries"
+        "better): edits per 100 nodes of both trees, words left out; all are ratios of sums over queries"
     )

@@ -1,4 +1,4 @@
-"""Is the paraphrase of a sentence nearer to it than a sentence that is altered in meaning but not in words?
+"""Is a sentence nearer to its paraphrase than to a sentence with almost the same words and another meaning?
 
 file, or the grammar's held-out part -> `Triples` -> similarity of each pair -> shares by kind, intervals, differences
 """
@@ -31,7 +31,7 @@ class Triples:
     """N triples of sentences of one language. Raises DataError for an empty set."""
 
     name: str
-    kinds: Sequence[str]  # of each triple; "" if the file has no kinds
+    kinds: Sequence[str]  # of each triple; "" without kinds
     sentences: Sequence[str]
     paraphrases: Sequence[str]
     altered: Sequence[str]
@@ -138,7 +138,7 @@ class TriplesTask(Task[Triples]):
         """Read a file, or draw from the grammar."""
         if paths and self.count is not None:
             raise UsageError(
-                "is for the grammar's triples; a file is read as a whole. Leave one of them out.", parameter="count"
+                "is for the grammar's triples; a file is used as a whole. Leave one of them out.", parameter="count"
             )
         if self.kinds and not paths:
             raise UsageError("chooses rows of a file; give DATA.", parameter="kinds")

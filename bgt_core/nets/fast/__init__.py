@@ -1,1 +1,1 @@
-"""Fast forms of what nets compute most. `nets.forms` has the plain form of each, and chooses between them."""
+"""Fast forms of the most frequent operations. `nets.forms` has the plain form of each, and chooses between them."""

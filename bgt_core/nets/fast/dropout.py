@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-STEPS = 1 << 16  # a 16-bit draw decides each unit, four to a random word
+STEPS = 1 << 16  # a 16-bit draw decides each unit, four draws per random word
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:

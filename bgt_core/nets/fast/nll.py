@@ -12,10 +12,10 @@ from bgt_core.contracts import Tokens
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.fast.tables import add_gradient
 
-CHUNK = 32  # tokens whose softmax is made at a time: at an 8k vocabulary their scores fit a CPU core's own cache
-BLOCK = 1024  # tokens whose scores exist at a time, and then their gradients; twice that in bf16
-SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
-GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
+CHUNK = 32  # tokens per softmax: at a vocabulary of 8k their scores fit a CPU core's cache
+BLOCK = 1024  # tokens whose scores, and then gradients, are in memory; twice that in bf16
+SLAB = 2048  # rows of dW per product; a whole second dW would be the largest tensor in memory
+GPU_BLOCK = 8192  # CHUNK and BLOCK on devices that need large products
 
 
 def nll(
@@ -23,10 +23,9 @@ def nll(
 ) -> tuple[Tensor, Tensor]:
     """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
 
-    features (N, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of
-    (1 - smoothing) * NLL + smoothing * mean over V of -log p, and each sentence's plain NLL, (B,), in nats.
-    The scores of a few hundred tokens exist at a time and their gradient is computed while they do, so memory does not
-    grow with T x V and nothing is computed twice.
+    features (N, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of (1 - smoothing) * NLL + smoothing *
+    mean over V of -log p, and each sentence's plain NLL, (B,), in nats. Only the scores of a few hundred tokens are in
+    memory, and their gradient is computed at once. So memory does not grow with T x V, and nothing is computed twice.
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
@@ -42,11 +41,11 @@ def scores_to_slopes_(
     smoothing: float,
     grad_offset: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Scores of n tokens without their offset, (n, V), become their gradients in the loss of `_FusedNLL`, but for what
-    `smooth` adds; each token's gold score and logsumexp, (n,).
+    """Replace scores of n tokens without their offset, (n, V), by their gradients in the loss of `_FusedNLL`, without
+    the part of `smooth`; return each token's gold score and logsumexp, (n,).
 
     offset (B, V), rows (n,) each token's sentence, target (n,); the offset's gradient is added to `grad_offset`. On a
-    CPU every pass is over a few tokens, which its cache holds until the last.
+    CPU every pass covers few tokens, which stay in its cache.
     """
     exact = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=exact)
@@ -54,7 +53,7 @@ def scores_to_slopes_(
     chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
     parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
     for slope, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = slope.to(exact)  # a copy in 16 bits
+        score = slope.to(exact)  # a copy if in 16 bits
         if offset is not None:
             score += offset.index_select(0, row)
         torch.gather(score, 1, piece, out=gold_part)
@@ -66,7 +65,7 @@ def scores_to_slopes_(
             grad_offset.index_add_(0, row, chances)
         if chances.dtype != slope.dtype:
             slope.copy_(chances)
-    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold piece is
+    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold token is
 
 
 def smooth(
@@ -78,8 +77,8 @@ def smooth(
     loss: Tensor,
     gradients: tuple[Tensor, Tensor, Tensor | None],
 ) -> None:
-    """Subtract `smoothing` * the mean score over V from the loss, and what that means from the gradients of x, weight
-    and offset, all in place. That mean is linear in x, so no pass over the scores is needed."""
+    """Subtract `smoothing` * the mean score over V from the loss, and its gradient from those of x, weight and offset,
+    all in place. The mean is linear in x, so no pass over the scores is needed."""
     grad_x, grad_weight, grad_offset = gradients
     exact = loss.dtype
     even, share = x.sum(0, dtype=exact), smoothing / len(weight)
@@ -96,7 +95,7 @@ def smooth(
 class _FusedNLL(torch.autograd.Function):
     """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; each token's logsumexp - gold score.
 
-    A backward pass scales the gradients where they lie, so it can be done once; torch refuses a second one.
+    The backward pass scales the gradients in place, so it can run only once; torch rejects a second one.
     """
 
     @staticmethod
@@ -105,7 +104,7 @@ class _FusedNLL(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants_gradient = any(ctx.needs_input_grad[:3])
-        exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
+        exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the dtype of products
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(exact)
@@ -126,7 +125,7 @@ class _FusedNLL(torch.autograd.Function):
                     slab = slice(row, row + SLAB)
                     product = slopes[:, slab].T @ features
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
-            del slopes, work  # before the next are made
+            del slopes, work  # freed before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))

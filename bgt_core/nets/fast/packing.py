@@ -1,6 +1,6 @@
-"""Packing: only real pieces are computed on; padding exists inside attention alone.
+"""Packing: only real tokens are computed; padding exists inside attention only.
 
-A packed tensor (N, H) holds the N real pieces of B sentences one after another, row by row of the padded (B, T).
+A packed tensor (N, H) holds the N real tokens of B sentences one after another, row by row of the padded (B, T).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bgt_core.contracts import Tokens
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """Where N real pieces stand among B x T positions."""
+    """The positions of N real tokens among B x T."""
 
     shape: tuple[int, int]  # B, T
     flat_index: Tensor  # (N,) as in `Tokens`
-    mask: Tensor  # (B, T) bool, True at real pieces
+    mask: Tensor  # (B, T) bool, True at real tokens
 
     @classmethod
     def of(cls, side: Tokens) -> PackedLayout:
@@ -31,22 +31,22 @@ class PackedLayout:
 
     @classmethod
     def column(cls, pieces: Tensor) -> PackedLayout:
-        """One piece per sentence, (B,)."""
+        """One token per sentence, (B,)."""
         return cls((len(pieces), 1), torch.arange(len(pieces), device=pieces.device), pieces[:, None] >= 0)
 
     @cached_property
     def rows(self) -> Tensor:
-        """The sentence of each piece, (N,)."""
+        """The sentence of each token, (N,)."""
         return self.flat_index // self.shape[1]
 
     @cached_property
     def columns(self) -> Tensor:
-        """The position of each piece in its sentence, (N,)."""
+        """The position of each token in its sentence, (N,)."""
         return self.flat_index % self.shape[1]
 
     @property
     def real(self) -> Tensor | None:
-        """Which columns are no padding, for attention, (B, 1, 1, T) bool; None where nothing is padded."""
+        """Columns that are not padding, for attention, (B, 1, 1, T) bool; None without padding."""
         return None if self.whole else self.mask[:, None, None, :]
 
     def pack(self, x: Tensor) -> Tensor:
@@ -61,9 +61,9 @@ class PackedLayout:
         return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
 
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
-        """What attention reads: (N, parts * H) -> (parts, B, heads, T, H / heads).
+        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads).
 
-        What stands at padding is finite and must not be attended to: no gradient comes from it.
+        Values at padding are finite and must not be attended to: they get no gradient.
         """
         batch, length = self.shape
         if self.whole:
@@ -76,7 +76,7 @@ class PackedLayout:
         return moved.view(parts, batch, heads, length, -1)
 
     def join(self, x: Tensor) -> Tensor:
-        """What attention made: (B, heads, T, H / heads) -> (N, H)."""
+        """Reshape the result of attention: (B, heads, T, H / heads) -> (N, H)."""
         heads, length = x.shape[1:3]
         if self.whole:
             return x.transpose(1, 2).reshape(len(self.flat_index), -1)
@@ -85,29 +85,29 @@ class PackedLayout:
         return _Take.apply(x.reshape(-1, x.shape[-1]), source.flatten()).view(len(self.flat_index), -1)
 
     def repeat(self, z: Tensor) -> Tensor:
-        """What each sentence has, at each of its pieces: (B, ...) -> (N, ...)."""
+        """Repeat each sentence's value at each of its tokens: (B, ...) -> (N, ...)."""
         return z.index_select(0, self.rows)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Over the pieces of each sentence, in single precision or better: (N, ...) -> (B, ...)."""
+        """Sum over the tokens of each sentence, in single precision or better: (N, ...) -> (B, ...)."""
         exact = torch.promote_types(x.dtype, torch.float32)
         return x.new_zeros(self.shape[0], *x.shape[1:], dtype=exact).index_add(0, self.rows, x.to(exact))
 
     def mean(self, x: Tensor) -> Tensor:
-        """Over the pieces of each sentence: (N, H) -> (B, H)."""
+        """Mean over the tokens of each sentence: (N, H) -> (B, H)."""
         return self.sum(x) / self.mask.sum(1, keepdim=True)
 
     @cached_property
     def whole(self) -> bool:
-        """Nothing is padded: packed and padded are the same memory."""
+        """Whether nothing is padded: packed and padded are then the same memory."""
         return len(self.flat_index) == self.shape[0] * self.shape[1]
 
     @cached_property
     def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
-        """Rows, pieces and layout of sentences of similar length, where a micro-batch has them next to each other.
+        """Rows, tokens and layout of adjacent sentences of similar length in a micro-batch.
 
-        Attention costs the square of the length that a sentence is padded to: on a CPU a new block begins where that
-        is halved. On a GPU all are one block: finding more would wait for the device.
+        Attention costs the square of the padded length: on a CPU a new block begins when that is halved. On a GPU there
+        is one block, because finding more would wait for the device.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
@@ -127,13 +127,13 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """The piece to put at each position, (B * T,): its own, or at padding the one before."""
+        """The token to put at each position, (B * T,): its own, or at padding the one before."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
 class PaddedLayout(PackedLayout):
-    """All B x T positions, padding too: the form for export. Nothing is moved, and every shape follows from B and T,
-    where the number of real pieces is known from the data alone."""
+    """All B x T positions, with padding: the layout for export. Nothing is moved, and every shape follows from B and T,
+    whereas the number of real tokens depends on the data."""
 
     whole = True
 
@@ -163,20 +163,20 @@ class PaddedLayout(PackedLayout):
         return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Over the real pieces of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
+        """Sum over the real tokens of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
         exact = x.to(torch.promote_types(x.dtype, torch.float32)).unflatten(0, self.shape)
         return exact.where(self.mask.view(*self.shape, *[1] * (x.dim() - 1)), 0).sum(1)
 
 
 def pick_rows(x: Tensor, index: Tensor) -> Tensor:
-    """Rows of x (N, H); numbers of 16 bits go in pairs, which a CPU copies in half the time."""
+    """Gather rows of x (N, H); 16-bit numbers are copied in pairs, which halves the time on a CPU."""
     if x.itemsize != 2 or x.shape[1] % 2:
         return x.index_select(0, index)
     return x.contiguous().view(torch.int32).index_select(0, index).view(x.dtype)
 
 
 class _Move(torch.autograd.Function):
-    """Rows `source` of x; `inverse[i]` is the output row made from input row i, and gradients follow it alone."""
+    """Gather rows `source` of x; `inverse[i]` is the output row of input row i, by which gradients return."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, source: Tensor, inverse: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ class _Move(torch.autograd.Function):
 
 
 class _Take(torch.autograd.Function):
-    """Rows `source` of x, all different: the gradient is a copy, where torch's would add."""
+    """Gather distinct rows `source` of x: the gradient is a copy, whereas torch's would add."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, source: Tensor) -> Tensor:

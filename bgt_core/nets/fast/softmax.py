@@ -17,8 +17,8 @@ def softmax(scores: Tensor) -> Tensor:
 
 
 class _ShortSoftmax(torch.autograd.Function):
-    """Softmax and its gradient in four passes over memory forward and three back; recorded line by line it would
-    take a dozen."""
+    """Softmax and its gradient in four passes over memory forward and three backward; autograd of each operation would
+    need a dozen."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor) -> Tensor:

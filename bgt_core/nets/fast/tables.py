@@ -1,9 +1,9 @@
-"""Gradients of large tables, added where they gather.
+"""Gradients of large tables, accumulated in place.
 
-Autograd makes a dense gradient for each use of a table, as large as the table, and adds them up: a step with eight
-readers of one table fills, moves and adds it eight times over. Here each use adds to `.grad` itself while `backward`
-runs. The sum is the same. `torch.autograd.grad` gets its gradients from autograd, as always, and so does a table that
-is no parameter. Hooks on a table's own gradient are not called.
+Autograd makes a dense gradient, as large as the table, for each use of a table, and adds them up: a step with eight
+uses of one table fills, moves and adds it eight times. Here each use adds to `.grad` itself while `backward`
+runs. The sum is the same. Gradients for `torch.autograd.grad`, and those of a table that is not a parameter, go
+through autograd as usual. Hooks on a table's own gradient are not called.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | No
 
 
 def gathers(weight: Tensor) -> bool:
-    """Whether the gradient of a weight can be added to `.grad` in the backward pass that runs now."""
+    """Whether the current backward pass can add the gradient of a weight to `.grad`."""
     return isinstance(weight, nn.Parameter) and accumulates(weight)
 
 
@@ -57,7 +57,7 @@ class _Lookup(torch.autograd.Function):
         if in_place and weight.grad is None:
             weight.grad = torch.zeros_like(weight)
         gathered = weight.grad if in_place else torch.zeros_like(weight)
-        others = None if ctx.padding is None else gathered[ctx.padding].clone()  # an output layer's, where it is tied
+        others = None if ctx.padding is None else gathered[ctx.padding].clone()  # the gradient of a tied output layer
         gathered.index_add_(0, ids.flatten(), grad.flatten(0, -2).to(gathered.dtype))
         if others is not None:
             gathered[ctx.padding] = others

@@ -45,8 +45,8 @@ def test_another_language_is_told(opened: Callable[..., Any], page: str, link: d
 @pytest.mark.parametrize(
     ("page", "link", "told"),
     [
-        ("similarity", {"right": "word " * 1_000}, "Right is long: only its first 2,000"),
-        ("rewrite", {"how": ONE, "source": "word " * 1_000}, "Source is long: only its first 500"),
+        ("similarity", {"right": "word " * 1_000}, "Right is too long: only its first 2,000"),
+        ("rewrite", {"how": ONE, "source": "word " * 1_000}, "Source is too long: only its first 500"),
     ],
 )
 def test_a_long_text_is_cut_with_a_word(opened: Callable[..., Any], page: str, link: dict[str, str], told: str) -> None:

@@ -122,7 +122,7 @@ def test_a_selection_that_no_link_can_hold_is_said(opened: Open, monkeypatch: py
     app = opened("maps")
     app.session_state["chosen"] = [f"en{number}" for number in range(0, 100, 2)]
     app.run()
-    assert "rows" not in app.query_params and any("too scattered" in caption.value for caption in app.caption)
+    assert "rows" not in app.query_params and any("too large" in caption.value for caption in app.caption)
 
 
 def test_the_nearest_of_a_selected_sentence_stand_out_in_both_latents(opened: Open, saved: Path) -> None:

@@ -150,4 +150,4 @@ def test_translations_and_moved_lines_change_what_is_drawn(opened: Open) -> None
     app.put(app.selectbox(key="pairs_of"), "English and French")
     (figure,) = app.figures()
     assert {trace["name"] for trace in figure["data"]} == {"Translations", compute.RANDOM}
-    assert "among translations" in figure["layout"]["yaxis"]["title"]["text"]
+    assert "through translations" in figure["layout"]["yaxis"]["title"]["text"]

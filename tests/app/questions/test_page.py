@@ -43,13 +43,13 @@ def test_without_a_store_the_page_says_how_to_make_one(opened: Open) -> None:
 def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, saved: Path, store: Path) -> None:
     start("--model", saved, "--questions", store)
     app = opened("questions")
-    assert "choose the one that embedded them" in app.error[0].value
-    assert "is not the one that made" in app.code[0].value
+    assert "choose the one that did" in app.error[0].value
+    assert "did not make" in app.code[0].value
 
 
 def test_an_absent_store_is_said(opened: Open, start: Callable, saved_siamese: Path, tmp_path: Path) -> None:
     start("--model", saved_siamese, "--questions", tmp_path / "none")
-    assert "holds no store of questions" in opened("questions").code[0].value
+    assert "not a store of questions" in opened("questions").code[0].value
 
 
 def test_the_page_is_listed_only_with_a_store(
@@ -84,7 +84,7 @@ def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, sav
         app.put(app.slider(key="threshold"), threshold)
         duplicates = sum(hit.probability >= threshold for hit in hits)
         assert app.dataframe[0].value["Duplicate"].sum() == duplicates
-        assert app.subheader[0].value == f"Taken for duplicates: {duplicates} of the nearest 20"
+        assert app.subheader[0].value == f"Duplicates: {duplicates} of the nearest 20"
 
 
 def test_topics_narrow_the_search(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:

@@ -180,8 +180,8 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     assert heads == [
         "Reconstruction: written from its own two latents",
         "Recombination: one of its latents exchanged",
-        "What each word does",
-        "What a probe reads from it",
+        "The effect of each word",
+        "Properties of the sentence",
         "The same meaning in every language",
     ]
     (table,) = app.dataframe

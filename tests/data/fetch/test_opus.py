@@ -34,7 +34,7 @@ ENTRY = '{"corpora": [{"corpus": "X", "version": %s, "alignment_pairs": %s, "siz
 )
 def test_an_index_that_leads_astray_is_refused(values: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, (ENTRY % values).encode())
-    with pytest.raises(NotFound, match="another form than expected"):
+    with pytest.raises(NotFound, match="an unexpected form"):
         opus.corpora(transfer.session(), ("en", "fr"))
     answer(monkeypatch, b"[" * 100_000)
     with pytest.raises(NotFound):

@@ -166,7 +166,7 @@ def test_a_full_disk_keeps_the_part(site: Any, get: Any, tmp_path: Path, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(transfer, "_write", write)
-        with pytest.raises(BgtError, match="disk is full; make room, and the same") as full:
+        with pytest.raises(BgtError, match="disk is full; free some space, and run the same") as full:
             get()
     assert full.value.exit_code == 3
     assert (tmp_path / "file.bin.part").read_bytes() == CONTENT[: 2**20]
@@ -234,5 +234,5 @@ def test_every_hop_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
         hop.url, hop.status_code, hop.raw = url, 200, io.BytesIO()
     hops[-1].history = hops[:-1]
     monkeypatch.setattr(requests.Session, "request", lambda *_, **__: hops[-1])
-    with transfer.session() as http, pytest.raises(NotFound, match="http://b/x, which is not protected"):
+    with transfer.session() as http, pytest.raises(NotFound, match="http://b/x, which is not encrypted"):
         transfer.size(http, "https://a/x")

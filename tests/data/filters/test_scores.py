@@ -120,7 +120,7 @@ def test_scores_are_filters_in_one_order() -> None:
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        (["blue=0..1"], "keep 'blue=0..1': no score 'blue'; there are cost, words,.*Did you mean 'bleu'"),
+        (["blue=0..1"], "keep 'blue=0..1': no score 'blue'; expected cost, words,.*Did you mean 'bleu'"),
         (["bleu=0..1", "bleu=..0.5"], "one range for each score"),
     ],
 )

@@ -133,9 +133,9 @@ def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4
-    with pytest.raises(BgtError, match="'' is no year of STS Benchmark"):
+    with pytest.raises(BgtError, match="'' is not a year of STS Benchmark"):
         read_sets(tmp_path, ["stsb-dev"], without=["2016", ""])
-    with pytest.raises(BgtError, match="column 4 states no year; it can't be read without 2016"):
+    with pytest.raises(BgtError, match="column 4 has no years, so 2016 can't be left out"):
         read_sets(tmp_path, ["stsb-dev"], without=["2016"])
 
 
@@ -219,17 +219,17 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, 
     ),
     "another year": ({"2012/a.tsv": PLAIN, "2014/a.tsv": PLAIN}, "2015", 3, "no STS files of 2015; it has 2012, 2014"),
     "no year": ({"x/a.tsv": PLAIN}, "2015", 3, "it has no STS year"),
-    "twice": ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "STS 2012 is there twice: .*Name a folder"),
+    "twice": ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "STS 2012 exists twice: .*Give a folder"),
     "twice in a folder": ({"2012/OnWN.tsv": PLAIN, "2012/surprise.OnWN.tsv": PLAIN}, "2012", 4, "2012 OnWN is in this"),
     "no track": ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, r"no sts17/en-es\.tsv"),
-    "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"no stsb/dev\.tsv"),
+    "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"neither stsb/dev\.tsv"),
     "no head": (
         {"SICK_train.txt": "1\ta\tb\n"},
         "sick-train",
         4,
         "SICK_train.txt:1: expected a head with relatedness_score",
     ),
-    "a name": ({"2012/a.tsv": PLAIN}, "stsb", 2, "no STS set 'stsb'; names are as in 2012-2016"),
+    "a name": ({"2012/a.tsv": PLAIN}, "stsb", 2, "'stsb' is not an STS set; expected names as in 2012-2016"),
 }
 
 

@@ -65,7 +65,7 @@ def test_files_that_hold_no_scores_are_named(tmp_path: Path) -> None:
     [
         (lambda rows: rows.slice(1), "pairs are missing or repeated"),
         (lambda rows: rows.set_column(7, "cosine", pa.array([np.nan] * rows.num_rows)), "a cosine is NaN"),
-        (lambda rows: rows.slice(0, 0), "no scores in it"),
+        (lambda rows: rows.slice(0, 0), "it holds no scores"),
     ],
 )
 def test_damaged_scores_are_named(change: Callable, message: str, tmp_path: Path) -> None:

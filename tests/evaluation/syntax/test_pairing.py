@@ -164,7 +164,7 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     random, _, best = (cell.value for cell in table.scores[EDITS, 4])
     assert best < random
     assert {(gap.first, gap.second) for gap in table.differences} == {(RANDOM, "x semantic")}
-    with pytest.raises(UsageError, match=f"Two systems are called '{RANDOM}'"):
+    with pytest.raises(UsageError, match=f"Two systems are named '{RANDOM}'"):
         evaluate(Syntax(), {RANDOM: Alone()}, pairing)
 
 

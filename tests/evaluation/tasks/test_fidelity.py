@@ -132,7 +132,7 @@ def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
     result = measured(Stub(copies), columns)
     assert result.counts == {"pairs": 3, "numbers unread": 2}
     assert ("en", "fr", REFERENCE, NUMBER, 1) in result.scores
-    assert "numbers of 2 pairs can't be read" in result.about
+    assert "the numbers in 2 pairs are ambiguous" in result.about
 
 
 def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]]) -> None:
@@ -264,5 +264,5 @@ def test_a_model_without_a_decoder_is_refused() -> None:
     class Reader:
         model = torch.nn.Linear(1, 1)
 
-    with pytest.raises(UsageError, match="no decoder"):
+    with pytest.raises(UsageError, match="can't generate"):
         Writer(Reader(), GREEDY)

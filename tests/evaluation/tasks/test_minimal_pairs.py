@@ -97,7 +97,7 @@ def test_without_a_language_latent_nothing_is_swapped() -> None:
 
 
 @pytest.mark.parametrize(("settings", "paths", "message"), [
-    ({"count": 0}, [], "count 0 must be at least 1"), ({}, [Path("a")], "give no file"),
+    ({"count": 0}, [], "count 0 must be at least 1"), ({}, [Path("a")], "must be left out"),
     ({"count": 1_001}, [], "1,001"),
 ])  # fmt: skip
 def test_what_can_not_be_drawn_is_refused(settings: dict, paths: list[Path], message: str) -> None:

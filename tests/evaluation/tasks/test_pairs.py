@@ -115,5 +115,5 @@ def test_all_files_are_read_with_the_same_columns(tmp_path: Path) -> None:
 
 
 def test_a_system_is_not_called_as_a_baseline(pairs: LabelledPairs) -> None:
-    with pytest.raises(UsageError, match="Two systems are called 'tf-idf'"):
+    with pytest.raises(UsageError, match="Two systems are named 'tf-idf'"):
         evaluate(Pairs(), {"tf-idf": Lengths()}, PairsData(pairs))

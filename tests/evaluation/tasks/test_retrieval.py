@@ -196,7 +196,7 @@ def test_each_file_search_and_way_is_a_score() -> None:
         *(f"mining {n}" for n in ("precision", "recall", "F1")),
     ]
     assert result.counts == {"a": 30, "b": 9}
-    assert "b: 9 pairs; sentences that repeat one: 0 in en, 1 in fr" in result.about
+    assert "b: 9 pairs; repeated sentences: 0 in en, 1 in fr" in result.about
     (gap, *_) = result.differences
     assert (gap.first, gap.second, gap.difference.value) == ("own", "exact", pytest.approx(100 * forward.mean() - 100))
     same = evaluate(Retrieval("en,en"), encoders["exact"], {"a": (lines, lines)}, resamples=100)

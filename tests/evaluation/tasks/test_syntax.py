@@ -140,7 +140,7 @@ def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: 
         (lambda write: refuse(write, ["(S (NN a)"]), r"a.mrg:1: a bracket that is never closed"),
         (lambda write: refuse(write, lengths=(5, 4)), "lengths 5-4: expected from 1 to 200"),
         (lambda write: refuse(write, limit=1), "limit 1 must be at least 2"),
-        (lambda write: Syntax(lengths="29").load([], seed=0), "lengths 29: expected the fewest and the most words"),
+        (lambda write: Syntax(lengths="29").load([], seed=0), "lengths 29: expected the minimum and maximum"),
         (lambda write: read_treebank([]), "expected one or more"),
         (lambda write: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
         (lambda write: read_treebank([Path("absent.mrg")]), "absent.mrg"),

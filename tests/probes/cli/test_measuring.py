@@ -81,7 +81,7 @@ def test_a_version_follows_the_sentence_that_is_named_and_test_wins(tmp_path: Pa
         ("train\n", ":1: expected a split"),
         ("train\ta\tb\n", ":1: expected a split"),
         ("train\ta\ntest\ta\n", ":2: 'a' is in two splits"),
-        ("train\tPhrase 1..\ntest\tPhrase 2.\n", "names no dev item of this task"),
+        ("train\tPhrase 1..\ntest\tPhrase 2.\n", "has no dev item of this task"),
     ],
 )
 def test_bad_splits_are_named(
@@ -315,15 +315,15 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
     (tmp_path / "file").write_text("")
     result = probe(*QUICK, "--cache-dir", str(tmp_path / "file" / "cache"))
     assert result.code == 3 and fake.calls == 0
-    assert "cache: can't be written (Not a directory); give another folder" in result.err
+    assert "cache: can't be written (Not a directory); choose another folder" in result.err
 
 
 @pytest.mark.parametrize("mode", [(), ("--dry-run",), ("--csv", "FOLDER/rows.csv"), ("--json",)])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--lang", "en-fr", "--task", "length"), "Task 'length' wants one language, not 'en-fr'"),
-        (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "wants two or more languages, as in en-fr, not"),
+        (("--lang", "en-fr", "--task", "length"), "Task 'length' needs one language, not 'en-fr'"),
+        (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "needs two or more languages, as in en-fr, not"),
         (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose others"),
     ],
 )

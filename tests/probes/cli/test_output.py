@@ -140,7 +140,7 @@ def test_languages_are_told_apart_each_read_in_its_own(probe: Callable, fake: An
     assert entry["rows"][0]["accuracy"] == 1.0
     both = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), "--latent", "language", *QUICK)
     assert both.code == 2
-    assert "--latent language: its spaces differ between en and fr; choose semantic" in both.err
+    assert "--latent language: the latents of en and fr are not comparable; choose semantic" in both.err
 
 
 def test_several_encoders_side_by_side(probe: Callable, fake: Any, tmp_path: Path) -> None:
@@ -222,16 +222,16 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
         (("--control", "shuffle"), 2, "--control 'shuffle': choose from first, rare"),
         (("--erase", "all"), 2, "--erase 'all': choose from leace, inlp"),
         (("--level", "95"), 2, "--level 95.0: choose a level between 0 and 1"),
-        (("--report", "page.pdf"), 2, "--report page.pdf: name it .html"),
-        (("--report", "absent/page.html"), 3, "there is no folder absent"),
-        (("--predictions", "absent/p.parquet"), 3, "there is no folder absent"),
+        (("--report", "page.pdf"), 2, "--report page.pdf: must end in .html"),
+        (("--report", "absent/page.html"), 3, "the folder absent does not exist"),
+        (("--predictions", "absent/p.parquet"), 3, "the folder absent does not exist"),
         (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained is for a single --model"),
-        (("--model", "a", "--model", "german"), 2, "--lang fr: the model is en-de; use one trained with 'fr'."),
+        (("--model", "a", "--model", "german"), 2, "--lang fr: the model has en, de; use one trained with 'fr'."),
         (("--model", "phyton:x:y"), 2, "Did you mean 'python:'?"),
         (
             ("--model", "baseline:words", "--untrained"),
             2,
-            "--untrained needs a checkpoint of ours",
+            "--untrained needs a BGT checkpoint",
         ),
         (("--task", "punct-num", "--latent", "semantic", "--report", "r.html"), 2, "probe both"),
         (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
@@ -261,7 +261,7 @@ def test_a_cache_that_cannot_be_written_is_said(probe: Callable, fake: Any, tmp_
     arguments = ("--lang", "fr", "--task", "punct-num", *QUICK)
     result = probe(*arguments, "--cache-dir", str(tmp_path / "file"))
     assert result.code == 3
-    assert "can't be written (File exists); give another folder, or measure without one" in result.err
+    assert "can't be written (File exists); choose another folder, or measure without a cache" in result.err
     assert probe(*arguments, "--cache-dir", str(tmp_path / "file"), "--no-cache").code == 0
 
 

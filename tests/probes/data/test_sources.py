@@ -111,7 +111,7 @@ def test_two_spaces_are_no_tab(tmp_path: Path) -> None:
         ("1\tVa", "# a comment\n1 Va", ":3: 9 columns"),
         ("5\t.\t.", "6\t.\t.", ":2: sentence whose words are not numbered"),
         ("_\t1\tpunct", "_\t0\tpunct", ":2: sentence with 2 roots"),
-        ("_\t1\tpunct", "_\t9\tpunct", "a head that is no word"),
+        ("_\t1\tpunct", "_\t9\tpunct", "a head that is not a word"),
         ("_\t4\tdet", "_\t3\tdet", ":2: sentence with a cycle"),
     ],
 )
@@ -203,8 +203,8 @@ def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
         ("subj-num", "tr", "No 'tr' data for task 'subj-num' in .*: it needs subj_number.txt or .tsv", 3),
         ("gender", "es", "it needs text", 3),
         ("gender", "en", "available: fr, es", 2),
-        ("lang-id", "fr", "wants two or more languages", 2),
-        ("length", "en-fr", "wants one language", 2),
+        ("lang-id", "fr", "needs two or more languages", 2),
+        ("length", "en-fr", "needs one language", 2),
         ("lang-id", "fr-ja", "No 'fr-ja' data", 3),
     ],
 )
@@ -245,7 +245,7 @@ def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_pa
     assert "Wikipedia" in card.sources[0] and "CC BY-SA" in card.licences[0]
     assert card.tokenisation == "tokens of the file joined to text"
     assert card.notes == [
-        "1 item left out: twice there, or in another split in this or another version",
+        "1 item left out: repeated, or in another split, perhaps in another version",
         "1 item left out: their label is not in train",
         "1 of 100,000 train items",
         "1 of 10,000 dev items",

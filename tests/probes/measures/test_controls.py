@@ -186,7 +186,7 @@ def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
     bgt = Cuts(LABELS[:, None])
     config = ProbeConfig(baselines=False, seeds=1)
     result = probes.run(bgt, "length", items(LABELS), lang="en", config=config)
-    assert warned(result, "21 of 2,000 sentences are longer")
+    assert warned(result, "21 of 2,000 sentences are too long")
     bgt.count = 20
     assert probes.run(bgt, "length", items(LABELS), lang="en", config=config).warnings == []
 

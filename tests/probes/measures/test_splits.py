@@ -127,13 +127,13 @@ def test_too_little_to_learn_from_is_said() -> None:
     config = ProbeConfig(seeds=1)
     assert len(prepare(TASK, given(["a", "b"] * 100), lang="fr", config=config).labels) == 200
     for labels, found in ((["a", "b"] * 99, "198 items with 2 labels"), (["a"] * 300, "300 items with 1 labels")):
-        with pytest.raises(DataError, match=f"Task 'toy' got {found}; it needs 200 and 2"):
+        with pytest.raises(DataError, match=f"Task 'toy' got {found}; it needs at least 200 and 2"):
             prepare(TASK, given(labels), lang="fr", config=config)
     for absent in ("dev", "test"):
         splits = ["train"] * 200 + [name for name in ("dev", "test") if name != absent] * 20
         with pytest.raises(DataError, match=f"has no {absent} items"):
             prepare(TASK, given(["a", "b"] * 110, splits), lang="fr", config=config)
-    with pytest.raises(UsageError, match="wants one language, not 'en-fr'"):
+    with pytest.raises(UsageError, match="needs one language, not 'en-fr'"):
         prepare(TASK, SENTENCES, lang="en-fr", config=config)
 
 

@@ -122,7 +122,7 @@ def test_warnings_of_a_predictor_begin_past_their_bounds() -> None:
     assert 3 * half * 1.01 < 0.75 - 0.2
     (told,) = predictor_warnings(row("own", 0.2), of, 40)
     assert told == ("own: dev accuracy 75.0 and test accuracy 20.0 are more than 3 intervals apart: the splits differ "
-                    "in more than chance.")  # fmt: skip
+                    "by more than chance.")  # fmt: skip
     (told,) = predictor_warnings(row("own", 1.0), replace(of, dev=0.2), 30)
     assert "dev accuracy 20.0 and test accuracy 100.0" in told
     assert predictor_warnings(row("own", 1.0), replace(of, dev=1.0), 40) == []  # both without an error
@@ -133,8 +133,8 @@ def test_warnings_of_a_predictor_begin_past_their_bounds() -> None:
             assert bool(predictor_warnings(row("own", accuracy), of_dev, n_dev)) == (abs(dev - accuracy) > 3 * half)
     for selectivity_, warned in ((-0.1, True), (0.0, False)):
         told = predictor_warnings(row("own", 0.7, control=0.71, selectivity=selectivity_), of, 40)
-        assert told == (["own: accuracy on the control task, 71.0, is above that on the task: the probe memorises more "
-                         "than it reads."] if warned else [])  # fmt: skip
+        assert told == (["own: accuracy on the control task, 71.0, is above that on the task: the probe "
+                         "memorises."] if warned else [])  # fmt: skip
 
 
 def test_warnings_of_items() -> None:
@@ -143,7 +143,7 @@ def test_warnings_of_items() -> None:
     for ones, warned in ((270, False), (271, True)):
         labels = ["x"] * ones + ["y"] * (300 - ones)
         told = item_warnings(replace(made, items=replace(made.items, labels=labels)))
-        assert told == (["90% of the items are 'x': accuracy says little."] if warned else [])
+        assert told == (["90% of the items are 'x': accuracy is not informative."] if warned else [])
     texts = list(made.items.sentences)
     texts[200], texts[240], texts[241], texts[202] = texts[0], texts[1], texts[201], texts[2]
     texts[242] = texts[2]  # in all three: counted once
@@ -160,9 +160,7 @@ def test_an_encoder_that_truncates_is_warned_of_from_one_in_a_hundred(count: int
         return count
 
     told = encoder_warnings(SimpleNamespace(count_truncated=count_truncated), study())
-    assert told == (
-        ["4 of 300 sentences are longer than the encoder reads: it never saw their ends."] if warned else []
-    )
+    assert told == (["4 of 300 sentences are too long for the encoder, which ignores their ends."] if warned else [])
     assert asked == [(study().items.sentences, "en")]
     assert encoder_warnings(SimpleNamespace(), study()) == []
 

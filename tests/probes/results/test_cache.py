@@ -74,7 +74,7 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(BgtError, match=r"^cache .*No space left on device.*give another folder") as error:
+    with pytest.raises(BgtError, match=r"^cache .*No space left on device.*choose another folder") as error:
         Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
     assert error.value.exit_code == 3
     assert not Cache(tmp_path).entries()

@@ -313,7 +313,7 @@ def test_built_in_items_are_real_sentences_where_these_are_enough() -> None:
     items, source, note = built_in_items(TASKS["gender"], "fr", seed=3)
     assert source == GRAMMAR and items == TASKS["gender"].items(grammar_sentences("fr", 3), "fr", 3)
     real = TASKS["gender"].items([text for (text,) in example_sentences(["fr"])], "fr")
-    assert f": {len(real.labels) // 2} of the example sentences" in note  # a sentence is there in both versions
+    assert f": only {len(real.labels) // 2} of the example sentences" in note  # a sentence is there in both versions
 
 
 def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> None:

@@ -59,15 +59,15 @@ def test_a_document_of_the_former_schema_is_read(document_of: Callable) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b"{", "no JSON document"),
-        ("a.json", b"[1]", "no JSON document"),
-        ("a.json", b"\xff", "no JSON document"),
+        ("a.json", b"{", "not a JSON document"),
+        ("a.json", b"[1]", "not a JSON document"),
+        ("a.json", b"\xff", "not a JSON document"),
         ("a.json", b'{"schema": "bgt-probe/9"}', "bgt-probe/9.*reads bgt-probe/5"),
         ("a.json", b'{"schema": "bgt-probe/5", "results": [{"model": "m", "rows": [{}]}]}', "incomplete"),
         ("a.json", b'{"schema": "bgt-probe/5", "results": [3]}', "incomplete"),
-        ("a.parquet", b"PAR1", "no predictions"),
-        ("a.csv", b"", "no table"),
-        ("a.csv", b"x,y\n1,2\n", "no table"),
+        ("a.parquet", b"PAR1", "not predictions"),
+        ("a.csv", b"", "not a table"),
+        ("a.csv", b"x,y\n1,2\n", "not a table"),
     ],
 )
 def test_other_files_are_refused_by_name(name: str, content: bytes, message: str) -> None:

@@ -67,11 +67,11 @@ def test_rows_left_out_are_counted_by_reason() -> None:
     ("uses", "message"),
     [
         (["", "", ""], "No column of sentences"),
-        (["en", "en", "en"], "each language once"),
-        (["en", "en", "fr"], "each language once"),
+        (["en", "en", "en"], "different languages"),
+        (["en", "en", "fr"], "different languages"),
         (["en", "gold", "gold"], "More than one column of scores"),
         (["en", "gold", "fr"], "b holds no numbers"),
-        (["en", "fr", "de"], "No row is left"),
+        (["en", "fr", "de"], "No row has a sentence"),
     ],
 )
 def test_columns_that_make_no_text_are_refused(uses: list[str], message: str) -> None:

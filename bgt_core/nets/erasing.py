@@ -19,8 +19,8 @@ class WithoutLanguage(nn.Module):
     equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
     finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
 
-    Vectors get shorter, some more than others. Where `parts` are given, each part is scaled back to its old length, and so
-    keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
+    Vectors get shorter, some more than others. Where `parts` are given, each part is scaled back to its old length, and
+    so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
 
     Means are tracked in training, with equal weight for each sentence: over the first `memory` sentences of a language
     a plain average, later an exponential one. The body needs the language in training only.

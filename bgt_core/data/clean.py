@@ -90,8 +90,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     suffix(out)
     langs = parse_columns(read_columns(columns))
-    # of the columns that are read; of all columns
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # read ones, all
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")

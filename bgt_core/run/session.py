@@ -203,8 +203,7 @@ class Run:
         return checkpoint.steps_of(self.out)[-1]
 
     def penalty(self, model: LatentModel, config: TrainConfig, begins: bool) -> Penalty | None:
-        """The penalty of the run. Tables that are held near their initial values are stored in
-        OUT/start.safetensors."""
+        """The penalty of the run; the initial values of penalised tables are stored in OUT/start.safetensors."""
         start = {}
         if config.table_l2:
             path = self.out / START
@@ -252,13 +251,10 @@ class Run:
         lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
         if not (saved := checkpoint.steps_of(self.out)):
             return f"Nothing was saved yet; start again with a lower rate: {lower}"
-        return (
-            f"The state after update {int(saved[-1].name[5:])} is kept; continue from there with a lower rate: {lower}"
-        )
+        return f"The state after update {int(saved[-1].name[5:])} is kept; continue with a lower rate: {lower}"
 
     def tidy(self, step: int) -> list[float]:
-        """Remove leftovers of a kill and rows of steps that will be repeated; return the mutual information reported so
-        far, nats."""
+        """Remove leftovers of a kill, and rows of steps to repeat; return the mutual information reported, nats."""
         metrics = self.out / checkpoint.METRICS
         kept = rows_until(metrics, step)
         if self.workers.is_main:

@@ -54,8 +54,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTables:
-    """Accuracies, differences of two latents, learning curves, predictions; two trainings with the same name stay
-    apart."""
+    """Accuracies, differences of two latents, learning curves, predictions; trainings of one name stay apart."""
 
     scores: pd.DataFrame = field(default_factory=lambda: framed([], SCORES, OPTIONAL))  # fractions
     gaps: pd.DataFrame = field(default_factory=lambda: framed([], GAPS, ["adjusted_p"]))  # points

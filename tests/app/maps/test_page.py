@@ -114,7 +114,7 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
     monkeypatch.setattr(rows, "MAX_OWN", 1)
     app.query_params.update({"star": "One more.", "star_lang": "en"})
     (warning,) = app.run().warning
-    assert "One more" in warning.value and "1 of your own" in warning.value
+    assert "One more" in warning.value and "up to 1 sentences" in warning.value
 
 
 def test_a_selection_that_no_link_can_hold_is_said(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,8 +257,7 @@ class SentenceEncoder(Protocol):
         """A fingerprint of the vectors, in one line; empty if unknown: results are then not cached."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Embed N sentences: (N, D) float32, in the order given. Encoders that we open also take a single string:
-        (D,)."""
+        """Embed N sentences: (N, D) float32, in order. Encoders that we open also take a single string: (D,)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""

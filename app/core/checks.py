@@ -85,8 +85,7 @@ def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Return warnings about texts in a language, one sentence each; empty if all is well. Of many texts, check a
-    sample."""
+    """Return warnings about texts in a language, one sentence each; empty if all is well. Large texts are sampled."""
     looked_at = sample([text for text in texts if text.strip()])
     if not looked_at:
         return []

@@ -34,8 +34,7 @@ class Interpolation:
 def form(
     loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Show the form for two sentences, and the last interpolation; `at_once` makes one without a press of the
-    button."""
+    """Show the form for two sentences, and the last interpolation; `at_once` makes one without a button press."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")

@@ -1,5 +1,4 @@
-"""Show text on a page: text of users, files and addresses is never read as Markdown; also the box "How to read
-this"."""
+"""Show text of users, files and addresses, never as Markdown; and the box "How to read this"."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ JOINER = "\N{WORD JOINER}"  # shows nothing
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
-    """Escape text so that Markdown shows it unchanged, in one line; with `addresses`, written-out addresses stay
-    links."""
+    """Escape text so that Markdown shows it unchanged, in one line; with `addresses`, addresses stay links."""
     line = " ".join(str(text).split())
     if not addresses:
         line = ADDRESS.sub(rf"\g<0>{JOINER}", line)
@@ -33,8 +31,7 @@ def problem(error: BgtError) -> None:
 
 
 def written_out(table: pd.DataFrame) -> pd.DataFrame:
-    """Escape a table for `st.table`, which reads Markdown: cells and titles stay unchanged, but addresses stay
-    links."""
+    """Escape a table for `st.table`, which reads Markdown: cells and titles stay unchanged, addresses stay links."""
     return table.map(partial(verbatim, addresses=True)).rename(columns=partial(verbatim, addresses=True))
 
 

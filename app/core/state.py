@@ -59,15 +59,13 @@ class Loaded:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the vectors, which are cached under it; it differs in each process if the encoder has no
-        fingerprint."""
+        """A name for the vectors, used as cache key; it differs in each process if the encoder has no fingerprint."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash, or of another encoder's digest; part of the names of exported
-        files."""
+        """The start of the weights' SHA-256 hash, or of another encoder's digest; part of exported files' names."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
@@ -203,8 +201,7 @@ def content(texts: Sequence[str]) -> str:
 
 
 class SharedEncoder:
-    """A loaded model as an encoder for probes and evaluation (`contracts.SentenceEncoder`), through the cache and the
-    lock."""
+    """A loaded model as an encoder for probes and evaluation (`contracts.SentenceEncoder`), cached and locked."""
 
     def __init__(self, loaded: Loaded):
         self.loaded = loaded

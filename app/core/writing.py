@@ -32,8 +32,7 @@ def candidates(
     max_length: int = MAX_LENGTH,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """For each row of both latents, (N, L) and (N, M), generate candidates in `lang`, sorted by how much of both they
-    keep."""
+    """For each row of both latents, (N, L) and (N, M), generate candidates in `lang`, the most faithful first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
         return generate.candidates(

@@ -187,8 +187,7 @@ def inspect(
 
 
 def to_maps(selected: pd.DataFrame, count: int, maps: StreamlitPage) -> None:
-    """Link to the sentences of the pairs on the maps, as many as an address holds; the maps show as many rows as
-    needed."""
+    """Link to the sentences of as many pairs as fit an address; the maps then show as many rows as needed."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)

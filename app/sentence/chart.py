@@ -53,8 +53,7 @@ def head(title: str, explained: str, latent: str) -> str:
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """List sentences with their cosines; highlight the words, the length and the final mark that they share with a
-    text."""
+    """List sentences with their cosines; highlight the words, length and final mark shared with a text."""
     alike = compute.alike(text, lang, near)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):

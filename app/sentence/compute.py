@@ -160,8 +160,7 @@ def without(text: str, lang: str) -> list[str]:
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Measure how far each latent moves if a word or mark is left out: 1 - cosine, a column per latent; `word` names
-    it."""
+    """Measure how far each latent moves without a word or mark `word`: 1 - cosine, a column per latent."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])

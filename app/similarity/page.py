@@ -147,8 +147,7 @@ def upload(loaded: state.Loaded) -> None:
 
 
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
-    """Show pairs with people's scores: correlations, their differences, and the largest deviations of the model from
-    people."""
+    """Show pairs with people's scores: correlations, their differences, and the model's largest deviations."""
     parts = {name: compute.split(scored, name) for name in compute.SPLITS}
     name = controls.choice("Subset", compute.SPLITS, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")

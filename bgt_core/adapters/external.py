@@ -91,8 +91,7 @@ class ExternalEncoder:
 
 
 def checked(vectors: object, sentences: Sequence[str], name: str) -> np.ndarray:
-    """Convert an encoder's output for N sentences to (N, D) float32; DataError if it has another shape or is not
-    finite."""
+    """Convert an encoder's output for N sentences to (N, D) float32; DataError for another shape, NaN or infinity."""
     try:
         array = np.asarray(vectors)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths, or a tensor on a GPU

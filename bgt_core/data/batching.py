@@ -86,8 +86,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or else from a permutation of all
-        rows."""
+        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or from a permutation of all."""
         updates = self.updates(corpus)
         if self._samples:
             return draw(corpus.strata, self._counts(corpus), step, updates, self.seed)

@@ -1,5 +1,4 @@
-"""Write pairs to files that `parallel` reads: TSV (plain, .gz, .xz, .zst) or Parquet. The same pairs give the same
-bytes."""
+"""Write pairs to files for `parallel`: TSV (plain, .gz, .xz, .zst) or Parquet; the bytes are deterministic."""
 
 from __future__ import annotations
 

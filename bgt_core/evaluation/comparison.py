@@ -88,8 +88,7 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
 def bootstrapped(
     statistic: Statistic, resamples: int, seed: int
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """All scores, (S,) each, and in each of B resamples, (B, S); hits of the same number of items meet the same
-    resamples."""
+    """All scores, (S,) each, and in each of B resamples, (B, S); hits of equally many items share resamples."""
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))
     own = len(statistic.samples)
 
@@ -110,8 +109,7 @@ def check_bootstrap(resamples: int, level: float) -> None:
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float, hits: np.ndarray | None = None) -> list[Cell]:
-    """Scores of S systems with intervals, from (S,), (B, S) and, for shares, (S, N); None for a system without a
-    score."""
+    """Scores of S systems with intervals, from (S,), (B, S) and, for shares, (S, N); None for a missing score."""
     if hits is None:
         low, high = interval(draws, level)
     else:

@@ -81,8 +81,7 @@ class ResumableFile:
             self.file.seek(0, os.SEEK_END)
 
     def _write(self, data: bytes | memoryview, counts: Mapping[str, int]) -> None:
-        """Add bytes, and increase the counts. They are on disk before the record counts them, and recorded when this
-        returns."""
+        """Add bytes, and increase the counts; both are on disk when this returns, the bytes first."""
         with writing(self.out):
             self.file.write(data)
             self.counts = {name: count + counts[name] for name, count in self.counts.items()}

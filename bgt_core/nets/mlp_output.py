@@ -87,8 +87,7 @@ class BagOfWords(nn.Module):
         return latent_bias
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `nets.prediction.OutputLayer.nll`; one softmax per sentence. EOS costs nothing, labels are not
-        smoothed."""
+        """See `nets.prediction.OutputLayer.nll`; one softmax per sentence, no cost of EOS, no label smoothing."""
         layout = PackedLayout.of(target)
         log_p = exact(self.project_latent(latent)).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)

@@ -47,8 +47,7 @@ class TopicModel:
         return lda
 
     def shares(self, questions: Sequence[str]) -> np.ndarray:
-        """The share of each topic in each of N questions, (N, K); rows sum to 1, and are uniform without a known
-        word."""
+        """The share of each topic in N questions, (N, K); rows sum to 1, and are uniform without known words."""
         parts = [np.zeros((0, len(self)))]
         for start in range(0, len(questions), BLOCK):
             parts.append(self._lda.transform(self._counts.transform(questions[start : start + BLOCK])))

@@ -63,8 +63,7 @@ class Aggressive:
         return mi_increases(self.informations)
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """Update the encoders several times, then everything else once; after the aggressive phase, an ordinary
-        step."""
+        """Update the encoders several times, then everything else once; later, make ordinary steps."""
         updates = tokens = 0
         active = self.active
         if active:

@@ -38,8 +38,7 @@ def plan(grid: Grid, context: typer.Context, as_json: bool) -> int:
 
 
 def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
-    """One cell: its items, and the numbers of vectors to embed and probes to train; both are 0 if its result is
-    cached."""
+    """One cell: its items, and the numbers of vectors to embed and probes to train, 0 for a cached result."""
     subject, task, lang, dataset, config = slot
     subject.check(lang)
     used = senteval_config(config) if grid.senteval else config

@@ -63,8 +63,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def parts(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The latents that maps are drawn of, each with its rows: all rows for the semantic latent, those of one language
-    for each second latent."""
+    """The latents to map, each with its rows: the semantic latent with all, each second latent with one language's."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):

@@ -122,8 +122,7 @@ def _complete(archive: Path) -> Path:
 
 
 def _kept(archive: Path) -> transfer.Fetched | None:
-    """Find an archive that an earlier call downloaded but could not convert for lack of space; None if it has
-    changed."""
+    """Find an archive that an earlier call downloaded but had no space to convert; None if it has changed."""
     try:
         fetched = transfer.Fetched(**read_json(_complete(archive)))
     except (ValueError, TypeError):

@@ -94,7 +94,7 @@ def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[
 
 
 def role_writings(langs: Sequence[str], rows: int, manners: bool) -> list[Writing]:
-    """The plans for minimal pairs, twins side by side. In the style of the twin, only the semantic latent holds the
+    """The plans for minimal pairs, twins side by side. In the twin's style, only the semantic latent holds the
     roles."""
     own, twin = np.arange(rows), np.arange(rows) ^ 1
     plan = [Writing(lang, lang, OWN, own) for lang in langs]

@@ -201,8 +201,7 @@ def by_margin(
 
 
 def on_own_line(rows: np.ndarray, queries: EmbeddedSentences, answers: EmbeddedSentences) -> np.ndarray:
-    """Whether each line finds its partner, (N,) bool; rows (U,) of `answers` are the results of the distinct
-    queries."""
+    """Whether each line finds its partner, (N,) bool; rows (U,) of `answers` are for the distinct queries."""
     return answers.first[rows][queries.of_line] == np.arange(len(queries.of_line))
 
 

@@ -21,7 +21,7 @@ from bgt_core.splitting import METHODS, Split, store
 from bgt_core.splitting.fit import FACTORED, TRAINED_ON, gather, needed_rows
 
 MOST = 50_000  # pairs
-RESAMPLES = 500
+RESAMPLES, TRIPLES = 500, 300
 KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # none of them runs code of others
 
 
@@ -76,7 +76,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
     possible = methods(len(columns[0]), gathered.statistics.width, langs)
     splits = {name: gathered.fit(name) for name in dict.fromkeys([method, *possible])}
     held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]
-    measured = report(loaded.encoder, loaded.title, splits, held_out, langs, resamples=RESAMPLES)
+    measured = report(loaded.encoder, loaded.title, splits, held_out, langs, resamples=RESAMPLES, triples=TRIPLES)
     split = splits[method]
     hashed = hashlib.sha256(b"".join(part.read.tobytes() for part in split.maps.values())).hexdigest()
     title = f"{loaded.title}, split ({method})"

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, rows, state
+from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, verbatim
 from app.core.state import Loaded
 from app.core.uploads import dialog
@@ -31,8 +32,10 @@ def page() -> None:
     another()
     loaded = state.model()
     texts = compute.texts(loaded.langs)
+    if st.session_state.get("data") not in texts:  # another page showed a text without pairs
+        st.session_state.pop("data", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Pairs", list(texts), key="split_pairs", width=340) if texts else None
+        name = st.selectbox("Pairs", list(texts), key="data", width=340, **BOUND) if texts else None
         dialog.button()
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")

@@ -78,6 +78,7 @@ def report(
     langs: Sequence[str],
     *,
     sts: Path | None = None,
+    triples: int = 1_000,
     resamples: int = 2_000,
     level: float = 0.95,
     seed: int = 0,
@@ -91,6 +92,7 @@ def report(
         columns: Sentences that no split was fitted on, line n of each of one meaning; the first 1,000 lines are used.
         langs: The language of each column.
         sts: A folder of STS files, for English similarity of 2012 to 2015.
+        triples: Number of triples of the built-in grammar.
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of resamples and of folds.
@@ -119,8 +121,8 @@ def report(
         similarity = Sts(sets="2012-2015")
         measure("English similarity (STS 2012-2015)", similarity, similarity.load([sts], seed=seed))
     for lang in sorted(set(langs) & set(LANGS)):
-        triples = TriplesTask(lang=lang)
-        measure(f"Paraphrases nearer than altered sentences, {lang}", triples, triples.load([], seed=seed))
+        task = TriplesTask(lang=lang, count=triples)
+        measure(f"Paraphrases nearer than altered sentences, {lang}", task, task.load([], seed=seed))
     tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
     for method, split in splits.items():
         if "nats" in split.about:

@@ -35,7 +35,7 @@ class Embedder:
     `langs` are the languages it embeds, `latents` their representations: "semantic", one space for all languages, and,
     if the model has language latents, "language", a separate space for each. Vectors are posterior means, without
     dropout, and not normalised; compare them with `similarity`. `precision` is that of matrix products: "fp32", "bf16"
-    (cosine to fp32 above 0.9999), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a
+    (cosine to fp32 above 0.998), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a
     CPU; cosine to fp32 about 0.999).
     """
 

@@ -38,7 +38,7 @@ def split(
             "--report", help="Write report.md and report.json too: every method, measured on the held-out rows."
         ),
     ] = False,
-    sts: Annotated[
+    sts_data: Annotated[
         Path | None, typer.Option(help="A folder of STS files, for the report.", show_default="none")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
@@ -64,8 +64,8 @@ def split(
     check_choice(METHODS, method=method)
     names = langs.split(",")
     check_settings(names, method, factors)
-    if sts and not report:
-        raise UsageError("is for the report; add --report", parameter="sts")
+    if sts_data and not report:
+        raise UsageError("is for the report; add --report", parameter="sts_data")
     if out.exists():
         raise UsageError(f"{out}: is there already", parameter="out")
     options.check_files({"out": out})
@@ -98,7 +98,7 @@ def split(
             except UsageError as error:
                 print(f"not in the report: {other}: {error}", file=sys.stderr)
         held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]
-        measured = measure(encoder, model, splits, held_out, names, sts=sts, seed=seed)
+        measured = measure(encoder, model, splits, held_out, names, sts=sts_data, seed=seed)
         write_text(out / "report.md", measured.page)
         write_json(out / "report.json", measured.as_dict())
         print(out / "report.md")

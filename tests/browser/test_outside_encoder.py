@@ -23,7 +23,7 @@ def test_an_encoder_that_is_not_ours_is_opened_beside_the_one_that_ships(
     address = serve("--model", "bgt-en-fr", "--model", theirs, cwd=tmp_path)
     page = visit(f"{address}/models", quiet_404=True)
     for name in (ours, theirs):
-        expect(page.get_by_role("figure", name=f"mean to {name}")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("figure", name=f"sentences in {name}")).to_be_visible(timeout=60_000)
     page.get_by_text("Translations found", exact=True).click()
     settle(page)
     expect(page.get_by_test_id("stTable").filter(has_text=theirs).first).to_be_visible(timeout=60_000)

@@ -38,7 +38,6 @@ MEANINGS = {
     "--report": "Write",
     "--shard": "Part I of N only",
     "--strict": "Stop on",
-    "--sts": "A folder of STS files",
     "--tokenizer": "A SentencePiece model",
     "--train": "Training",
 }

@@ -184,7 +184,7 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
 
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:
     wrong = SETTINGS | BGT | {"train.kind_weights": "news:2"}
-    with pytest.raises(UsageError, match="no data of kind 'news'; there are plain, other"):
+    with pytest.raises(UsageError, match="no data of kind 'news'; the kinds are plain, other"):
         run.train("bgt-small", data, tmp_path / "run", overrides=wrong, device="cpu")
     with pytest.raises(UsageError, match="name it with the data, as news/en-fr=FILE"):
         run.train("bgt-small", data[2:], tmp_path / "run", overrides=wrong, device="cpu")

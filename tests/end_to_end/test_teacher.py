@@ -239,7 +239,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[BgtError], str]] = {
     "more files": ({"teacher": ["en-fr", "en-fr"]}, UsageError, "2 files of vectors for 1 of data"),
     "no file": ({"teacher": ["missing"]}, NotFound, r"missing\.npy: can't be read"),
     "other rows": ({"teacher": ["en"]}, DataError, r"en\.npy has 120 rows, .*en-fr\.tsv 1(80|20 more)|has 120 rows"),
-    "another width": ({"model.teacher_dim": 7}, DataError, r"vectors of 12 numbers, model\.teacher_dim is 7"),
+    "another width": ({"model.teacher_dim": 7}, DataError, r"vectors have 12 numbers, but model\.teacher_dim is 7"),
     "no weight": (
         {"distillation.weight": 0.0},
         UsageError,

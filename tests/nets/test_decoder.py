@@ -176,7 +176,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
 
 @pytest.mark.parametrize(("kind", "fuse"), [("lstm", ()), ("transformer", ("hidden",)), ("lstm", ("word", "logits"))])
 def test_a_fusion_that_there_is_not_is_refused(kind: str, fuse: tuple[str, ...], stirred: Stir) -> None:
-    with pytest.raises(BgtError, match=f"of a {kind} choose one or more of word") as error:
+    with pytest.raises(BgtError, match=f"for {kind} choose one or more of word") as error:
         made(kind, fuse, False, stirred)
     assert error.value.exit_code == 2
 

@@ -57,7 +57,7 @@ def test_paraphrases_of_one_language_are_split_too() -> None:
         ({"factors": 2, "method": "shift"}, "for bgt and neural alone"),
         ({"encoder": ExternalEncoder("wide", lambda texts, *_: np.eye(len(texts), 300))}, "bgt needs at least 667"),
         ({"encoder": ExternalEncoder("flat", lambda texts, *_: np.ones((len(texts), 3)))}, "are the same"),
-        ({"encoder": ExternalEncoder("no", lambda texts, *_: np.full((len(texts), 3), np.nan))}, "no number"),
+        ({"encoder": ExternalEncoder("no", lambda texts, *_: np.full((len(texts), 3), np.nan))}, "contains NaN"),
     ],
 )
 def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) -> None:

@@ -47,7 +47,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)
 
 

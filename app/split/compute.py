@@ -72,7 +72,7 @@ def methods(rows: int, width: int, langs: Sequence[str]) -> list[str]:
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[int, int], None]) -> Made:
     """Fit every method that is possible, and measure all; the chosen one becomes a model of the session."""
     columns, langs = columns_of(text)
-    gathered = gather(loaded.encoder, columns, langs, keep=max(TRAINED_ON.values()), report=progress)
+    gathered = gather(loaded.encoder, columns, langs, method, keep=max(TRAINED_ON.values()), report=progress)
     possible = methods(len(columns[0]), gathered.statistics.width, langs)
     splits = {name: gathered.fit(name) for name in dict.fromkeys([method, *possible])}
     held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]

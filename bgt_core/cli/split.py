@@ -76,7 +76,7 @@ def split(
     encoder = options.open_encoder(model, device, precision)
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
     with rows_bar(out.name) as progress:
-        gathered = gather(encoder, columns, names, keep=keep, seed=seed, report=progress)
+        gathered = gather(encoder, columns, names, method, keep=keep, seed=seed, report=progress)
     fitted = gathered.fit(method, factors)
     store.save(out, store.StoredSplit(fitted, model, encoder.fingerprint))
     print(

@@ -41,14 +41,7 @@ class Gathered:
 
     def fit(self, method: str, factors: int | None = None) -> Split:
         """Fit one method, and score it on the rows held out; errors as `split`."""
-        rows = self.fitted_rows + len(self.held_out_rows)
-        needed = needed_rows(self.statistics.width)
-        if method in FACTORED and rows < needed:
-            raise UsageError(
-                f"of {rows} rows for vectors of {self.statistics.width} units: "
-                f"{method} needs at least {needed:,}, as it fits their covariances. Give more, or use another method.",
-                parameter="pairs",
-            )
+        check_rows(method, self.fitted_rows + len(self.held_out_rows), self.statistics.width)
         fit = METHODS[method](
             self.statistics, [self.held_out], self.rows, **({"factors": factors} if method in FACTORED else {})
         )
@@ -99,7 +92,7 @@ def split(
     """
     check_choice(METHODS, method=method)
     check_settings(langs, method, factors)
-    gathered = gather(encoder, pairs, langs, keep=TRAINED_ON.get(method, 0), seed=seed, report=report)
+    gathered = gather(encoder, pairs, langs, method, keep=TRAINED_ON.get(method, 0), seed=seed, report=report)
     return gathered.fit(method, factors)
 
 
@@ -107,6 +100,7 @@ def gather(
     encoder: SentenceEncoder,
     pairs: Sequence[Sequence[str]],
     langs: Sequence[str],
+    method: str,
     *,
     keep: int = 0,
     seed: int = 0,
@@ -126,6 +120,7 @@ def gather(
         return [encoder.embed([column[row] for row in of], lang=lang, latent=SEMANTIC) for column, lang in columns]
 
     vectors = embed(held_out)
+    check_rows(method, len(rows), vectors[0].shape[1])
     moments, kept = Moments(langs, vectors[0].shape[1]), []
     for start in range(0, len(fitted), AT_ONCE):
         batch = embed(fitted[start : start + AT_ONCE])
@@ -141,6 +136,17 @@ def gather(
             )
     joined = [(langs, [np.concatenate(column) for column in zip(*kept, strict=True)])] if kept else []
     return Gathered(sums, (langs, vectors), held_out, joined)
+
+
+def check_rows(method: str, rows: int, width: int) -> None:
+    """Raise UsageError for too few rows for a method."""
+    needed = needed_rows(width)
+    if method in FACTORED and rows < needed:
+        raise UsageError(
+            f"of {rows} rows for vectors of {width} units: {method} needs at least {needed:,}, as it fits their "
+            "covariances. Give more, or use another method.",
+            parameter="pairs",
+        )
 
 
 def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str]) -> None:

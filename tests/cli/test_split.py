@@ -25,7 +25,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
     done = bgt(
-        "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:words", "--method", "leace", "--out", "made"
+        "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:random", "--method", "leace", "--out", "made"
     )
     assert done.code == 0, done.err
     assert "shared units of" in done.out and "language told %" in done.out
@@ -68,7 +68,7 @@ def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> 
     ],
 )
 def test_what_goes_wrong_is_a_line(bgt: Bgt, pairs: Path, arguments: str, code: int, message: str) -> None:
-    done = bgt("split", *arguments.split(), "--model", "baseline:words")
+    done = bgt("split", *arguments.split(), "--model", "baseline:random")
     assert done.code == code and message in done.err, done.err
     assert done.err.startswith("bgt: ") and done.err.count("\n") == 1
     assert not Path("new").exists()

@@ -28,7 +28,7 @@ def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
 
 def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     encoder = ExternalEncoder("ours", encode)
-    gathered = gather(encoder, COLUMNS, LANGS, keep=ROWS)
+    gathered = gather(encoder, COLUMNS, LANGS, "neural", keep=ROWS)
     splits = {method: gathered.fit(method) for method in METHODS}
     held_out = [[column[row] for row in gathered.held_out_rows] for column in COLUMNS]
     made = report(encoder, "ours", splits, held_out, LANGS, resamples=100)

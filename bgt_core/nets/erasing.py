@@ -23,7 +23,8 @@ class WithoutLanguage(nn.Module):
     so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
 
     Means are tracked in training, with equal weight for each sentence: over the first `memory` sentences of a language
-    a plain average, later an exponential one. The body needs the language in training only.
+    a plain average, later an exponential one. They move at the end of an update (`settle`), by the sentences of all its
+    micro-batches, in whichever process. The body needs the language in training only.
 
     Args:
         body: The body whose vectors are changed.
@@ -35,6 +36,7 @@ class WithoutLanguage(nn.Module):
     means: Tensor
     read: Tensor
     directions: Tensor
+    seen: Tensor
 
     def __init__(self, body: nn.Module, langs: Sequence[str], parts: Sequence[int] = (), memory: int = 20_000):
         super().__init__()
@@ -43,12 +45,15 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
+        # of each language since the last update: the sum of its vectors, and how many there were
+        self.register_buffer("seen", torch.zeros(len(self.langs), self.width + 1), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         vectors = self.body(side, layout)
         if self.training:
-            self.follow(vectors.detach(), side.lang)
+            total = vectors.detach().float().sum(0)
+            self.seen[self.langs.index(side.lang)] += torch.cat([total, total.new_tensor([len(vectors)])])
         away = vectors.float() - self.means.mean(0)
         erased = vectors - (away @ self.directions.T) @ self.directions
         if not self.parts:
@@ -57,11 +62,17 @@ class WithoutLanguage(nn.Module):
         return torch.cat([F.normalize(after) * before.norm(dim=1, keepdim=True) for before, after in parts], dim=1)
 
     @torch.no_grad()
-    def follow(self, vectors: Tensor, lang: str) -> None:
-        """Move a language's mean towards that of these vectors (B, H), and update the directions."""
-        row = self.langs.index(lang)
-        self.read[row] = (self.read[row] + len(vectors)).clamp(max=max(self.memory, len(vectors)))
-        self.means[row] += (vectors.float().mean(0) - self.means[row]) * (len(vectors) / self.read[row])
+    def settle(self, seen: Tensor) -> None:
+        """Move the means towards those of an update's sentences, and update the directions.
+
+        Args:
+            seen: (K, H + 1), as `seen`, summed over all processes.
+        """
+        total, count = seen[:, :-1], seen[:, -1]
+        self.read.copy_(torch.minimum(self.read + count, count.clamp(min=self.memory)))
+        share = count / self.read.clamp(min=1)  # of the new sentences in the mean
+        self.means += share[:, None] * (total / count.clamp(min=1)[:, None] - self.means)
         all_read = self.read.min() > 0  # before that, the directions are zero
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
-        self.directions = torch.where(all_read, between, self.directions)  # not in place: the graph holds the old ones
+        self.directions.copy_(torch.where(all_read, between, self.directions))
+        self.seen.zero_()

@@ -103,42 +103,6 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-class JoinedPooling(nn.Module):
-    """The direction of an average beside that of a Transformer's output, each with its own units.
-
-    An average is good for similarity, but can't tell who did what to whom; the composed part can, and decoders use
-    both. The cosine of two such vectors is that of the averages and that of the composed parts, weighted 1 - share and
-    share.
-
-    In training the composed units of `dropout` of the sentences are zero. Information that only they hold must then be
-    in the language latent too, such as the length, which a Transformer counts.
-    """
-
-    def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float, dropout: float = 0.0):
-        super().__init__()
-        if not 0 < share < 1:
-            raise UsageError(f"composed_share {share} must be above 0 and below 1")
-        if not 0 <= dropout < 1:
-            raise UsageError(f"composed_dropout {dropout} must be from 0 to below 1")
-        self.dropout = dropout
-        self.width = average.width + composed
-        self.average, self.body, self.share = average, body, share
-        self.compose = Linear(body.width, composed, bias=False)  # type: ignore[arg-type]
-
-    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
-        layout = layout or PackedLayout.of(side)
-        average = F.normalize(self.average(side, layout)) * math.sqrt(1 - self.share)
-        composed = F.normalize(self.composed(side, layout).float()) * math.sqrt(self.share)
-        if self.training and self.dropout:
-            composed = composed * (torch.rand_like(composed[:, :1]) >= self.dropout)
-        return torch.cat([average, composed], dim=1) * math.sqrt(self.width)
-
-    def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """The Transformer's output, before it is scaled: Tokens (B, T) -> (B, K)."""
-        return self.compose(self.body(side, layout))
-
-
 class BoundPooling(nn.Module):
     """The direction of an average beside those of two parts that are composed: `bound` and `roles`.
 

@@ -11,11 +11,11 @@ from torch import nn
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
-from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
+from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.output import LanguageOutput, TiedOutput
-from bgt_core.nets.pooling import JoinedPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.output import TiedOutput
+from bgt_core.nets.pooling import ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
@@ -104,11 +104,6 @@ class BGTSmallConfig:
     d_model: int = 256
     semantic_dim: int = 576
     train_rarity: bool = False  # learn the average's weights of tokens, which are otherwise SIF's
-    composed_dim: int = 0  # units composed by a Transformer; 0: all units are an average
-    composed_share: float = 0.1  # of the cosine
-    composed_layers: int = 3
-    composed_dropout: float = 0.0  # share of training sentences without them
-    tag_dim: int = 0  # width of the vector that marks the language in shared nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -125,38 +120,19 @@ class BGTSmallConfig:
         """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
-        average = SIFPooling(
-            torch.from_numpy(tokenizer.probabilities()), semantic - self.composed_dim, trained=self.train_rarity
-        )
-
-        def reader() -> nn.Module:
-            if not self.composed_dim:
-                return average
-            body = Transformer(table, self.composed_layers, self.ffn_dim, self.heads, self.dropout)
-            return JoinedPooling(average, body, self.composed_dim, self.composed_share, self.composed_dropout)
-
-        def body() -> Transformer:
-            return Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
-
-        shared = body() if self.tag_dim else None
+        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic, trained=self.train_rarity)
 
         def encoder() -> Encoder:
-            return Encoder(shared or body(), GaussianHead(self.d_model, language, self.log_variance))
-
-        def decoder(layer: TiedOutput, latent: int) -> TransformerDecoder:
-            sizes = self.decoder_layers, self.ffn_dim, self.heads
-            return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout)
+            body = Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
+            return Encoder(body, GaussianHead(self.d_model, language, self.log_variance))
 
         def decoders(latent: int) -> dict[str, nn.Module]:
-            if not self.tag_dim:
-                return {lang: decoder(TiedOutput(table, latent), latent) for lang in langs}
-            tied = TiedOutput(table, latent + self.tag_dim)
-            one = decoder(tied, latent + self.tag_dim)
-            return {lang: TaggedDecoder(one, LanguageOutput(tied, lang), self.tag_dim) for lang in langs}
+            sizes = self.decoder_layers, self.ffn_dim, self.heads, self.dropout, self.word_dropout
+            return {lang: TransformerDecoder(table, TiedOutput(table, latent), latent, *sizes) for lang in langs}
 
         return BGT(
             encoders={
-                SEMANTIC: Encoder(reader(), SharedVarianceHead(semantic, self.log_variance)),
+                SEMANTIC: Encoder(average, SharedVarianceHead(semantic, self.log_variance)),
                 **{lang: encoder() for lang in langs},
             },
             decoders=decoders(language + semantic),
@@ -247,15 +223,7 @@ def bgt_small() -> Recipe:
     weights allow the semantic latent much information and the language latents little; one token table serves
     all nets, tied to the output; decoders use word dropout.
 
-    An average has no word order. `model.composed_dim=256` gives that many units to a Transformer, and
-    `model.decoder_layers=2` uses them better: `bgt-composed`, the second model that ships, is trained so, for longer.
-    The cards of both give their scores. With such units the language latents' KL weight must be lower (0.25): half of
-    the time a sentence is reconstructed from its own composed units, which then hold much of the language latent's
-    information.
-
-    `model.composed_dropout=0.5` hides those units in half of the sentences, so that length stays in the language
-    latent. With `model.tag_dim=32` one set of nets serves all languages, each with scores for its own tokens only:
-    `bgt-multilingual` is trained so.
+    An average has no word order: `bgt-bound` has.
 
     With a teacher (`--teacher`) the average may learn the weight of each token (`model.train_rarity=true`).
     """

@@ -13,6 +13,7 @@ from bgt_core.contracts import Model
 from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, release_memory, seed_everything
 from bgt_core.errors import Diverged
+from bgt_core.nets.erasing import WithoutLanguage
 from bgt_core.objectives.combine import Sum
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.guard import Guard
@@ -109,6 +110,9 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         (loss.total / update.pairs).backward()
         sums.add(number, {"loss": loss.total.detach(), **loss.terms}, batch)
     trainer.workers.sum_gradients(trainer.model)
+    for part in trainer.model.modules():
+        if isinstance(part, WithoutLanguage):
+            part.settle(trainer.workers.sum(part.seen))
     sums.gradient_norm = nn.utils.clip_grad_norm_(trainer.model.parameters(), config.clip)
     trainer.optimizer.step()
     trainer.optimizer.zero_grad()

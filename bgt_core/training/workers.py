@@ -134,6 +134,10 @@ class Workers:
         for sent in [dist.all_reduce(parameter.grad, async_op=True) for parameter in wanted]:
             sent.wait()
 
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of a tensor of one shape over the workers."""
+        return values if self.count == 1 else self._all(values.clone(), dist.ReduceOp.SUM)
+
     @staticmethod
     def _all(value: Tensor, how: dist.ReduceOp.RedOpType) -> Tensor:
         dist.all_reduce(value, how)

@@ -52,7 +52,9 @@ SETTINGS: dict[str, object] = {
 }
 BGT: dict[str, object] = {
     "model.d_model": 16,
-    "model.semantic_dim": 32,
+    "model.average_dim": 16,
+    "model.bound_dim": 16,
+    "model.roles_dim": 16,
     "model.language_dim": 6,
     "model.tag_dim": 4,
     "model.ffn_dim": 16,
@@ -82,7 +84,7 @@ def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def trained(data: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("many") / "run"
-    run.train("bgt-small", data, out, overrides=SETTINGS | BGT, device="cpu")
+    run.train("bgt-bound", data, out, overrides=SETTINGS | BGT, device="cpu")
     return out
 
 
@@ -119,7 +121,7 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
     trained: Path, data: list[str], killed_run: Callable[..., int], tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    killed_run("bgt-small", SETTINGS | BGT, out, *(f"--data={source}" for source in data))
+    killed_run("bgt-bound", SETTINGS | BGT, out, *(f"--data={source}" for source in data))
     folder = run.resume(out, device="cpu")
     last = checkpoint.steps_of(trained)[-1]
     assert folder.name == last.name
@@ -127,7 +129,7 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
 
 
 def test_two_workers_train_the_same_model_but_for_rounding(trained: Path, data: list[str], tmp_path: Path) -> None:
-    folder = run.train("bgt-small", data, tmp_path / "run", overrides=SETTINGS | BGT, device="cpu", workers=2)
+    folder = run.train("bgt-bound", data, tmp_path / "run", overrides=SETTINGS | BGT, device="cpu", workers=2)
     assert folder.name == checkpoint.steps_of(trained)[-1].name
     alone, together = (metrics(out, "valid")[-1] for out in (trained, tmp_path / "run"))
     for term in ("elbo", *(f"translate/{lang}" for lang in LANGS)):
@@ -162,7 +164,7 @@ def test_a_language_is_written_in_its_own_pieces(trained: Path) -> None:
         rows = ROWS.get(lang, range(110))
         own = {EOS, *chain.from_iterable(loaded.tokenizer.encode([sentences(lang)[row] for row in rows]))}
         decoder = loaded.model.decoders[lang]
-        scores = decoder.step(torch.full((1, 1), EOS), decoder.start(torch.zeros(1, 6 + 32)))[0, 0]
+        scores = decoder.step(torch.full((1, 1), EOS), decoder.start(torch.zeros(1, 6 + 48)))[0, 0]
         assert {*scores.isfinite().nonzero()[:, 0].tolist()} == own | {UNK}
 
 
@@ -173,7 +175,7 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
     text.write_text("\n".join(sentences("ja")[:5]) + "\n", "utf-8")
     done = bgt("embed", text, "--lang", "ja", "--model", trained, "--out", tmp_path / "ja.npy", "--device", "cpu")
     assert done.code == 0, done.err
-    assert np.load(tmp_path / "ja.npy").shape == (5, 32)
+    assert np.load(tmp_path / "ja.npy").shape == (5, 48)
     japanese, arabic = (source.partition("=")[2] for source in data[2:])
     pairs = tmp_path / "ja-ar.tsv"
     assert bgt("data", "pivot", japanese, arabic, "--langs", "en,ja,ar", "--out", pairs).code == 0
@@ -185,7 +187,7 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:
     wrong = SETTINGS | BGT | {"train.kind_weights": "news:2"}
     with pytest.raises(UsageError, match="no data of kind 'news'; the kinds are plain, other"):
-        run.train("bgt-small", data, tmp_path / "run", overrides=wrong, device="cpu")
+        run.train("bgt-bound", data, tmp_path / "run", overrides=wrong, device="cpu")
     with pytest.raises(UsageError, match="name it with the data, as news/en-fr=FILE"):
-        run.train("bgt-small", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
+        run.train("bgt-bound", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
     assert not (tmp_path / "run").exists()

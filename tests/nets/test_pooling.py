@@ -12,7 +12,7 @@ from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.pooling import BoundPooling, JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.pooling import BoundPooling, MeanPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import EncoderLayer, Transformer
 
@@ -97,40 +97,7 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
     torch.testing.assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)
 
 
-def test_the_cosine_of_joined_parts_is_theirs_weighted_by_the_share(random_tokens: Callable[..., Tokens]) -> None:
-    torch.manual_seed(0)
-    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 2, 8, 2, 0.0)
-    both, side = JoinedPooling(average, body, composed=4, share=0.3), random_tokens([2, 9, 3, 5], 30)
-    joined, composed = both(side), body(side) @ both.compose.weight.T
-    assert joined.shape == (4, both.width) == (4, 10)
-    torch.testing.assert_close(joined.square().mean(1), torch.ones(4))
-
-    def cosines(x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.cosine_similarity(x[:, None], x[None], dim=-1)
-
-    torch.testing.assert_close(cosines(joined), 0.7 * cosines(average(side)) + 0.3 * cosines(composed))
-
-
-def test_training_hides_the_composed_part_of_some_sentences(random_tokens: Callable[..., Tokens]) -> None:
-    torch.manual_seed(0)
-    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
-    both, side = JoinedPooling(average, body, 4, 0.3, dropout=0.25), random_tokens([3] * 2000, 30)
-    in_training, whole = both(side), both.eval()(side)
-    hidden = (in_training[:, 6:] == 0).all(1)
-    assert hidden.float().mean().item() == pytest.approx(0.25, abs=0.03)  # three standard errors
-    torch.testing.assert_close(in_training[:, :6], whole[:, :6])
-    torch.testing.assert_close(in_training[~hidden], whole[~hidden])
-    with pytest.raises(BgtError, match=r"composed_dropout 1.0 must be from 0 to below 1"):
-        JoinedPooling(average, body, 4, 0.3, dropout=1.0)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1])
-def test_each_joined_part_has_a_share(share: float) -> None:
-    with pytest.raises(BgtError, match=f"composed_share {share} must be above 0 and below 1"):
-        JoinedPooling(SIFPooling(torch.rand(9), 4), Transformer(make_embedding(9, 8), 1, 8, 2, 0.0), 4, share)
-
-
-@pytest.mark.parametrize("kind", ["mean", "average", "residual", "joined", "bound"])
+@pytest.mark.parametrize("kind", ["mean", "average", "residual", "bound"])
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
@@ -141,7 +108,6 @@ def test_only_the_tokens_of_a_given_layout_are_read(
         "mean": lambda: MeanPooling(torch.nn.Embedding(30, 8)),
         "average": lambda: average,
         "residual": lambda: ResidualPooling(average, body),
-        "joined": lambda: JoinedPooling(average, body, 4, 0.3),
         "bound": lambda: BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3),
     }
     pooling, side = stirred(make[kind]()).double(), random_tokens([8, 6], 30)

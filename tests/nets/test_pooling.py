@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.errors import BgtError
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.pooling import BoundPooling, MeanPooling, ResidualPooling, SIFPooling

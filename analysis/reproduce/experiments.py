@@ -11,10 +11,10 @@ from bgt_core.evaluation.syntax.sentences import CONSTITUENTS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
 SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, Mallinson & Gimpel 2017)
-# Sentences written anew: from their own latents, and with the meaning of the other language in the manner of the
+# Sentences written anew: from their own latents, and with the meaning of the other language in the style of the
 # reference or of a random sentence.
-CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER = "chrF own", "exact own", "chrF other's meaning", "chrF random manner"
-FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER)
+CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
+FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
 # By how much the latent that should be better at a measure is: the semantic one (1), or the syntactic one (-1).

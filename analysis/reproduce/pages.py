@@ -29,7 +29,7 @@ found, in per cent, both ways. In square brackets the interval from a bootstrap 
 number, its average over the years that ours has where it states them. Several trainings: their mean, each average."""
 ABOUT_FIDELITY = """
 Of 300 translations written anew, means of both languages: chrF and, in per cent, exact matches from their own latents;
-chrF with the meaning of the other language in the manner of the reference, and of a random sentence (beam 4,
+chrF with the meaning of the other language in the style of the reference, and of a random sentence (beam 4,
 lower-cased)."""
 ABOUT_SETS = """
 The mean of sets is of all data sets of the years, and SICK, each counted once; the paper's has STS 2012-2015 with SMT,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis.reproduce.datasets import Dataset
-from analysis.reproduce.experiments import CHRF_MANNER, CHRF_OTHER, CHRF_OWN, EXACT_OWN
+from analysis.reproduce.experiments import CHRF_OTHER, CHRF_OWN, CHRF_STYLE, EXACT_OWN
 from bgt_core.capabilities import GenerativeModel
 from bgt_core.contracts import LANGUAGE
 from bgt_core.embedder import Embedder
@@ -23,9 +23,9 @@ from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
 
 PAIRS, BEAM = 300, 4
-MANNERS = {CHRF_OWN: OWN, CHRF_OTHER: REFERENCE, CHRF_MANNER: RANDOM}
+STYLES = {CHRF_OWN: OWN, CHRF_OTHER: REFERENCE, CHRF_STYLE: RANDOM}
 
-Records = Sequence[Mapping[str, Any]]  # of each writing: lang, source_lang, manner, written, references
+Records = Sequence[Mapping[str, Any]]  # of each writing: lang, source_lang, style, written, references
 
 
 def write_anew(embedder: Embedder, dataset: Dataset) -> Records:
@@ -47,12 +47,12 @@ def write_anew(embedder: Embedder, dataset: Dataset) -> Records:
         {
             "lang": writing.lang,
             "source_lang": writing.source_lang,
-            "manner": writing.manner,
+            "style": writing.style_of,
             "written": writer.write(latents.of(writing), lang=writing.lang),
             "references": columns[writing.lang],
         }
         for writing in writings(dataset.langs, count, LANGUAGE in embedder.latents, seed=0)
-        if writing.manner != RANDOM or writing.lang != writing.source_lang
+        if writing.style_of != RANDOM or writing.lang != writing.source_lang
     ]
 
 
@@ -79,7 +79,7 @@ def fidelity_draws(records: Records, resamples: int, seed: int) -> dict[str, tup
     by_measure: dict[str, list[OfWeights]] = {}
     for record in records:
         texts = record["written"], record["references"]
-        (name,) = (name for name, manner in MANNERS.items() if manner == record["manner"])
+        (name,) = (name for name, style in STYLES.items() if style == record["style"])
         by_measure.setdefault(name, []).append(corpus_score(chrf(lowercase=True), *texts))
         if name == CHRF_OWN:
             exact = [same(*pair, lowercase=True) for pair in zip(*texts, strict=True)]

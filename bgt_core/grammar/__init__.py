@@ -25,7 +25,7 @@ class Pair:
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # frame, features and lexemes, the same for both languages
-    manner: dict[str, dict[str, str]]  # language -> factor -> value; only factors visible in the text
+    style: dict[str, dict[str, str]]  # language -> factor -> value; only factors visible in the text
 
 
 _FILLERS = {"en": ("well", "so", "oh", "anyway"), "fr": ("eh bien", "alors", "ah", "bon")}
@@ -75,13 +75,13 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
     if not 0 <= count <= LIMIT:
         raise UsageError(f"{count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.", parameter="count")
     frames, weights = zip(*FRAMES, strict=True)
-    rng, manners = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
+    rng, styles = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
     drawn: list[Pair] = []
     seen: set = set()
     while len(drawn) < count:
         frame = rng.choices(frames, weights)[0](rng)
         meaning = tuple(_keys(frame.meaning, []))
-        voices = {lang: Voice(manners[lang]) for lang in manners}
+        voices = {lang: Voice(styles[lang]) for lang in styles}
         texts = {lang: _utter(voice, frame, lang) for lang, voice in voices.items()}
         new = {meaning, *texts.items()}
         if seen.isdisjoint(new):

@@ -153,10 +153,10 @@ def fr_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
     if not ask:
         return timed_text(v, _fr_says(v, who, first, c.tense, c.neg) + rest, time, movable=timed and not c.modal)
     word = ask.strip()
-    manner = v.pick("question", "est-ce que", "inversion", *([] if word else ["rising"]))
-    if manner != "inversion":
+    form = v.pick("question", "est-ce que", "inversion", *([] if word else ["rising"]))
+    if form != "inversion":
         text = _fr_says(v, who, first, c.tense) + rest
-        text = f"{word} est-ce que {text}" if manner == "est-ce que" else text
+        text = f"{word} est-ce que {text}" if form == "est-ce que" else text
     else:
         finite, after = _fr_verb(v, first, who, c.tense)
         named = not c.subject.noun.kind.isdigit()

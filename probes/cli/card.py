@@ -43,7 +43,7 @@ Scores = dict[str, dict[str, float]]  # measure -> latent or baseline -> score
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # name on the card -> task
 YEARS = ("2012", "2013", "2014", "2015")
 MINIMAL_PAIRS = 100  # or the number of sentences to generate, if that is smaller
-HEAD = ("written", "meaning of", "manner of")
+HEAD = ("written", "meaning of", "style of")
 COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

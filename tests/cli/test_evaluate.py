@@ -74,9 +74,9 @@ def lines(out: str) -> list[list[list[str]]]:
         ("syntax trees.mrg --limit 15 --model m=model --model baseline:words", "system labelled-F1 tree-edit-distance "
          "POS-accuracy", "random-neighbour", 5, 18, "15 queries, "),
         ("fidelity pairs.tsv --langs en,fr --train pairs.tsv --beam 1 --limit 6 --model model",
-         "written meaning-of manner-of system chrF BLEU length-r-x-100 words-off style-r-x-100 exact-% same-mark-%",
+         "written meaning-of style-of system chrF BLEU length-r-x-100 words-off style-r-x-100 exact-% same-mark-%",
          "en its-own its-own model", 32, 0, "6 pairs, beam 1; chrF and BLEU of sacrebleu, lower-cased"),
-        ("minimal-pairs --count 2 --beam 1 --model model", "written meaning-of manner-of roles system both-named-% "
+        ("minimal-pairs --count 2 --beam 1 --model model", "written meaning-of style-of roles system both-named-% "
          "roles-right-% right-likelier-%", "en its-own its-own giver-and-receiver model", 16, 0, "2 minimal pairs"),
     ],
     ids=lambda value: value.split()[0] if isinstance(value, str) and "--" in value else "",

@@ -1,6 +1,6 @@
 """Does a small model, trained from text to checkpoint, find the factors the text was made of?
 
-Each pair of the grammar has a meaning, shared by both languages, and a manner drawn for each language on its own: its
+Each pair of the grammar has a meaning, shared by both languages, and a style drawn for each language on its own: its
 filler word and its final mark. Found over seeds 1 to 4, before training in brackets; probes as area under the curve:
 
     retrieval by the semantic latent, chance 0.002     0.78 to 0.79    (0.07 to 0.08)
@@ -8,7 +8,7 @@ filler word and its final mark. Found over seeds 1 to 4, before training in brac
     meaning, probe of the semantic latent              0.97 to 0.98    (0.95 to 0.97)
              probe of the language latent              0.69 to 0.73    (0.68 to 0.73)
              semantic, probe of the other language     0.96 to 0.97    (0.53 to 0.58)
-    manner,  probe of the language latent              0.72 to 0.80    (0.65 to 0.77)
+    style,  probe of the language latent              0.72 to 0.80    (0.65 to 0.77)
              probe of the semantic latent              0.60 to 0.63    (0.58 to 0.62)
     nats lost with another sentence's semantic latent  2.2 to 2.5      (0.0)
               with its own translation's               0.1 to 0.3      (0.0)
@@ -122,12 +122,12 @@ class Reading:
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
-    def cost(self, lang: str, manner: torch.Tensor, meaning: torch.Tensor, pieces: int = 100) -> float:
+    def cost(self, lang: str, style: torch.Tensor, meaning: torch.Tensor, pieces: int = 100) -> float:
         """Nats a sentence of its first `pieces` pieces, decoded from these two latents."""
         ids = self.model.tokenizer.encode([pair.texts[lang] for pair in self.unseen[: len(meaning)]])
         side = Tokens.pad([sentence[:pieces] for sentence in ids], lang)
         with torch.no_grad():
-            latent = self.model.model.join({LANGUAGE: manner, SEMANTIC: meaning})
+            latent = self.model.model.join({LANGUAGE: style, SEMANTIC: meaning})
             return self.model.model.decoder(lang)("reconstruct", lang, latent, side).nll()[1].mean().item()
 
 
@@ -166,19 +166,17 @@ def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def manner(corpus: tuple[list[Pair], list[Pair]]) -> dict[str, np.ndarray]:
+def style(corpus: tuple[list[Pair], list[Pair]]) -> dict[str, np.ndarray]:
     """Each language's fillers and final marks."""
 
     def values(lang: str) -> Iterator[tuple[str, str]]:
         for factor in ("filler", "mark"):
-            yield from sorted(
-                {(factor, pair.manner[lang][factor]) for pair in corpus[1] if factor in pair.manner[lang]}
-            )
+            yield from sorted({(factor, pair.style[lang][factor]) for pair in corpus[1] if factor in pair.style[lang]})
 
     return {
         lang: common(
             {
-                (factor, value): np.array([pair.manner[lang].get(factor) == value for pair in corpus[1]])
+                (factor, value): np.array([pair.style[lang].get(factor) == value for pair in corpus[1]])
                 for factor, value in values(lang)
             }
         )
@@ -203,10 +201,10 @@ def test_meaning_is_in_the_semantic_latent_more_than_in_the_language_latent(
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_manner_is_in_the_language_latent_more_than_in_the_semantic_latent(
-    lang: str, trained: Reading, manner: dict[str, np.ndarray]
+    lang: str, trained: Reading, style: dict[str, np.ndarray]
 ) -> None:
     semantic, language = (
-        trained.predicts(manner[lang], (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE)
+        trained.predicts(style[lang], (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE)
     )
     assert language > semantic + 0.06
     assert language > 0.68
@@ -239,14 +237,14 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
         return {
             "another's meaning": model.cost(lang, own, meant.roll(1, 0)) - base,
             "its translation's meaning": model.cost(lang, own, translated) - base,
-            "another's manner": model.cost(lang, own.roll(1, 0), meant) - base,
+            "another's style": model.cost(lang, own.roll(1, 0), meant) - base,
             "another's meaning, first piece": model.cost(lang, own, meant.roll(1, 0), pieces=1) - first,
-            "another's manner, first piece": model.cost(lang, own.roll(1, 0), meant, pieces=1) - first,
+            "another's style, first piece": model.cost(lang, own.roll(1, 0), meant, pieces=1) - first,
         }
 
     nats = costs(trained)
     assert nats["another's meaning"] > 1
     assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # it means the same
-    assert nats["another's manner"] > 3
-    assert nats["another's manner, first piece"] > 2 * nats["another's meaning, first piece"]  # fillers come first
+    assert nats["another's style"] > 3
+    assert nats["another's style, first piece"] > 2 * nats["another's meaning, first piece"]  # fillers come first
     assert max(map(abs, costs(untrained).values())) < 0.2

@@ -109,8 +109,8 @@ def test_each_language_is_embedded_in_both_latents(model: Embedder, texts: dict[
         assert model.embed(texts[lang][:7], lang=lang, latent=LANGUAGE).shape == (7, 6)
         assert model.embed(texts[lang][0], lang=lang).shape == (48,)
     for left, right in permutations(LANGS, 2):  # a space of its own for each language
-        manner = [model.embed(texts["en"][:7], lang=lang, latent=LANGUAGE) for lang in (left, right)]
-        assert not np.allclose(*manner)
+        style = [model.embed(texts["en"][:7], lang=lang, latent=LANGUAGE) for lang in (left, right)]
+        assert not np.allclose(*style)
     with pytest.raises(UsageError, match="lang es: this model has en, fr, de"):
         model.embed(["el perro"], lang="es")
 

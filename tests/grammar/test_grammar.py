@@ -64,8 +64,8 @@ def test_marks_and_fillers_show_in_the_text_they_are_recorded_for(many: list[Pai
     seen: Counter = Counter()
     for pair in many:
         for lang, text in pair.texts.items():
-            manner = pair.manner[lang]
-            mark, filler = manner.get("mark"), manner["filler"]
+            style = pair.style[lang]
+            mark, filler = style.get("mark"), style["filler"]
             if mark == "none":
                 assert text[-1].isalpha(), text
             elif mark:
@@ -79,9 +79,7 @@ def test_marks_and_fillers_show_in_the_text_they_are_recorded_for(many: list[Pai
 
 @pytest.mark.parametrize("factor", ["mark", "filler", "time", "words", "future"])
 def test_each_manner_is_independent_of_the_other_language(many: list[Pair], factor: str) -> None:
-    both = [
-        (p.manner["en"][factor], p.manner["fr"][factor]) for p in many if all(factor in m for m in p.manner.values())
-    ]
+    both = [(p.style["en"][factor], p.style["fr"][factor]) for p in many if all(factor in m for m in p.style.values())]
     table, left, right = Counter(both), Counter(a for a, _ in both), Counter(b for _, b in both)
     cells = [(table[a, b], left[a] * right[b] / len(both)) for a in left for b in right]
     chi2, freedom = sum((seen - due) ** 2 / due for seen, due in cells), (len(left) - 1) * (len(right) - 1)
@@ -231,8 +229,8 @@ def test_comparatives() -> None:
 def test_every_frame_and_factor_turns_up(many: list[Pair]) -> None:
     frames, factors = Counter(pair.meaning[0] for pair in many), defaultdict(set)
     for pair in many:
-        for lang, manner in pair.manner.items():
-            for factor, value in manner.items():
+        for lang, style in pair.style.items():
+            for factor, value in style.items():
                 factors[lang, factor].add(value)
     kinds = "say be ask think order compare because if who how but when price".split()
     assert set(frames) == {*kinds, "there is", "what a", "let us", "where is", "who does"}

@@ -48,13 +48,13 @@ class Writing:
 
     source_lang: str
     lang: str
-    manner: str  # OWN, REFERENCE, RANDOM or SWAPPED
+    style_of: str  # OWN, REFERENCE, RANDOM or SWAPPED
     styles: np.ndarray  # (N,) rows
 
     @property
     def needs_style(self) -> bool:
         """Whether only a model with language latents can generate it."""
-        return self.manner in (RANDOM, SWAPPED)
+        return self.style_of in (RANDOM, SWAPPED)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
@@ -80,26 +80,26 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
     return named
 
 
-def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[Writing]:
-    """The plans for a file of pairs of `langs`; without `manners` those that need no language latent."""
+def writings(langs: Sequence[str], rows: int, styles: bool, seed: int) -> list[Writing]:
+    """The plans for a file of pairs of `langs`; without `styles` those that need no language latent."""
     own = np.arange(rows)
     rng = np.random.default_rng(seed)
     other = {lang: (own + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
     plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
-    if manners:
+    if styles:
         plan += [Writing(source, lang, RANDOM, other[lang]) for lang, source in permutations(langs, 2)]
         plan += [Writing(lang, lang, RANDOM, other[lang]) for lang in langs]
     return plan
 
 
-def role_writings(langs: Sequence[str], rows: int, manners: bool) -> list[Writing]:
+def role_writings(langs: Sequence[str], rows: int, styles: bool) -> list[Writing]:
     """The plans for minimal pairs, twins side by side. In the twin's style, only the semantic latent holds the
     roles."""
     own, twin = np.arange(rows), np.arange(rows) ^ 1
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
     plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
-    if manners:
+    if styles:
         plan += [Writing(source, lang, SWAPPED, twin) for lang in langs for source in langs]
     return plan
 

@@ -33,7 +33,7 @@ COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest tr
 class FidelityKey(NamedTuple):
     written: str  # language
     meaning_of: str
-    manner_of: str
+    style_of: str
     measure: str
     sentences: int
 
@@ -160,8 +160,8 @@ TASK = Fidelity
 
 def key(writing: Writing, measure: str, sentences: int) -> FidelityKey:
     """The name of a score: its meaning is "its own" if the sentence is reconstructed."""
-    meaning = OWN if writing.manner == OWN else writing.source_lang
-    return FidelityKey(writing.lang, meaning, writing.manner, measure, sentences)
+    meaning = OWN if writing.style_of == OWN else writing.source_lang
+    return FidelityKey(writing.lang, meaning, writing.style_of, measure, sentences)
 
 
 def nothing(like: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ ROLE_LANGS = ("en", "fr")  # of the grammar
 class RolesKey(NamedTuple):
     written: str  # language
     meaning_of: str
-    manner_of: str
+    style_of: str
     roles: str
     measure: str
     pairs: int
@@ -65,8 +65,8 @@ class MinimalPairs(Task[Sequence[RolePair]]):
             for writing, measure, rows in measured(writer, langs, items):
                 for number, kind in enumerate(KINDS):
                     if of_kind := int((kinds == number).sum()):
-                        meaning = OWN if writing.manner == OWN else writing.source_lang
-                        key = RolesKey(writing.lang, meaning, writing.manner, kind, measure, of_kind)
+                        meaning = OWN if writing.style_of == OWN else writing.source_lang
+                        key = RolesKey(writing.lang, meaning, writing.style_of, kind, measure, of_kind)
                         by_key.setdefault(key, {})[name] = rows[kinds == number]
         return Statistic(
             systems=list(encoders),

@@ -125,13 +125,13 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
     columns = dict(zip(("en", "fr"), zip(*pairs, strict=True), strict=True))
     written = evaluate(Fidelity("en,fr"), {"m": model}, HeldOut(columns), resamples=100)
-    for name, manner, part in (
+    for name, style, part in (
         ("chrF own", OWN, "chrF"),
         ("exact own", OWN, "exact %"),
         ("chrF other's meaning", REFERENCE, "chrF"),
     ):
         values = [
-            cells[0].value for key, cells in written.scores.items() if (key.manner_of, key.measure) == (manner, part)
+            cells[0].value for key, cells in written.scores.items() if (key.style_of, key.measure) == (style, part)
         ]
         assert float(scores[name]["value"]) == pytest.approx(sum(values) / 2)
     each = [row for row in rows(whole, "scores") if row["system"] == "BGT" and row["measure"] == "STS average"]

@@ -27,7 +27,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
     config["card"] = {
         "scores": {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}},
         "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
-        "fidelity": [{"written": "en", "manner of": "its own", "chrF": "66.4 [63.4, 69.4]"}],
+        "fidelity": [{"written": "en", "style of": "its own", "chrF": "66.4 [63.4, 69.4]"}],
         "limits": "short sentences",
     }
     (folder / "config.json").write_text(json.dumps(config), "utf-8")

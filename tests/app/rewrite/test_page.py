@@ -42,9 +42,9 @@ def test_the_output_is_the_librarys(opened: Open, library: Callable, saved: Path
     semantic = app.dataframe[0].value.set_index("")["Semantic cosine"]
     assert semantic["Source"] == pytest.approx(cosines(output, source), abs=1e-5)
     assert semantic["Style"] == pytest.approx(cosines(output, style), abs=1e-5)
-    manners = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
+    styles = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
     table = app.dataframe[0].value.set_index("")
-    assert table.loc["Style", "Language cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
+    assert table.loc["Style", "Language cosine"] == pytest.approx(cosines(*styles), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
         assert table.loc[f"{name}, rebuilt", "Text"] == library([text], [text])[0].text
 

@@ -82,14 +82,14 @@ def measured(
     return evaluate(Fidelity("en,fr"), {"model": stub}, HeldOut(columns, train), resamples=100, seed=seed)
 
 
-def row(result: Result, source: str, lang: str, manner: str, by: str = "model") -> dict[str, float]:
+def row(result: Result, source: str, lang: str, style: str, by: str = "model") -> dict[str, float]:
     """The scores of one writing, by measure."""
-    meaning = OWN if manner == OWN else source
+    meaning = OWN if style == OWN else source
     place = result.systems.index(by)
     return {
         key.measure: cells[place].value
         for key, cells in result.scores.items()
-        if key[:3] == (lang, meaning, manner) and cells[place] is not None
+        if key[:3] == (lang, meaning, style) and cells[place] is not None
     }
 
 
@@ -101,12 +101,12 @@ def roles(stub: Stub, count: int) -> Result:
 def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, list[str]]) -> None:
     result = measured(Stub(copies), columns)
     for lang in columns:
-        for manner in (OWN, RANDOM):
-            scores = row(result, lang, lang, manner)
+        for style in (OWN, RANDOM):
+            scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
         assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # of another sentence
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
-    own = {key: cell.value for key, (cell,) in roles(Stub(copies), 6).scores.items() if key.manner_of == OWN}
+    own = {key: cell.value for key, (cell,) in roles(Stub(copies), 6).scores.items() if key.style_of == OWN}
     assert set(own) == {
         (lang, OWN, OWN, kind, measure, 3)
         for lang in ("en", "fr") for kind in (GIVE, ACT) for measure in (NAMED, RIGHT, LIKELIER)
@@ -122,7 +122,7 @@ def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(colu
     swapped = {
         (key.measure, cell.value)
         for key, (cell,) in roles(Stub(lambda source, style, lang: style), 4).scores.items()
-        if key.manner_of == SWAPPED
+        if key.style_of == SWAPPED
     }
     assert swapped == {(NAMED, 100), (RIGHT, 0), (LIKELIER, 0)}
 
@@ -151,7 +151,7 @@ def test_a_bag_of_words_is_right_in_half_of_the_minimal_pairs() -> None:
 def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
     stub = Stub(copies, [SEMANTIC])
     for result in (measured(stub, columns), roles(stub, 2)):
-        assert {key.manner_of for key in result.scores} == {OWN, REFERENCE}
+        assert {key.style_of for key in result.scores} == {OWN, REFERENCE}
 
 
 def test_baselines_are_the_source_and_training_sentences(columns: dict[str, list[str]], grammar: list[Pair]) -> None:
@@ -197,7 +197,7 @@ def test_a_random_style_is_never_its_own() -> None:
     for seed in range(20):
         for one in writings(("en", "fr"), 5, True, seed):
             drawn = one.styles == np.arange(5)
-            assert drawn.all() if one.manner in (OWN, REFERENCE) else not drawn.any()
+            assert drawn.all() if one.style in (OWN, REFERENCE) else not drawn.any()
     assert [one.styles.tolist() for one in role_writings(("en",), 4, True)] == [[0, 1, 2, 3], [1, 0, 3, 2]]
 
 

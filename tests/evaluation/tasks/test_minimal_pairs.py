@@ -23,7 +23,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A latent is the number of a sentence; in the manner of another it writes the other, and it fails in row 0."""
+    """A latent is the number of a sentence; in the style of another it writes the other, and it fails in row 0."""
 
     langs = ("en", "fr")
 
@@ -59,14 +59,14 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     result = measured(writer)
     plan = [("en", "en", OWN), ("fr", "fr", OWN), ("fr", "en", REFERENCE), ("en", "fr", REFERENCE),
             ("en", "en", SWAPPED), ("fr", "en", SWAPPED), ("en", "fr", SWAPPED), ("fr", "fr", SWAPPED)]  # fmt: skip
-    of = [(lang, OWN if manner == OWN else source, manner) for source, lang, manner in plan]
+    of = [(lang, OWN if style == OWN else source, style) for source, lang, style in plan]
     assert set(result.scores) == {
         (*writing, kind, measure, pairs)
         for writing in of for kind, pairs in ((GIVE, 2), (ACT, 1)) for measure in (NAMED, RIGHT, LIKELIER)
     }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
     for key, (cell,) in result.scores.items():
-        right = key.manner_of != SWAPPED  # in the style of the twin it writes the twin
+        right = key.style_of != SWAPPED  # in the style of the twin it writes the twin
         order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
         expected = {
             NAMED: [0.5 if pair == 0 else 1.0 for pair in order],
@@ -88,11 +88,11 @@ def test_a_sentence_that_is_not_written_is_an_error() -> None:
 
 def test_without_a_language_latent_nothing_is_swapped() -> None:
     alone = measured(Knows(SEMANTIC), "fr", 1)
-    assert {(key.manner_of, key.roles) for key in alone.scores} == {(OWN, GIVE)}
+    assert {(key.style_of, key.roles) for key in alone.scores} == {(OWN, GIVE)}
     both = evaluate(
         MinimalPairs("fr", 1), {"a": Knows(SEMANTIC), "b": Knows(SEMANTIC, LANGUAGE)}, role_pairs(1, seed=4)
     )
-    swapped = [cells for key, cells in both.scores.items() if key.manner_of == SWAPPED]
+    swapped = [cells for key, cells in both.scores.items() if key.style_of == SWAPPED]
     assert swapped and all(cells[0] is None and cells[1] is not None for cells in swapped)
 
 

@@ -53,7 +53,7 @@ def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., 
     assert "with SMT" in document["protocol"][0]["how"]
     assert {row["latent"] for row in document["probes"]} > {"semantic", "language", "majority"}
     assert document["command"] == "made by hand"
-    assert [(row["written"], row["manner of"], row["by"]) for row in document["fidelity"]][:2] == [
+    assert [(row["written"], row["style of"], row["by"]) for row in document["fidelity"]][:2] == [
         ("en", "its own", "model"),
         ("en", "its own", "source copied"),
     ]

@@ -197,7 +197,7 @@ def test_a_random_style_is_never_its_own() -> None:
     for seed in range(20):
         for one in writings(("en", "fr"), 5, True, seed):
             drawn = one.styles == np.arange(5)
-            assert drawn.all() if one.style in (OWN, REFERENCE) else not drawn.any()
+            assert drawn.all() if one.style_of in (OWN, REFERENCE) else not drawn.any()
     assert [one.styles.tolist() for one in role_writings(("en",), 4, True)] == [[0, 1, 2, 3], [1, 0, 3, 2]]
 
 

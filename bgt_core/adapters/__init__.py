@@ -80,7 +80,7 @@ def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
 
             return look_up(Path(name))
         case "scores":
-            from bgt_core.adapters.kept import KeptSimilarities
+            from bgt_core.adapters.scores import KeptSimilarities
 
             return KeptSimilarities(Path(name))
         case "split":

@@ -48,7 +48,7 @@ class Times(NamedTuple):
     few_lasso: float
     many_loaded: float  # embedded, projected, drawn
     many_lasso: float
-    many_bytes: float  # of memory, beyond what the first page takes
+    many_bytes: float  # additional memory after the first page
 
 
 LIMITS: Mapping[str, tuple[str, float]] = {

@@ -46,7 +46,7 @@ class Size:
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    pieces: int | None  # of every sentence; None: each as many as its source
+    pieces: int | None  # tokens of every output; None: as many as its source
     target: str
 
 

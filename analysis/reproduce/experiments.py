@@ -10,12 +10,12 @@ from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS
 from bgt_core.evaluation.syntax.sentences import CONSTITUENTS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
-SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, Mallinson & Gimpel 2017)
+SETS = "mean of sets"  # over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
 # Sentences written anew: from their own latents, and with the meaning of the other language in the manner of the
 # reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER = "chrF own", "exact own", "chrF other's meaning", "chrF random manner"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER)
-F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # compares a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
 # By how much the latent that should be better at a measure is: the semantic one (1), or the syntactic one (-1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
@@ -46,7 +46,7 @@ class ExperimentSpec:
     seeds: Sequence[int] = ONE
     latent: str = SEMANTIC  # the one that is measured
     against: str = "BGT"  # the system that it is compared with
-    selection: Selection | None = None  # what it is trained on, instead of all translations of `langs`
+    selection: Selection | None = None  # training data, instead of all translations of `langs`
     starts_from: str = ""  # the system on whose training of the same seed it stands, a second stage on a first
     best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
 

@@ -25,7 +25,7 @@ from bgt_core.generation.writer import Writer
 PAIRS, BEAM = 300, 4
 MANNERS = {CHRF_OWN: OWN, CHRF_OTHER: REFERENCE, CHRF_MANNER: RANDOM}
 
-Records = Sequence[Mapping[str, Any]]  # of each writing: lang, source_lang, manner, written, references
+Records = Sequence[Mapping[str, Any]]  # one per generated text: lang, source_lang, manner, written, references
 
 
 def write_anew(embedder: Embedder, dataset: Dataset) -> Records:

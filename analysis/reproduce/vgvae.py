@@ -61,7 +61,7 @@ LOSSES: dict[str, tuple[str, ...]] = {
     "DPL + WPL": ("DPL", "WPL"),
     ALL: ("WPL", "PRL", "DPL"),
 }
-SEVERAL = (BASE, "WPL", "PRL", "DPL", ALL, LSTM)  # what most claims compare: three seeds
+SEVERAL = (BASE, "WPL", "PRL", "DPL", ALL, LSTM)  # systems with three seeds: most claims compare them
 EPOCHS, LONGER = 18, (BASE, "WPL", "PRL")  # the losses that do little in a short training are given a longer one too
 POSTER = {  # Table 1: STS Benchmark's test set by the semantic and the syntactic latent, labelled F1 likewise
     BASE: (45.5, 40.8, 25.2, 25.0),

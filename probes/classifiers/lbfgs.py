@@ -42,7 +42,7 @@ def minimise(
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
     variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to all axes are 0
-    curvature = (1 - priors.square().sum()) / classes  # of the loss at the start, mean over classes
+    curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, mean over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
     problem = Problem(vectors @ axes, labels, penalties.float(), scale, classes)

@@ -24,9 +24,9 @@ from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import NotFound
 from bgt_core.vectors.compare import unit
 
-NAME = "Probe axes"  # of the method
+NAME = "Probe axes"  # name of the method
 FOLDS = 5
-STRENGTHS = np.logspace(-3, 3, 13)  # of the ridge, in units of the mean variance of a latent's dimension
+STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def _agree(middle: list[Token], old: int, new: int) -> bool:
         if token.lower in ADVERBS and token.lower not in BASES:
             continue
         if token.text == "'s" and row + 1 < len(middle) and middle[row + 1].lower in PARTICIPLES:
-            return False  # "is" or "has"
+            return False  # 's may be "is" or "has"
         agreed = _agreed(token.lower, old, new)
         if agreed is None:
             return False

@@ -3,7 +3,7 @@
     python examples/train_on_your_pairs.py pairs.tsv --langs en,fr --out runs/mine
 
 The file has one translation per line, separated by a tab; a useful model needs 100,000 lines or more. Without a file,
-the example trains on sentences of the built-in grammar. If it is stopped, `bgt train --resume --out runs/mine` continues.
+it trains on sentences of the built-in grammar. If it is stopped, `bgt train --resume --out runs/mine` continues.
 """
 
 from __future__ import annotations

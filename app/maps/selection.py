@@ -22,9 +22,7 @@ from bgt_core.errors import BgtError
 
 MAX_LISTED = 1_000  # rows of the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
-SINGLE = {
-    name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")
-}  # if the model has one language
+SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
 NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from

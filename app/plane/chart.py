@@ -17,12 +17,8 @@ MAX_SVG = 2_000  # points; more are drawn with WebGL
 MAX_HOVER = 10_000  # points with their own hover text
 SHORT = 70  # characters of a sentence in a hover text
 HEIGHT = 560
-CORNERS = (
-    (0.01, 0.99),
-    (0.99, 0.99),
-    (0.01, 0.01),
-    (0.99, 0.01),
-)  # positions of the quadrants' labels, in the order of the quadrants
+# positions of the labels, in the order of the quadrants
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))
 
 
 def plane(

@@ -93,9 +93,7 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
         a = (m1 + 2 * k + c) / 4
         d = 4 * a * b / (1 + b) - m1 * math.log(m1)
         uniform = torch.rand(3, ATTEMPTS, len(k), dtype=k.dtype, device=k.device, generator=generator)
-        squared = -torch.expm1(
-            torch.log1p(-uniform[0]) * (2 / (size - 2))
-        )  # squared length of two coordinates of a uniform point
+        squared = -torch.expm1(torch.log1p(-uniform[0]) * (2 / (size - 2)))  # of two coordinates of a uniform point
         cosine = squared.sqrt() * torch.cos(2 * math.pi * uniform[1])  # one of them: e = (1 + cosine) / 2 is Beta
         t = 2 * a * b / (1 - (1 - b) * (1 + cosine) / 2)
         accepted = m1 * torch.log(t) - t + d >= torch.log1p(-uniform[2])

@@ -155,7 +155,7 @@ def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str]) -> Non
         raise UsageError(f"{','.join(langs)}: expected two or more, one for each column", parameter="langs")
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
-        raise UsageError(f"have {sorted(lengths)} rows: expected as many in each column", parameter="pairs")
+        raise UsageError(f"have {sorted(lengths)} rows: expected the same number in each column", parameter="pairs")
     if min(lengths) < LEAST:
         raise UsageError(f"of {min(lengths)} rows: at least {LEAST} are needed", parameter="pairs")
 

@@ -21,10 +21,7 @@ from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
 SHARE = 0.95  # keep the factors that give this share of the held-out nats
-ROUNDS, TOLERANCE = (
-    200,
-    1e-7,
-)  # limits of the fit for three or more languages: rounds, largest change of an imputed value
+ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three or more languages; largest change of an imputed value
 
 
 def loadings(whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int) -> np.ndarray:

@@ -130,7 +130,7 @@ class Person:
         context = await browser.new_context()
         page = await context.new_page()
         page.set_default_timeout(PATIENCE)
-        with suppress(BrowserError):  # the server may be down just now; what is reloaded must be a page of the app
+        with suppress(BrowserError):  # the server may be down now; after a reload a page must appear
             await page.goto(self.server.address)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:

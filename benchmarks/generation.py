@@ -132,7 +132,7 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def lengths_of(count: int) -> list[int]:
-    """Of sources, and of what is written where sentences differ."""
+    """Compare sources, and the outputs of sentences that differ."""
     draw = np.random.default_rng(0)
     return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
 
@@ -209,7 +209,7 @@ def refereed(decoder: TransformerDecoder) -> str:
 
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
-    """One sentence, no cache: at each step all hypotheses are read anew and all their V children compared."""
+    """One sentence, no cache: each step decodes all hypotheses from the start and compares all their V children."""
     written, totals = [[]], torch.zeros(1)
     for _ in range(max_length):
         target = Tokens.pad([[*past, EOS] for past in written], "en")

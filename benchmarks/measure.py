@@ -51,7 +51,7 @@ class Measurement:
     work: str  # the measured work
     against: str  # the peer
     ratios: list[float]  # peer's time over ours, or what `target` limits, one per round
-    target: str  # ">= 5", "<= 0.6": what the median of `ratios` must meet
+    target: str  # ">= 5", "<= 0.6": the limit for the median of `ratios`
     ours: str  # the median of our absolute figure, with its unit
     peer: str
     error: str  # measured deviation from the exact result

@@ -191,7 +191,7 @@ class Trained(NamedTuple):
     """What a run of `bgt train` took."""
 
     rate: float  # tokens a second, as it reports them, after the first report
-    mebibytes: float  # at most, of its first process
+    mebibytes: float  # peak memory of its first process
 
 
 def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int]) -> Trained:

@@ -185,7 +185,7 @@ class Form:
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
         """Of a token of the micro-batch at that share of the update, the shortest or the longest first."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # a micro-batch adds to what those before it left
+        self.fill_gradients(0.0)  # micro-batches add to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun

@@ -176,7 +176,7 @@ def check_finished(states: Mapping[str, str]) -> None:
 
 
 def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> None:
-    """Each training, its state, the time it has taken and, where one like it is finished, what is left."""
+    """Print each training, its state, the time taken, and the time left if a similar training is finished."""
     from analysis.reproduce.estimate import time_left
     from bgt_core.tables import show
 

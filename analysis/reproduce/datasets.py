@@ -141,7 +141,7 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_years(folder: Path) -> list[StsSet]:
-    """The sets of all STS years; NotFound where there is none."""
+    """Read the sets of all STS years; NotFound if the folder has none."""
     years = sorted(year_files(dict(walk(folder))))
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")

@@ -29,7 +29,7 @@ class Selection:
 
     table: str
     keep: str = ""  # as `bgt data prepare --keep`; a limit of "33%" is that quantile of the table's own scores
-    times: int = 1  # as many pairs as every other selection has
+    times: int = 1  # size, in multiples of the other selections' size
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -47,7 +47,7 @@ class ExperimentSpec:
     latent: str = SEMANTIC  # the one that is measured
     against: str = "BGT"  # the system that it is compared with
     selection: Selection | None = None  # training data, instead of all translations of `langs`
-    starts_from: str = ""  # the system on whose training of the same seed it stands, a second stage on a first
+    starts_from: str = ""  # for a second stage, the system of the first stage; the seed is the same
     best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
 
 

@@ -45,7 +45,7 @@ TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of 
 HUMAN = ("reference", "translation")  # columns of a table written by people
 SET_ASIDE = 3  # set aside one of this many references
 PER_PAIR = 5  # references of a table for each pair of a selection, so that filters can choose
-SAMPLE = 5_000  # references whose scores say where a quantile lies
+SAMPLE = 5_000  # references from whose scores quantiles are computed
 
 Row = tuple[str, ...]
 
@@ -58,7 +58,7 @@ class ParaphraseTable:
     path: Path
     columns: tuple[str, ...]
     references: int
-    content: str  # SHA-256 of the file, and of what is measured on
+    content: str  # SHA-256 of the file and of the evaluation data
 
 
 @dataclass(frozen=True)

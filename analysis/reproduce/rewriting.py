@@ -1,4 +1,4 @@
-"""What a finished training writes anew of held-out translations: kept as text, scored when it is reported."""
+"""Text that a finished training generates for held-out translations: kept as text, scored in the report."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is qu
 AT_ONCE = 1_000  # rows whose similarities are in memory at once
 ANCHORS = 300  # translations through which two sentences of different languages are compared
 AXES = ("semantic", "style")  # columns of pairs
-QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order in which they stand
+QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order of the page
     (False, True): "Alike in style, not in meaning",
     (True, True): "Alike in both",
     (False, False): "Alike in neither",

@@ -32,7 +32,7 @@ BLOCK = 2**20  # bytes read together
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
 Row = Sequence[bytes]  # one translation, one side per language
-Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, and a message of what was found and expected
+Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
 
 
 @dataclass

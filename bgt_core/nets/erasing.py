@@ -41,7 +41,7 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences, at most `memory`
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in the means, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:

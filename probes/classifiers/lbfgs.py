@@ -158,7 +158,7 @@ def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, r
     for step, change, rho in reversed(memory):
         alphas.append(rho * (step * result).sum((1, 2)))
         result -= alphas[-1][:, None, None] * change
-    gamma = rhos[-1] * changes[-1].square().sum((1, 2))  # 1 / the book's
+    gamma = rhos[-1] * changes[-1].square().sum((1, 2))  # the inverse of gamma in algorithm 7.4
     result /= torch.where(gamma > 0, gamma, 1.0)[:, None, None]
     for step, change, rho in memory:
         beta = rho * (change * result).sum((1, 2))

@@ -64,7 +64,7 @@ class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
-    spread: float  # the factor's standard deviation: the words, or the 0 to 1, that a score of one stands for
+    spread: float  # the factor's standard deviation: a score of 1 is this many words, or this share
     weights: np.ndarray
     bias: float
     reading: Reading

@@ -34,7 +34,7 @@ from bgt_core.data.alter.english_words import (
 from bgt_core.data.alter.tokens import Altered, Token, joined, spaced, tokenise
 
 WORD = re.compile(r"\w+n't\b|'(?:m|re|ve|ll|d|s)\b|\w+?(?=n't\b)|\w+(?:-\w+)*")
-FAR = 7  # tokens between two roles, at most
+FAR = 7  # maximum number of tokens between two roles
 FIRST, SECOND, THIRD = 1, 2, 3  # grammatical person; SECOND also of plurals
 
 _BE_FORMS = {  # by person

@@ -1,1 +1,1 @@
-"""Files of translations to batches: read, filter, store, batch. `fetch` downloads them; its `sources` lists the data."""
+"""Files of translations to batches: read, filter, store, batch. `fetch` downloads files; `fetch.sources` lists them."""

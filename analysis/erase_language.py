@@ -1,4 +1,4 @@
-"""Compute the language means of a `bgt-bound` checkpoint anew, as the last step before it ships.
+"""Recompute the language means of a `bgt-bound` checkpoint, as the last step before it ships.
 
     python analysis/erase_language.py CHECKPOINT PAIRS en,fr OUT
 

@@ -27,7 +27,7 @@ from bgt_core.generation.writer import Writer
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
-PAIRS, WORDS = 300, "4-12"  # how many pairs, and of how many English words
+PAIRS, WORDS = 300, "4-12"  # number of pairs, and their length in English words
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,11 @@ MONOLINGUAL = {  # sentences of each file
 }
 MONOLINGUAL_WORDS = range(4, 41)
 GRAMMAR = 20_000  # triples of the grammar for each order of two languages
-SEED_ROWS = 10_000  # of them from one seed
+SEED_ROWS = 10_000  # triples that one seed gives
 TRIES = 4  # random choices for each sentence whose roles are swapped
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # words of a test sentence that is kept out; shorter ones are everybody's
+SHORTEST = 4  # minimum words of a test sentence to remove from training; shorter ones are too common
 HELD_OUT = 150  # one English sentence in 150 is held out, the same ones for every language
 
 Pair = tuple[str, ...]

@@ -33,12 +33,12 @@ def table(rows: list[Tried]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all of them unless named")
-    parser.add_argument("--seed", type=int, default=0, help="of the first try; the next has the next")
-    parser.add_argument("--count", type=int, help="tries of each part, in place of its own number")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of each part, at most")
-    parser.add_argument("--replay", type=int, metavar="SEED", help="only this try of one part")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; by default all")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first try; each further try adds 1")
+    parser.add_argument("--count", type=int, help="number of tries of each part")
+    parser.add_argument("--minutes", type=float, default=10.0, help="time limit of each part")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="repeat the try of one part with this seed")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/reliability.md")
     options = parser.parse_args()
     if unknown := sorted({*options.parts} - {*PARTS}):
         parser.error(f"'{unknown[0]}' is no part; choose from {', '.join(PARTS)}")

@@ -21,7 +21,7 @@ from attack import commands
 COUNT = 200
 SECONDS = 60.0  # that a page may take
 PAGES = ("sentence", "maps", "plane", "rewrite", "similarity", "probes", "languages", "models", "questions", "card")
-LINKS = {  # of pages that lead to others
+LINKS = {  # pages that link to others
     "sentence": "st.empty(), page.Next(there, there, there, there, there)",
     "languages": "there",
     "plane": "there, there",
@@ -67,7 +67,7 @@ def prepare(data: Path, folder: Path) -> list[str]:
 
 def attack(seed: int, options: list[str], folder: Path) -> str:
     draw = random.Random(seed)
-    logging.disable(logging.CRITICAL)  # of Streamlit, about a page without a browser
+    logging.disable(logging.CRITICAL)  # Streamlit warns about pages without a browser
     sys.argv = ["main.py", *options]
     page = PAGES[seed % len(PAGES)]
     names = parameters(page)

@@ -37,7 +37,7 @@ from attack.soak import AT_REST, CHROMIUM, ROOT
 from bgt_core.grammar import pairs
 
 PATIENCE = 180_000  # milliseconds until a page has to be at rest; ten people share two processors
-GIGABYTES = 4.0  # of the server, at most
+GIGABYTES = 4.0  # memory limit of the server
 PAGES = ("", "latents", "style", "similarity", "plane", "questions", "probes", "languages", "models", "model")
 HOSTILE = (
     "../../../../etc/passwd",
@@ -130,7 +130,7 @@ class Person:
         context = await browser.new_context()
         page = await context.new_page()
         page.set_default_timeout(PATIENCE)
-        with suppress(BrowserError):  # the server may be down just now; what is reloaded must be a page of the app
+        with suppress(BrowserError):  # the server may be down now; after a reload a page must appear
             await page.goto(self.server.address)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:
@@ -245,8 +245,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack.crowd", description=__doc__)
     parser.add_argument("--people", type=int, default=10)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=0, help="of what each person does")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all actions")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/reliability.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bgt-crowd-") as folder:
         seen = asyncio.run(crowd(options.people, options.minutes, options.seed, Path(folder)))

@@ -15,7 +15,7 @@ from attack.readers import readers
 from bgt_core.errors import BgtError
 
 COUNT = 300_000
-SECONDS, LONGEST = 5.0, 2_000  # of one input; characters of a message
+SECONDS, LONGEST = 5.0, 2_000  # time limit of one input; maximum characters of a message
 TOKENS = [
     b"\t",
     b"\n",

@@ -15,7 +15,7 @@ from pathlib import Path
 from attack import commands
 
 COUNT = 300
-CACHE = "cache/"  # what is in it is no result
+CACHE = "cache/"  # its files are not results
 
 
 class Prepared:

@@ -195,10 +195,12 @@ def row(title: str, counts: Counter[str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack.mutants", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
-    parser.add_argument("--kept", action="store_true", help="go on from the last run, and retry what no test noticed")
-    parser.add_argument("--report", action="store_true", help="print what the last run found, and try nothing")
-    parser.add_argument("--only", default="", help="functions to try, a pattern, as in bgt_core.posterior")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/reliability.md")
+    parser.add_argument(
+        "--kept", action="store_true", help="continue the last run, and retry the mutants that no test noticed"
+    )
+    parser.add_argument("--report", action="store_true", help="print the results of the last run and stop")
+    parser.add_argument("--only", default="", help="only functions that match this pattern, as in bgt_core.posterior")
     options = parser.parse_args()
     os.chdir(ROOT)
     if not options.report:

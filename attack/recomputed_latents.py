@@ -89,7 +89,7 @@ def selectivities(rng: np.random.Generator) -> str:
     own, control = (
         probe.fit(scaled[train], labels[train]).score(scaled[test], labels[test]) for labels in (study.labels, drawn)
     )
-    if ours is None or len({*drawn[train].tolist()}) < 3:  # of two classes, sklearn's penalty is another
+    if ours is None or len({*drawn[train].tolist()}) < 3:  # with two classes, sklearn uses another penalty
         return ""
     return differ((ours.control, ours.points / 100), (control, own - control), 2.5 / len(test))  # two items at most
 
@@ -146,7 +146,7 @@ class LinearGaussian:
     def __call__(self, batch: Batch, read: Readout) -> Outputs:
         mean = self.x @ self.weights / self.noise**2 * self.variance
         posterior = Gaussian(mean, self.variance.log().expand_as(mean))
-        layer = cast("OutputLayer", self)  # of which `nll` alone is asked
+        layer = cast("OutputLayer", self)  # only `nll` is called
         prediction = SentencePrediction("reconstruct", "en", self.x, read(posterior), layer, batch.sides["en"])
         return Outputs({}, {"any": {"semantic": posterior}}, [prediction])
 

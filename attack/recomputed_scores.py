@@ -102,7 +102,7 @@ def mining(rng: np.random.Generator) -> str:
     near_left, near_right = (-np.sort(-table, axis=1)[:, :k].mean(1) for table in (cosine, cosine.T))
     mean = (near_left[:, None] + near_right) / 2
     scores = {"ratio": cosine / mean, "distance": cosine - mean, "absolute": cosine}[margin]
-    candidates = set()  # of each row, by score, among its k nearest
+    candidates = set()  # the best pair of each row among its k nearest, by score
     for i, row in enumerate(cosine):
         candidates.add((i, max(np.argsort(-row)[:k].tolist(), key=lambda j: scores[i, j])))
     for j, column in enumerate(cosine.T):

@@ -34,7 +34,7 @@ from attack import pages
 from bgt_core.grammar import pairs
 
 ROOT = Path(__file__).resolve().parent.parent
-GROWTH = 0.01  # of memory, that is no growth
+GROWTH = 0.01  # relative growth of memory that is allowed
 SERVE = """
 import ctypes, gc, runpy, signal
 def tidy(*_): gc.collect(); ctypes.CDLL(None).malloc_trim(0)
@@ -118,9 +118,9 @@ def judged(work: str, rounds: list[Round]) -> tuple[str, bool]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack.soak", description=__doc__)
-    parser.add_argument("--lines", type=int, default=100_000, help="embedded in each of 20 rounds")
-    parser.add_argument("--switches", type=int, default=500, help="of pages, by three users together")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
+    parser.add_argument("--lines", type=int, default=100_000, help="lines to embed in each of 20 rounds")
+    parser.add_argument("--switches", type=int, default=500, help="page switches of three users together")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/reliability.md")
     options = parser.parse_args()
     table = ["| work | rounds | MB at half | at the end | files at half | at the end |"]
     table.append("|---|---:|---:|---:|---:|---:|")

@@ -20,8 +20,8 @@ from attack.kills import Prepared
 from bgt_core import checkpoint
 
 COUNT = 80
-WORKERS = 4  # of COUNT: each starts torch anew, for half a minute
-EPOCHS = "20.0"  # of those, so that there is something to kill
+WORKERS = 4  # tries of COUNT: each starts torch, which takes half a minute
+EPOCHS = "20.0"  # long enough to be killed
 
 
 def prepare(data: Path, folder: Path) -> Prepared:
@@ -55,7 +55,7 @@ def killed_worker(draw: random.Random, prepared: Prepared, out: Path) -> str:
     command = prepared.commands["train"]
     arguments = [part.format(out=out, data=prepared.data) for part in command.arguments[1:]]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "bgt_core", *arguments]
-    longer = ["--set", f"epochs={EPOCHS}"]  # so that there is something to kill
+    longer = ["--set", f"epochs={EPOCHS}"]  # long enough to be killed
     with subprocess.Popen(
         [*torchrun, *longer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as both:

@@ -26,7 +26,7 @@ import pytest
 
 NOTICED, SURVIVED, NO_TEST, TIMEOUT = 1, 0, 33, 36  # as mutmut keeps them
 SLOW = 0.3  # seconds of computing from which on a test is not used
-SWITCH = "MUTANT_UNDER_TEST"  # what mutmut's code looks at
+SWITCH = "MUTANT_UNDER_TEST"  # read by mutmut's code
 
 
 class Trials:
@@ -39,7 +39,7 @@ class Trials:
 
     def __init__(self, batches: Sequence[tuple[list[str], list[str]]], outcomes: Path):
         self.batches, self.outcomes = batches, outcomes
-        self.seconds: dict[Any, float] = {}  # of each test that was run
+        self.seconds: dict[Any, float] = {}  # duration of each test that ran
         self.called: dict[Any, set[str]] = {}  # the functions that it called
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -65,7 +65,7 @@ class Trials:
             hits = self.called[item] = set()
             trampoline.record_trampoline_hit = lambda name, caller=None, hits=hits: hits.add(name)
             os.environ[SWITCH] = "stats"
-            for _ in range(2):  # what the whole session shares is made in the first
+            for _ in range(2):  # the first round also makes the fixtures of the session
                 begun = time.process_time()
                 try:
                     run(item, session)

@@ -64,7 +64,7 @@ class Page:
     date: str
     minutes: float
     machine: str
-    rows: list[dict[str, Any]]  # of `Measurement`, or of `Curve` where the page is GROWTH
+    rows: list[dict[str, Any]]  # fields of `Measurement`, or of `Curve` on the page GROWTH
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -133,7 +133,7 @@ def kept() -> dict[str, Page]:
 def main() -> None:
     arguments = parser(__doc__)
     every = (*PAGES, GROWTH)
-    arguments.add_argument("pages", nargs="*", metavar="PAGE", help=f"of {', '.join(every)}; all of them unless named")
+    arguments.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(every)}; by default all")
     options = vars(arguments.parse_args())
     names = options.pop("pages") or every
     if unknown := sorted({*names} - {*every}):

@@ -1,6 +1,6 @@
 """The app in a browser: what a user waits for, against limits.
 
-It is started anew by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
+It is started by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
 idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
 selected sentences. Pairs are the first of `--data`, English and French. Memory is the server's resident set.
 """
@@ -48,7 +48,7 @@ class Times(NamedTuple):
     few_lasso: float
     many_loaded: float  # embedded, projected, drawn
     many_lasso: float
-    many_bytes: float  # of memory, beyond what the first page takes
+    many_bytes: float  # additional memory after the first page
 
 
 LIMITS: Mapping[str, tuple[str, float]] = {

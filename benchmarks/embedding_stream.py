@@ -22,7 +22,7 @@ from bgt_core.grammar import pairs
 from bgt_core.vectors.file import ResumableWriter
 
 SPEED = 50_000  # lines
-WORDS, SPREAD, LONGEST = 8, 0.8, 150  # of a sentence: median words, deviation of their logarithm, most words
+WORDS, SPREAD, LONGEST = 8, 0.8, 150  # words of a sentence: median, standard deviation of the logarithm, maximum
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:

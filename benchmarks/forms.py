@@ -16,7 +16,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.training.wiring import make_optimizer
 
 CPU = torch.device("cpu")
-Loss = Callable[[Batch, float, float], Tensor]  # of the straight form, compiled or not
+Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form, compiled or not
 
 
 def our_form(

@@ -2,7 +2,7 @@
 
 Equal: random weights, width, inner size, heads, layers, vocabulary, the sources in a random order, 5 beams, and how
 many pieces each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
-once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and manner. The peer
+once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and style. The peer
 gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 pieces. Where they
 differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
 compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
@@ -46,7 +46,7 @@ class Size:
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    pieces: int | None  # of every sentence; None: each as many as its source
+    pieces: int | None  # tokens of every output; None: as many as its source
     target: str
 
 
@@ -132,7 +132,7 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def lengths_of(count: int) -> list[int]:
-    """Of sources, and of what is written where sentences differ."""
+    """Compare sources, and the outputs of sentences that differ."""
     draw = np.random.default_rng(0)
     return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
 
@@ -209,7 +209,7 @@ def refereed(decoder: TransformerDecoder) -> str:
 
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
-    """One sentence, no cache: at each step all hypotheses are read anew and all their V children compared."""
+    """One sentence, no cache: each step decodes all hypotheses from the start and compares all their V children."""
     written, totals = [[]], torch.zeros(1)
     for _ in range(max_length):
         target = Tokens.pad([[*past, EOS] for past in written], "en")

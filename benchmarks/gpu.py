@@ -167,7 +167,7 @@ def fastest_that_fits(make: Callable[[int], Form], sizes: Sequence[int], device:
     for tokens in sizes:
         try:
             form = make(tokens)
-            seconds_of(form, device)  # warms up, and compiles
+            seconds_of(form, device)  # warm up and compile
             seconds[tokens] = seconds_of(form, device)
         except torch.OutOfMemoryError:
             break
@@ -292,7 +292,7 @@ def sts_of(model: BGT, tokenizer: Tokenizer, sets: Sequence[StsSet]) -> float:
 
 def own_options(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--device", default="cuda")
-    arguments.add_argument("--seconds", type=float, default=1_100, help="of all, without reading the data")
+    arguments.add_argument("--seconds", type=float, default=1_100, help="time limit, not counting the reading of data")
     arguments.add_argument("--size", choices=SCALES, default="paper")
 
 

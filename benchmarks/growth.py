@@ -52,7 +52,7 @@ class Curve:
     """One kind of work at growing sizes."""
 
     work: str
-    items: str  # what is counted
+    items: str  # the unit of the size
     points: list[CurvePoint]
     ended: str = ""  # why there is no further point
 
@@ -233,9 +233,11 @@ def main() -> None:
 def growth_parser() -> argparse.ArgumentParser:
     """The options of every page, of which it needs the threads alone, and its own."""
     arguments = parser(__doc__)
-    arguments.add_argument("--limit", type=float, default=LIMIT, help="seconds of a point; longer ones are left out")
-    arguments.add_argument("--only", default="", help="the curves with this in their name")
-    arguments.add_argument("--json", type=Path, help="where to write the curves")
+    arguments.add_argument(
+        "--limit", type=float, default=LIMIT, help="time limit of a point in seconds; longer points are skipped"
+    )
+    arguments.add_argument("--only", default="", help="only curves whose name contains this")
+    arguments.add_argument("--json", type=Path, help="output file for the curves")
     return arguments
 
 

@@ -48,16 +48,16 @@ importlib.import_module(module).main() if module else exec(sys.argv[1])
 class Measurement:
     """One line of the page."""
 
-    work: str  # what is done
-    against: str  # what it is compared with
+    work: str  # the measured work
+    against: str  # the peer
     ratios: list[float]  # peer's time over ours, or what `target` limits, one per round
-    target: str  # ">= 5", "<= 0.6": what the median of `ratios` must meet
+    target: str  # ">= 5", "<= 0.6": the limit for the median of `ratios`
     ours: str  # the median of our absolute figure, with its unit
     peer: str
-    error: str  # how far from exact, measured here
-    floor: str  # what the hardware allows: operations over the measured rate, bytes over bandwidth
-    reached: float | None  # share of that floor; None where there is no such floor
-    bottleneck: str  # what takes the time now, from a profile of this run
+    error: str  # measured deviation from the exact result
+    floor: str  # minimum by the hardware: operations over the measured rate, bytes over bandwidth
+    reached: float | None  # share of that floor; None without a floor
+    bottleneck: str  # the slowest operators, from a profile of this run
 
     @property
     def median(self) -> float:
@@ -88,18 +88,20 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
     """The options that every page takes, and those of its parents."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=description, parents=parents, formatter_class=layout)
-    parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")
-    parser.add_argument("--released", type=Path, help="a clone of the code released with the paper: adds its rows")
-    parser.add_argument("--data", type=Path, help="real pairs, English and French, as `bgt train --data` takes them")
-    parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
-    parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
     parser.add_argument(
-        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --senteval beside it"
+        "--threads", type=int, default=1, help="threads of both sides; more than 1 uses wall-clock time"
     )
-    parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
-    parser.add_argument("--queries", type=Path, help="questions that are not in that store, one a line")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: add STS scores of inexact forms")
+    parser.add_argument("--released", type=Path, help="a clone of the code released with the paper: compare with it")
+    parser.add_argument("--data", type=Path, help="English-French pairs, as for `bgt train --data`")
+    parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
+    parser.add_argument("--senteval", type=Path, help="a clone of SentEval: compare with it on the probing page")
+    parser.add_argument(
+        "--probing", type=Path, help="a folder of its English probing files: compare bgt-probe --senteval"
+    )
+    parser.add_argument("--store", type=Path, help="a store of `bgt retrieve-similar build` with a trained var-siamese")
+    parser.add_argument("--queries", type=Path, help="questions that are not in the store, one per line")
     return parser
 
 
@@ -114,7 +116,7 @@ def page(
     """
     arguments = parser(description)
     own(arguments)
-    arguments.add_argument("--json", type=Path, help="where to write the rows")
+    arguments.add_argument("--json", type=Path, help="output file for the rows")
     options = arguments.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -196,7 +198,7 @@ def peak_memory(work: Callable[[], object]) -> int:
 class Cost(NamedTuple):
     """What a process took."""
 
-    seconds: float  # of its processor on one thread, on the wall on more
+    seconds: float  # processor time on one thread, wall-clock time on more
     mebibytes: float  # at most
 
 

@@ -33,11 +33,11 @@ from bgt_core.mining.margin import margin_pairs
 from bgt_core.mining.neighbours import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, MILLION, WIDTH = 50_000, 1_000_000, 256
-TOPICS = 4  # of a sentence
+TOPICS = 4  # topics of a sentence
 ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
-OWN = 0.5  # of a meaning's squared length
-NOISE = (0.05, 0.6)  # of a vector's squared length, from and to
-UNTRANSLATED = 5  # each 5th sentence of the right side translates nothing
+OWN = 0.5  # share of a meaning's squared length that does not come from its topics
+NOISE = (0.05, 0.6)  # minimum and maximum share of noise in a vector's squared length
+UNTRANSLATED = 5  # every 5th sentence of the right side is not a translation
 PART = 20  # each 20th row asks in exact search
 BLOCK = 50_000  # vectors drawn together
 K = 4

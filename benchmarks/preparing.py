@@ -33,7 +33,7 @@ from bgt_core.grammar import pairs
 
 LANGS = ("en", "fr")
 SPEED, FEW, MANY = 200_000, 100_000, 2_000_000  # pairs
-DISTINCT = 40_000  # of those; drawn with replacement
+DISTINCT = 40_000  # different ones among them; drawn with replacement
 MODEL = PRETRAINED / "tokenizer.model"
 WALL = 2  # `interleave` times more than one thread on the wall
 

@@ -32,7 +32,7 @@ from bgt_core.adapters.senteval import senteval_functions
 from bgt_core.data.parallel import lines
 from bgt_core.embedder import Embedder
 from probes.classifiers.senteval import SentEval, Split, SplitResult, split_classify
-from probes.data.sources import find_source
+from probes.data.folder import find_source
 from probes.dataset import load_items
 from probes.tasks import TASKS
 

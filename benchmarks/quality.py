@@ -61,7 +61,7 @@ from bgt_core.training.workers import SINGLE_PROCESS
 
 READ, HELD_OUT = 60_000, 400  # pairs
 UPDATE = 1_000  # tokens of the longer side
-SHARES = tuple(2.0**-power for power in range(6, -1, -1))  # of the time, at which all are scored
+SHARES = tuple(2.0**-power for power in range(6, -1, -1))  # shares of the time at which all forms are scored
 COMPARED = 3  # checkpoints of the straight form, the last ones
 LATER = ("/2016", "/2017")
 
@@ -72,7 +72,7 @@ class Score:
 
     seconds: float
     updates: int
-    nats: float  # of a held-out token, reconstruction alone
+    nats: float  # reconstruction loss of a held-out token
     stsb: float
 
 
@@ -136,7 +136,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def own_options(arguments: argparse.ArgumentParser) -> None:
-    arguments.add_argument("--minutes", type=float, default=2.0, help="processor time of each form's run")
+    arguments.add_argument("--minutes", type=float, default=2.0, help="processor time for each form, in minutes")
 
 
 def line(score: Score) -> str:

@@ -36,7 +36,7 @@ from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
 SPECIAL = (BOS, PAD, EOS, UNK)  # ours, in its order
-DIFFERENT = 1e-5  # of the loss; a peer that computes anything else is no peer
+DIFFERENT = 1e-5  # tolerance of the loss: the peer must compute the same
 
 
 def load(clone: Path) -> None:

@@ -32,8 +32,8 @@ class Call(NamedTuple):
 
     name: str  # "mm"
     seconds: float
-    operations: int  # of a product, else 0
-    dtype: torch.dtype | None  # of a product's factors
+    operations: int  # operations of a matrix product, else 0
+    dtype: torch.dtype | None  # dtype of a product's factors
     traffic: int  # bytes that it must read and write
 
     @property
@@ -99,7 +99,7 @@ def traffic_of(func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> 
     made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and address(leaf) not in old]
     if (not made and not changed) or "empty" in name:
         return 0
-    if name.startswith("new_") or name.endswith("_like"):  # of what there is, the shape and the dtype
+    if name.startswith("new_") or name.endswith("_like"):  # shape and dtype of an existing tensor
         read = []
     sizes = [sum(map(size, part)) for part in (read, changed, made)]
     if name in INDEXED:

@@ -36,7 +36,7 @@ class Outcome:
 
 
 class Clone:
-    """SentEval as it lies in a folder; NotFound where there is none. It must be the only one in this process."""
+    """Import SentEval from a folder; NotFound if it is absent. It must be the only one in this process."""
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():

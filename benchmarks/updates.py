@@ -191,7 +191,7 @@ class Trained(NamedTuple):
     """What a run of `bgt train` took."""
 
     rate: float  # tokens a second, as it reports them, after the first report
-    mebibytes: float  # at most, of its first process
+    mebibytes: float  # peak memory of its first process
 
 
 def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int]) -> Trained:
@@ -199,14 +199,14 @@ def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         tokens = int(str(settings["train.batch_tokens"]))
-        share = updates * tokens / (13 * data.read_text("utf-8").count("\n"))  # of the text, about
+        share = updates * tokens / (13 * data.read_text("utf-8").count("\n"))  # approximate share of the text
         named = {**settings, "data.valid_pairs": 20, "train.epochs": round(share, 3)}
         options = [part for key, value in named.items() for part in ("--set", f"{key}={json.dumps(value)}")]
         files = ["--data", data, "--tokenizer", tokenizer, "--langs", "en,fr", "--out", out]
         command = ["train", "bgt-plus", *map(str, files), *options]
         before = os.sched_getaffinity(0)
         try:
-            os.sched_setaffinity(0, on)  # what is started from here inherits it
+            os.sched_setaffinity(0, on)  # child processes inherit it
             peak = whole_command("bgt_core.cli", command).mebibytes
         finally:
             os.sched_setaffinity(0, before)

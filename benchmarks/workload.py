@@ -22,10 +22,10 @@ from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe
 
 UPDATE, SMOOTHING, DROPOUT, ANNEAL, CLIP = 25_000, 0.1, 0.3, 0.5, 25.0
-MULTIPLE = 8  # of sentences in the released code's batches
+MULTIPLE = 8  # the released code batches a multiple of this many sentences
 A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
 LANGS = ("en", "fr")
-PIECES = range(4, 101)  # of a side of a real pair, EOS included
+PIECES = range(4, 101)  # tokens of a side of a real pair, with EOS
 STS_YEARS = ("2012", "2013", "2014", "2015")
 Pair = Mapping[str, Sequence[int]]
 
@@ -38,7 +38,7 @@ class Size:
     arguments: dict[str, int]
     vocab: int
     ours: int  # padded tokens of our micro-batches, on the longer side
-    theirs: tuple[int, ...]  # of the peers': the best of these is taken; the released code's README says 500
+    theirs: tuple[int, ...]  # sizes for the peers, of which the fastest counts; the released code's README says 500
     targets: dict[str, str]
 
 
@@ -178,14 +178,14 @@ class Form:
 
     step: Callable[[int], object]  # forward and backward of that micro-batch
     tokens: Sequence[int]  # real tokens of each
-    finish: Callable[[], object]  # what ends an update: clipping, the optimiser's step
+    finish: Callable[[], object]  # end an update: clipping, the optimiser's step
     parameters: Sequence[nn.Parameter]  # those that get gradients
     forget: Callable[[], object]  # drops the optimiser's moments: those of all forms together would fill the memory
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
         """Of a token of the micro-batch at that share of the update, the shortest or the longest first."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # a micro-batch adds to what those before it left
+        self.fill_gradients(0.0)  # micro-batches add to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun

@@ -1,4 +1,4 @@
-"""The pictures of the gallery and the README, taken anew of the model that ships: `python docs/pictures.py`.
+"""Take the pictures of the gallery and the README with the default model: `python docs/pictures.py`.
 
 Needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[app,dev]'`; takes a few minutes. Nothing is fetched.
 `python docs/pictures.py plane models` takes those of two pages.

@@ -2,9 +2,9 @@
 
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 
-Text and output lie on a file system that all workers see; without --scheduler two workers are started on this machine.
-What a lost worker had begun continues elsewhere from its last chunk, and so does a job that is started again: complete
-parts are not made again. Needs `pip install "bgt[bulk]"` here and on the workers.
+All workers must see the folders of text and output. Without --scheduler, two workers are started on this machine.
+If a worker is lost, another one continues from its last chunk. If the job is stopped, the same command continues.
+Needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bgt_core import bulk
 
 
 class Model(WorkerPlugin):
-    """Loads the model once in each worker, those that join later included."""
+    """Load the model once in each worker, also in workers that join later."""
 
     name = "model"
 
@@ -33,7 +33,7 @@ class Model(WorkerPlugin):
 
 
 def embed(number: int, source: Path, out: Path, shards: int, lang: str, latent: str) -> bulk.Written:
-    """One shard, on a worker."""
+    """Embed one shard, on a worker."""
     worker: Any = get_worker()
     return bulk.embed_file(worker.embedder, source, out, lang=lang, latent=latent, shard=(number, shards))
 
@@ -42,14 +42,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="one sentence per line; plain, .gz, .xz or .zst")
     parser.add_argument("out", type=Path, help="a .npy or .safetensors file")
-    parser.add_argument("--shards", type=int, default=2, help="tasks: several for each worker even out their speeds")
+    parser.add_argument(
+        "--shards", type=int, default=2, help="number of tasks; several per worker balance their speeds"
+    )
     parser.add_argument("--scheduler", help="address of a running cluster")
-    parser.add_argument("--model", type=Path, help="a checkpoint or run folder; without it the model that ships")
+    parser.add_argument("--model", type=Path, help="a checkpoint or run folder; by default the model that ships")
     parser.add_argument("--lang", default="en")
     parser.add_argument("--latent", default="semantic")
-    parser.add_argument("--precision", default="auto", help="name one where the workers' processors differ")
+    parser.add_argument("--precision", default="auto", help="choose one if the workers' processors differ")
     options = parser.parse_args()
-    source, out = options.source.absolute(), options.out.absolute()  # workers have working folders of their own
+    source, out = options.source.absolute(), options.out.absolute()  # workers have other working folders
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
         client.register_plugin(Model(options.model and options.model.absolute(), options.precision))

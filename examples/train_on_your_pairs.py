@@ -2,9 +2,8 @@
 
     python examples/train_on_your_pairs.py pairs.tsv --langs en,fr --out runs/mine
 
-One translation per line, tab-separated. Without a file it trains on sentences of the built-in grammar, which shows
-how it is done and no more: take 100,000 pairs or more for a model of use. Stopped, `bgt train --resume --out runs/mine`
-continues.
+The file has one translation per line, separated by a tab; a useful model needs 100,000 lines or more. Without a file,
+it trains on sentences of the built-in grammar. If it is stopped, `bgt train --resume --out runs/mine` continues.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SMALL = {  # settings for a small file, and a small model
 
 
 def toy_pairs(path: Path, count: int) -> Path:
-    """Write translations of the built-in grammar, English then French."""
+    """Write translations of the built-in grammar: English, a tab, French."""
     lines = (f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in pairs(count))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines), encoding="utf-8")
@@ -35,7 +34,7 @@ def toy_pairs(path: Path, count: int) -> Path:
 
 
 def show(row: dict[str, object]) -> None:
-    """A row of what a run reports, in short."""
+    """Print the main numbers of a row that the run reports."""
     numbers = {name: row[name] for name in ("step", "loss", "elbo") if name in row}
     print(row["kind"], *(f"{name} {value:.4g}" for name, value in numbers.items()))
 
@@ -43,9 +42,9 @@ def show(row: dict[str, object]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=Path, nargs="?", help="a .tsv file, plain, .gz, .xz or .zst")
-    parser.add_argument("--langs", default="en,fr", help="the languages of its columns")
+    parser.add_argument("--langs", default="en,fr", help="languages of the columns")
     parser.add_argument("--out", type=Path, default=Path("runs/example"), help="a new folder")
-    parser.add_argument("--toy", type=int, default=5_000, help="pairs of the grammar, where no file is given")
+    parser.add_argument("--toy", type=int, default=5_000, help="number of pairs of the grammar, without a file")
     parser.add_argument("--epochs", type=float, default=3.0)
     options = parser.parse_args()
     data = options.pairs or toy_pairs(options.out.with_name("toy-pairs.tsv"), options.toy)
@@ -59,7 +58,7 @@ def main() -> None:
     vectors = model.embed(sentences, lang=langs[0])  # (3, D)
     print(f"{last}: vectors of {vectors.shape[1]} units")
     print("cosine to the first sentence:", model.similarity(vectors[[0, 0]], vectors[1:]).round(2))
-    print("written anew:", bgt_core.generate(model, sentences[:1], sentences[2:], lang=langs[0])[0])
+    print("recombination:", bgt_core.generate(model, sentences[:1], sentences[2:], lang=langs[0])[0])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Put an encoder of your own on the bench: similarity, retrieval and a probe, beside the model that ships.
+"""Measure an encoder of your own: similarity, retrieval and a probe, beside the model that ships.
 
     python examples/your_encoder_on_the_bench.py
 
-Any function from sentences to vectors will do. The command line takes it too, from the folder that this file lies in:
+An encoder is any function from sentences to vectors. The command line takes it too, from the folder of this file:
 
     bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
@@ -40,7 +40,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and the two sentences: toy data of o
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Your encoder. Here: how often each group of three letters occurs, N sentences -> (N, 512)."""
+    """Your encoder. This one counts groups of three letters: N sentences -> (N, 512)."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "
@@ -50,7 +50,7 @@ def trigrams(sentences: Sequence[str]) -> np.ndarray:
 
 
 def similarity(encoder: SentenceEncoder) -> float:
-    """Pearson's correlation of cosines with gold scores, x 100."""
+    """Return Pearson's correlation of cosines and gold scores, x 100."""
     gold, left, right = zip(*SIMILAR, strict=True)
     toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
     result = evaluate(Sts(latent="semantic"), encoder, [toy], resamples=100)
@@ -58,14 +58,14 @@ def similarity(encoder: SentenceEncoder) -> float:
 
 
 def retrieved(encoder: SentenceEncoder) -> float:
-    """Share of 200 English sentences whose nearest French one is their translation, x 100."""
+    """Return the percentage of 200 English sentences whose nearest French sentence is their translation."""
     translations = pairs(200, seed=1)
     english, french = (encoder.embed([pair.texts[lang] for pair in translations], lang=lang) for lang in ("en", "fr"))
     return 100 * precision_at_1(english, french, encoder.similarity)
 
 
 def length_probe(encoder: SentenceEncoder, items: int) -> str:
-    """Accuracy of a linear probe for the length of a sentence, x 100, with its interval."""
+    """Return the accuracy of a linear probe for sentence length, x 100, with its interval."""
     config = probes.ProbeConfig(max_items=items, seeds=1)
     result = probes.run(encoder, "length", lang="en", latents=["semantic"], config=config)
     row = next(row for row in result.rows if row.latent == "semantic")
@@ -74,7 +74,7 @@ def length_probe(encoder: SentenceEncoder, items: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=2_000, help="labelled sentences of the probe")
+    parser.add_argument("--items", type=int, default=2_000, help="maximum number of labelled sentences for the probe")
     items = parser.parse_args().items
     encoders = {
         "yours": open_encoder(f"python:{Path(__file__).stem}:trigrams"),

@@ -1,9 +1,10 @@
-"""A model family of your own: a new body, a model of it, a recipe that trains it, and the bench that measures it.
+"""A model family of your own: a network, a model that uses it, a recipe that trains it, and its score.
 
     python examples/your_model_family.py
 
-The body keeps each unit's largest value over the pieces of a sentence. To keep a family, move the body to
-bgt_core/nets, the model to bgt_core/models and the recipe to bgt_core/recipes: then `bgt train` knows it.
+The network takes the maximum of each unit over the tokens of a sentence. To keep a family, move the network to
+bgt_core/nets, the model to bgt_core/models and the recipe to bgt_core/recipes, and list the recipe in `RECIPES`
+there: then `bgt train` knows it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from bgt_core.training.config import TrainConfig
 
 
 class MaxPooling(nn.Module):
-    """A sentence is the largest value of each unit over its pieces, padding left out."""
+    """Take the maximum of each unit over the tokens of a sentence, without padding."""
 
     def __init__(self, vocab_size: int, width: int):
         super().__init__()
@@ -47,27 +48,27 @@ class MaxPooling(nn.Module):
 
 
 class MaxPooled(LatentModel):
-    """One encoder for all languages; what is trained is the similarity of translations."""
+    """One encoder for all languages, trained on the similarity of translations."""
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
-        meaning = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
-        return Outputs(meaning, posteriors={})
+        semantic = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
+        return Outputs(semantic, posteriors={})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaxPooledConfig:
-    """The sizes of the family: settings under `model.`, stored with each checkpoint."""
+    """The sizes of the family: settings that begin with `model.`; each checkpoint stores them."""
 
     semantic_dim: int = 128
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> MaxPooled:
-        """An untrained model for the columns' languages."""
+        """Build an untrained model for the languages of the columns."""
         encoder = Encoder(MaxPooling(tokenizer.vocab_size, self.semantic_dim), Point)
         return MaxPooled(tuple(dict.fromkeys(columns.values())), {SEMANTIC: encoder})
 
 
 def max_pooling() -> Recipe:
-    """The recipe: model, objective, data and training."""
+    """Return the recipe: model, objective, data and training."""
     return Recipe(
         name="max-pooling",
         model=MaxPooledConfig(),
@@ -78,7 +79,7 @@ def max_pooling() -> Recipe:
 
 
 def retrieved(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
-    """Share of English sentences whose nearest French one is their translation, x 100."""
+    """Return the percentage of English sentences whose nearest French sentence is their translation."""
     english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
     return 100 * precision_at_1(english, french)
 
@@ -90,7 +91,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]
-    recipes.RECIPES["max-pooling"] = max_pooling  # a checkpoint is built again by the name of its recipe
+    recipes.RECIPES["max-pooling"] = max_pooling  # a checkpoint is rebuilt by the name of its recipe
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "pairs.tsv"

@@ -1,9 +1,13 @@
-"""A probing task of your own: which latent knows that a sentence denies something?
+"""A probing task of your own: which latent tells that a sentence denies something?
 
     python examples/your_probing_task.py --lang fr
 
-The sentences are built-in ones, or yours: --text FILE, one sentence per line. To keep a task, move
-what is above `main` to a file in probes/tasks and add it to `TASKS` there: then `bgt-probe --task denial` finds it.
+The sentences are the examples of the package, or yours: --text FILE, one sentence per line. The command line takes
+the task too, from the folder of this file:
+
+    bgt-probe --lang en --task python:your_probing_task:DENIAL
+
+To keep a task, move everything above `main` to a file in probes/tasks: then `bgt-probe --task denial` finds it.
 """
 
 from __future__ import annotations
@@ -22,9 +26,9 @@ WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """As many sentences that deny as sentences that do not, in random order.
+    """Label equally many sentences that deny and that affirm, drawn at random.
 
-    A group is a sentence and its versions, which share a split; here each sentence is a group of its own.
+    A group is a sentence and its versions, which share a split. Here each sentence is a group of its own.
     """
     denies = [re.search(WORDS[lang], sentence.lower()) is not None for sentence in sentences]
     rows: dict[bool, list[int]] = {True: [], False: []}
@@ -42,9 +46,9 @@ DENIAL = ProbeTask("denial", "does the sentence deny something?", {"text": build
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lang", choices=list(WORDS), default="en")
-    parser.add_argument("--text", type=Path, help="one sentence per line; without it, built-in ones")
-    parser.add_argument("--items", type=int, default=2_000, help="labelled sentences, at most")
-    parser.add_argument("--seeds", type=int, default=5, help="probes trained, each tested on its own tenth")
+    parser.add_argument("--text", type=Path, help="one sentence per line; by default the examples")
+    parser.add_argument("--items", type=int, default=2_000, help="maximum number of labelled sentences")
+    parser.add_argument("--seeds", type=int, default=5, help="number of probes; each is tested on a different tenth")
     options = parser.parse_args()
     sentences = options.text.read_text(encoding="utf-8").splitlines() if options.text else None
     model = bgt_core.load()

@@ -40,7 +40,7 @@ class ProbeScore:
     control: float | None = None  # accuracy on the control task
     capacity: float | None = None  # accuracy on the training items when their labels are shuffled
     codelength: float | None = None  # online, bits, mean over shuffles
-    compression: float | None = None  # of the uniform code; 1: nothing usable
+    compression: float | None = None  # relative to the uniform code; 1: no usable information
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 RUNS = {
     "train_on_your_pairs.py": ("--toy 400 --epochs 1 --out OUT/run", "step-0000004: vectors of 64 units"),
     "your_encoder_on_the_bench.py": ("--items 300", "yours        70.1"),
+    "your_evaluation.py": ("", "| ! | 100 | 100.0 ["),
     "your_model_family.py": ("--pairs 400 --epochs 2", "after 2 epochs: "),
+    "your_objective.py": ("--pairs 400 --epochs 2", "weight 1: squared distance "),
     "your_probing_task.py": ("--items 300 --seeds 1 --lang fr", "  semantic  "),
 }
 

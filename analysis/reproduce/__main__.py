@@ -34,11 +34,11 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; or of other papers "
+            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; from other papers: "
             "backtranslation, vgvae, var-siamese."
         ),
     ],
-    scale: Annotated[str, typer.Option(help="paper (the recipes as they are) or small (of a laptop).")] = "small",
+    scale: Annotated[str, typer.Option(help="paper (the recipes unchanged) or small (for a laptop).")] = "small",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -54,10 +54,10 @@ def reproduce(
         Path | None, typer.Option(help="Output folder of the results.", show_default="OUT/results")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Run only such systems or trainings, as in 'BGT*'.")
+        str | None, typer.Option(metavar="PATTERN", help="Run only systems or trainings that match, as in 'BGT*'.")
     ] = None,
     seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, in place of the table's own.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed, or is outdated.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat trainings that failed or are outdated.")] = False,
     listing: Annotated[
         bool, typer.Option("--list", help="Only list the trainings, their state and time left.")
     ] = False,
@@ -65,7 +65,7 @@ def reproduce(
         bool,
         typer.Option(
             "--report-only",
-            help="Run nothing: with --data, report what is finished by now; without, redraw the stored results.",
+            help="Run nothing: with --data, report the finished trainings; without, report the stored results.",
         ),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Number of threads; use 1 if several processes run.")] = None,
@@ -87,9 +87,9 @@ def reproduce(
         redraw(results or (out and out / "results"), names, as_json)
         return
     if not data:
-        raise UsageError("is needed, the folder to train and measure on.", parameter="data")
+        raise UsageError("is needed: the folder of data to train and measure on.", parameter="data")
     if not out:
-        raise UsageError("is needed, the folder that trainings are kept in.", parameter="out")
+        raise UsageError("is needed: the output folder of the trainings.", parameter="out")
     use_threads(threads)
     bootstrap = reproduce.Bootstrap(resamples, level)
     plan = reproduce.plan_trainings(
@@ -106,7 +106,7 @@ def reproduce(
                 reproduce.run(plan, only=only, retry=retry, progress=progress)
         reproduce.report(plan, folder, bootstrap)
     except (Interrupted, KeyboardInterrupt):
-        raise Interrupted("Stopped; what is done is kept, and the same command continues from there.") from None
+        raise Interrupted("Stopped; finished trainings are kept. The same command continues.") from None
     show(folder, names, as_json)
     check_finished(plan.states(only))
 
@@ -126,7 +126,7 @@ def redraw(folder: Path | None, names: Sequence[str], as_json: bool) -> None:
     from analysis.reproduce.training_plan import draw
 
     if not folder:
-        raise UsageError("is needed, or --out: --report-only draws from results.", parameter="results")
+        raise UsageError("is needed, or --out: --report-only reads stored results.", parameter="results")
     for name in names:
         draw(folder, name)
     show(folder, names, as_json)
@@ -176,7 +176,7 @@ def check_finished(states: Mapping[str, str]) -> None:
 
 
 def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> None:
-    """Each training, its state, the time it has taken and, where one like it is finished, what is left."""
+    """Print each training, its state, the time taken, and the time left if a similar training is finished."""
     from analysis.reproduce.estimate import time_left
     from bgt_core.tables import show
 

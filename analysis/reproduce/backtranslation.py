@@ -19,7 +19,7 @@ from analysis.reproduce.stored import Records
 
 NAME = "backtranslation"
 RECIPES = {"GRAN": "gran", "AVG": "avg"}
-PAIRS = {"paper": 24_000, "small": 1_900}  # of a selection, at most; of 20,000 news sentences every length has 1,900
+PAIRS = {"paper": 24_000, "small": 1_900}  # maximum size of a selection; 20,000 news sentences give that many
 ARGUMENTS: dict[str, dict[str, object]] = {
     EVERY: {"data.vocab_size": 5_000, "data.valid_pairs": 100},
     "reference-classifier": {"data.vocab_size": 5_000, "data.valid_pairs": 500},

@@ -42,7 +42,7 @@ Say = Callable[[str], None]
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # which every language has
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suitable for every language
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # the younger rules are not set
 SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
@@ -57,7 +57,7 @@ class Dataset:
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
     translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
-    sha256: str  # of the content of all this
+    sha256: str  # hash of all contents
 
     @property
     def name(self) -> str:
@@ -141,7 +141,7 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_years(folder: Path) -> list[StsSet]:
-    """The sets of all STS years; NotFound where there is none."""
+    """Read the sets of all STS years; NotFound if the folder has none."""
     years = sorted(year_files(dict(walk(folder))))
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
@@ -192,7 +192,7 @@ def prepare(
     settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED, *given])
     folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
     with file_lock(out / f"{dataset.name}.lock", wait=True):
-        for leftover in folder.glob(f"*{PARTIAL}"):  # of a process that was killed
+        for leftover in folder.glob(f"*{PARTIAL}"):  # left by a killed process
             remove(leftover)
         files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
         if tokenizer:

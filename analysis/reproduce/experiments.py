@@ -10,12 +10,12 @@ from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS
 from bgt_core.evaluation.syntax.sentences import CONSTITUENTS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
-SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, Mallinson & Gimpel 2017)
+SETS = "mean of sets"  # over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
 # Sentences written anew: from their own latents, and with the meaning of the other language in the style of the
 # reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # compares a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
 # By how much the latent that should be better at a measure is: the semantic one (1), or the syntactic one (-1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
@@ -29,7 +29,7 @@ class Selection:
 
     table: str
     keep: str = ""  # as `bgt data prepare --keep`; a limit of "33%" is that quantile of the table's own scores
-    times: int = 1  # as many pairs as every other selection has
+    times: int = 1  # size, in multiples of the other selections' size
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -46,8 +46,8 @@ class ExperimentSpec:
     seeds: Sequence[int] = ONE
     latent: str = SEMANTIC  # the one that is measured
     against: str = "BGT"  # the system that it is compared with
-    selection: Selection | None = None  # what it is trained on, instead of all translations of `langs`
-    starts_from: str = ""  # the system on whose training of the same seed it stands, a second stage on a first
+    selection: Selection | None = None  # training data, instead of all translations of `langs`
+    starts_from: str = ""  # for a second stage, the system of the first stage; the seed is the same
     best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
 
 

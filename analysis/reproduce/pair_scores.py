@@ -56,7 +56,7 @@ def score_pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs) -
 
 
 def write_pair_scores(path: Path, scores: Mapping[str, np.ndarray]) -> None:
-    """As Parquet, atomically: a column of labels and one of each score; no file where there are none."""
+    """Write a Parquet file, atomically: a column of labels and one per score; no file without scores."""
     if scores:
         with atomic_file(path) as partial:
             parquet.write_table(pa.table({name: np.asarray(column) for name, column in scores.items()}), partial)

@@ -40,12 +40,12 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.run.plan import SETTINGS
 
-COLUMNS = ("a:en", "b:en")  # of what is trained on
+COLUMNS = ("a:en", "b:en")  # columns of the training files
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
-HUMAN = ("reference", "translation")  # of one that people wrote, where the names say nothing
-SET_ASIDE = 3  # of so many references one
+HUMAN = ("reference", "translation")  # columns of a table written by people
+SET_ASIDE = 3  # set aside one of this many references
 PER_PAIR = 5  # references of a table for each pair of a selection, so that filters can choose
-SAMPLE = 5_000  # references whose scores say where a quantile lies
+SAMPLE = 5_000  # references from whose scores quantiles are computed
 
 Row = tuple[str, ...]
 
@@ -58,7 +58,7 @@ class ParaphraseTable:
     path: Path
     columns: tuple[str, ...]
     references: int
-    content: str  # SHA-256 of the file, and of what is measured on
+    content: str  # SHA-256 of the file and of the evaluation data
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def tables_in(
     tables = []
     for path in sorted(folder.glob(f"{below}/{prefix}*")):
         name = path.name.removeprefix(prefix).partition(".tsv")[0]
-        if path.name.endswith(SUFFIXES[:-1]):  # of Parquet the columns would be asked for by name
+        if path.name.endswith(SUFFIXES[:-1]):  # a Parquet file would need its own column names
             references = len({row[0] for row in read_pairs(path, columns, Skipped())})
             tables.append(ParaphraseTable(name, path, columns, references, content_hash([path], sets, {})))
     return sorted(tables, key=lambda table: -table.references)
@@ -166,7 +166,7 @@ class SelectedPairs(Dataset):
             done = clean([self.part(out, "mined")], columns, new, rules, exclude=[self.evaluated(out)], models=models)
             if done.kept < wanted:
                 raise DataError(
-                    f"{self.name} {self.selection.keep}: {done.kept:,} pairs; {wanted:,} are wanted of every filter."
+                    f"{self.name} {self.selection.keep}: {done.kept:,} pairs; every filter needs {wanted:,}."
                 )
             card_path(new).replace(card_path(path))
             new.replace(path)
@@ -226,7 +226,7 @@ class SelectedPairs(Dataset):
         if (folder / SETTINGS).exists():
             run.resume(folder, device=device)
             return folder
-        shutil.rmtree(folder, ignore_errors=True)  # what a kill left before there was a run
+        shutil.rmtree(folder, ignore_errors=True)  # leftovers of a killed process
         say(f"{self.name}: training a classifier of references")
         recipe = recipes.build("reference-classifier", dict(self.classifier))
         run.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)

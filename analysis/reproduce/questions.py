@@ -28,7 +28,7 @@ from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.files import write_text
 from bgt_core.recipes.var_siamese import COLUMNS
 
-SEED = 1  # which rows have labels: a smaller share is part of a larger one
+SEED = 1  # seed of the choice of labelled rows; a smaller share is a subset of a larger one
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a finished training writes anew of held-out translations: kept as text, scored when it is reported."""
+"""Text that a finished training generates for held-out translations: kept as text, scored in the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bgt_core.generation.writer import Writer
 PAIRS, BEAM = 300, 4
 STYLES = {CHRF_OWN: OWN, CHRF_OTHER: REFERENCE, CHRF_STYLE: RANDOM}
 
-Records = Sequence[Mapping[str, Any]]  # of each writing: lang, source_lang, style, written, references
+Records = Sequence[Mapping[str, Any]]  # one per generated text: lang, source_lang, style, written, references
 
 
 def write_anew(embedder: Embedder, dataset: Dataset) -> Records:

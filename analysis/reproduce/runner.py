@@ -6,7 +6,7 @@
         hits.json             of every translation
         shares.json           of what else its data measure, by latent
     pairs.parquet         of every labelled pair, by each distance
-        written.json          what it writes anew of some of them
+        written.json          text generated for some of them
         result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
         time.json             seconds of training so far
@@ -123,7 +123,7 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
     first = first_weights(workspace, training)
     recipe, dataset = training.build(str(first or "")), workspace.datasets[training.data]
     if outdated := changed_arguments(begun_with(folder), recipe.arguments or {}):
-        workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it begins anew")
+        workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it starts again")
         clear(folder)
     data = workspace.out / "data"
     threads = torch.get_num_threads()

@@ -28,7 +28,7 @@ PUBLISHED_RHO = {  # Table 10: Spearman's rho x 100 with P(reference)
     "average IDF": 27.8,
     "words": -34.0,
 }
-SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # what the paper says of translations
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # as in the paper
 
 Row = dict[str, Any]
 

@@ -129,6 +129,6 @@ def report(plan: TrainingPlan, folder: Path | None = None, bootstrap: Bootstrap 
 
 
 def draw(folder: Path, name: str) -> None:
-    """Write the page of a comparison from its stored results. Raises NotFound where there are none."""
+    """Write the page of a comparison from its stored results. Raises NotFound without results."""
     records = stored.read(folder, name)
     write_text(folder / f"{name}.md", pages.page(name, papers.comparison_of(name, records), records))

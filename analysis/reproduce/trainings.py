@@ -41,7 +41,7 @@ class Training:
     @property
     def name(self) -> str:
         """Name of its folder."""
-        langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # of a:en and b:en, en
+        langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # en for a:en and b:en
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 

@@ -46,7 +46,7 @@ SMALL: dict[str, dict[str, object]] = {
 SCALES: dict[str, dict[str, dict[str, object]]] = {"paper": {EVERY: {}}, "small": SMALL}
 
 NONE, REPEAT, REFORMULATE = "none", "repeat", "reformulate"
-SHARES = (0.1, 0.3)  # of labels, beside all
+SHARES = (0.1, 0.3)  # shares of labels, in addition to all labels
 ACCURACIES = {NONE: 62.48, REPEAT: 88.24, REFORMULATE: 88.86}  # Table 1, test
 AREAS = {REPEAT: 86.74, REFORMULATE: 86.27, "VAE reformulate": 77.44, "VAE repeat": 69.91}  # Table 3, test, of w2
 MOVERS = 73.10  # Table 3, of Word Mover's Distance

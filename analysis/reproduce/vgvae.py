@@ -61,9 +61,9 @@ LOSSES: dict[str, tuple[str, ...]] = {
     "DPL + WPL": ("DPL", "WPL"),
     ALL: ("WPL", "PRL", "DPL"),
 }
-SEVERAL = (BASE, "WPL", "PRL", "DPL", ALL, LSTM)  # what most claims compare: three seeds
+SEVERAL = (BASE, "WPL", "PRL", "DPL", ALL, LSTM)  # systems with three seeds: most claims compare them
 EPOCHS, LONGER = 18, (BASE, "WPL", "PRL")  # the losses that do little in a short training are given a longer one too
-POSTER = {  # Table 1: STS Benchmark's test set by the semantic and the syntactic latent, labelled F1 likewise
+POSTER = {  # Table 1: STS Benchmark's test set and labelled F1, each by semantic and syntactic latent
     BASE: (45.5, 40.8, 25.2, 25.0),
     "WPL": (51.5, 28.1, 24.1, 28.2),
     "DPL": (68.4, 37.8, 25.1, 26.1),

@@ -39,7 +39,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
     """Let the user choose the models whose results are shown. At first, and when the model in the sidebar changes or
-    gets its first result, the choice is those of `usual` that have results; all models if there are none."""
+    gets its first result, the choice is those of `usual` that have results, or all models."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))

@@ -186,7 +186,7 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
     """Embed sentences in several languages, (language, sentences), one part after the other."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # part by part, so that a long text blocks nobody
+        with inference():  # in parts, so that a long text does not block other users
             return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:

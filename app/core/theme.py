@@ -126,7 +126,7 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
         legend={
             "orientation": "h",
             "x": 0,
-            "yref": "container",  # below the axis title, however many lines that has in a narrow window
+            "yref": "container",  # below the axis title, which may have several lines in a narrow window
             "y": 0,
             "yanchor": "bottom",
             "title": None,

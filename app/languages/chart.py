@@ -16,7 +16,7 @@ from app.core.rows import language_name
 from app.core.theme import REST, SOFT, STARS, SYMBOLS, bars, cycled, finish, lang_colour, lang_place, lang_symbol, plain
 
 PAPER = "the paper (open, grey)"
-EDGES = (0.3, 0.05)  # of the width of all values: free at the left, for the names, and at the right
+EDGES = (0.3, 0.05)  # empty margins at the left, for names, and at the right; shares of the range of values
 
 
 def second_latents(gaps: pd.DataFrame) -> str:

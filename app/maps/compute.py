@@ -71,7 +71,7 @@ def compared(
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     compared = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
     lines += [line for line in compared if {*line[1:3]} - {"0%", ""}]
-    # else words of another language would stand out
+    # otherwise words of another language would stand out
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     groups = np.where(chosen, 0, np.where(comparable, 1, -1))
     here, elsewhere = map(", ".join, keywords.keywords(words, groups, KEYWORDS, 2))

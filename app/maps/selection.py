@@ -22,7 +22,7 @@ from bgt_core.errors import BgtError
 
 MAX_LISTED = 1_000  # rows of the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
-SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # of one language
+SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
 NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from
@@ -145,7 +145,7 @@ def pick(fitted: spaces.Spaces) -> None:
     """Select the points that were clicked or drawn around."""
     picked = component.event("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") != fitted.semantic.content:  # of sentences that were there before
+    if picked.get("key") != fitted.semantic.content:  # the selection is from other sentences
         return
     st.session_state.pop("moved", None)
     choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())

@@ -12,12 +12,13 @@ from app.core.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, la
 from app.plane.compute import NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
-NONE = "without a value"  # of the colour
+NONE = "without a value"  # legend entry of points without a colour value
 MAX_SVG = 2_000  # points; more are drawn with WebGL
 MAX_HOVER = 10_000  # points with their own hover text
 SHORT = 70  # characters of a sentence in a hover text
 HEIGHT = 560
-CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the quadrants, as they are ordered
+# positions of the labels, in the order of the quadrants
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))
 
 
 def plane(

@@ -19,10 +19,10 @@ from bgt_core.contracts import SEMANTIC
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
 MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
-AT_ONCE = 1_000  # of them with their similarities in memory
+AT_ONCE = 1_000  # rows whose similarities are in memory at once
 ANCHORS = 300  # translations through which two sentences of different languages are compared
 AXES = ("semantic", "style")  # columns of pairs
-QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order in which they stand
+QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order of the page
     (False, True): "Alike in style, not in meaning",
     (True, True): "Alike in both",
     (False, False): "Alike in neither",

@@ -22,7 +22,7 @@ from bgt_core.splitting.fit import FACTORED, TRAINED_ON, gather, needed_rows
 
 MOST = 50_000  # pairs
 RESAMPLES, TRIPLES = 500, 300
-KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # none of them runs code of others
+KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # kinds that run no foreign code
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Made:
     """A split of the chosen model's vectors, as a model of this session."""
 
     split: Split
-    of: str  # what `open_encoder` opens
+    of: str  # the encoder's name for `open_encoder`
     fingerprint: str
     loaded: state.Loaded
     report: Report

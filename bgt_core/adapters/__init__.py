@@ -11,6 +11,8 @@ An encoder is named as:
     scores:FILE                 similarities of pairs, from `bgt evaluate sts --out`
     split:FOLDER                a split of one of these, from `bgt split`: its latents are semantic and language
     baseline:words|tfidf|random a baseline; baseline:random@SEED has other weights
+
+A new kind is a file here, a name in `KINDS`, and a case in `_open`.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
 
             return look_up(Path(name))
         case "scores":
-            from bgt_core.adapters.kept import KeptSimilarities
+            from bgt_core.adapters.scores import KeptSimilarities
 
             return KeptSimilarities(Path(name))
         case "split":

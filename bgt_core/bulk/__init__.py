@@ -99,7 +99,7 @@ def join(out: Path, shards: int) -> Written:
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
         if provenance != expected:
             difference = describe_difference(provenance, expected)
-            raise DataError(f"{path}: made with {difference}, unlike {paths[0]}; embed one again.")
+            raise DataError(f"{path}: made with {difference}, unlike {paths[0]}; embed one of them again.")
     with ResumableWriter(out, whole["width"]) as rows:
         rows.resume({**whole, "lines": [0, end]})
         for provenance, vectors in parts:

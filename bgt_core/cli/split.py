@@ -67,7 +67,7 @@ def split(
     if sts_data and not report:
         raise UsageError("is for the report; add --report", parameter="sts_data")
     if out.exists():
-        raise UsageError(f"{out}: is there already", parameter="out")
+        raise UsageError(f"{out}: already exists; choose a new folder", parameter="out")
     options.check_files({"out": out})
     skipped = Skipped()
     columns = list(zip(*islice(read_pairs(pairs, names, skipped), limit), strict=True)) or [() for _ in names]

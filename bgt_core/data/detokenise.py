@@ -55,7 +55,7 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
             return True, True
         if lang == "en" and before[-1:] == "s":  # the dogs' bones
             return True, False
-    if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # half past two, 2:30
+    if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # a time, as in 2:30
         return True, True
     if lang == "fr" and token in _FRENCH:
         return False, False

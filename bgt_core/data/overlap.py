@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError
 
-SENTENCES = 20_000  # translations that an overlap is measured on, at most
+SENTENCES = 20_000  # maximum number of translations to measure an overlap on
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:

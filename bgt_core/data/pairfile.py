@@ -18,7 +18,7 @@ from bgt_core.files import alone, atomic_file
 
 SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
 GROUP = 2**16  # pairs of a Parquet row group
-LEVEL = 3  # of Zstandard: as small as gzip in a fifth of the time
+LEVEL = 3  # Zstandard level: as small as gzip in a fifth of the time
 
 Add = Callable[[Sequence[Row]], None]
 

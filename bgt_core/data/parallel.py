@@ -27,12 +27,12 @@ from bgt_core.files.parquet import reading_parquet
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
 EXAMPLES = 20  # number of bad lines that are kept as examples
-ROWS = 4096  # of a Parquet file read together
+ROWS = 4096  # rows of a Parquet file to read at once
 BLOCK = 2**20  # bytes read together
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
 Row = Sequence[bytes]  # one translation, one side per language
-Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, and a message of what was found and expected
+Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
 
 
 @dataclass
@@ -252,4 +252,4 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
             yield frame.decompress(block)
             block, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
     if frame:
-        raise EOFError("the last frame has no end")
+        raise EOFError("the last frame is incomplete")

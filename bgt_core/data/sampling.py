@@ -14,7 +14,7 @@ import numpy as np
 
 from bgt_core.data.corpus import Stratum
 
-ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
+ROUNDS = 6  # rounds of the Feistel network; 4 suffice for a random-looking permutation
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:

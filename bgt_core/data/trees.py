@@ -26,7 +26,7 @@ class Tree:
 
     label: str
     children: tuple[Tree, ...] = ()
-    word: str = ""  # of a part of speech, which has no children
+    word: str = ""  # only for a part of speech, which has no children
 
     @property
     def leaves(self) -> list[Tree]:

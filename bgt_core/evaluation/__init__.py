@@ -2,5 +2,6 @@
 
     task.load(files) -> items -> task.statistic(items, encoders) -> `compare`: the bootstrap -> Result
 
-Tasks use an embedder, and never a model class.
+A new evaluation is one file in `tasks`; the other folders here hold parts of long tasks. Tasks use an embedder, and
+never a model class.
 """

@@ -105,7 +105,7 @@ def check_bootstrap(resamples: int, level: float) -> None:
     """Raise UsageError for fewer than 100 resamples, or a level that is not from 0.5 to below 1."""
     check_least(100, resamples=resamples)
     if not 0.5 <= level < 1:
-        raise UsageError(f"{level} must be from 0.5 to below 1", parameter="level")
+        raise UsageError(f"{level} must be at least 0.5 and below 1", parameter="level")
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float, hits: np.ndarray | None = None) -> list[Cell]:

@@ -9,14 +9,14 @@ from bgt_core.grammar.nouns import FITTING, NOUNS
 from bgt_core.grammar.verbs import BETWEEN_PERSONS, GIFTS, INTRANSITIVE
 from bgt_core.grammar.words import Lexeme
 
-_OPPOSITES = {  # held out? -> pairs of adjectives, each the denial of the other
+_OPPOSITES = {  # whether held out -> pairs of opposite adjectives
     False: "big small; long short; heavy light; fast slow; fat thin; noisy quiet",
     True: "clean dirty; interesting boring; happy sad; hot cold; good bad",
 }
 _LEFT_OUT = frozenset(  # entries that share a word with another entry
     (*"guest phone photo watch new warm wait cook read talk".split(), "green bean", "orange juice", "herbal tea")
 )
-_HELD_OUT_TIMES = frozenset(  # not every third, because parts of phrases would be shared: "last Monday"
+_HELD_OUT_TIMES = frozenset(  # chosen so that no part of a phrase is shared, as in "last Monday"
     ("last month", "an hour ago", "next month", "in an hour", "later", "at noon", "after dinner")
 )
 

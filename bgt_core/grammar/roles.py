@@ -20,7 +20,7 @@ from bgt_core.grammar.verbs import ACTS, GIFTS
 from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import Lexeme, statement
 
-LIMIT = 1_000  # of pairs; there are several times as many, so that drawing never stalls
+LIMIT = 1_000  # maximum number of pairs; several times as many exist, so drawing always ends
 KINDS = GIVE, ACT = "giver and receiver", "subject and object"
 
 # Common words without synonyms: the pairs test roles, not rare vocabulary.

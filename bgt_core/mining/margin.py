@@ -17,7 +17,7 @@ import numpy as np
 from bgt_core.errors import check_choice, check_least
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, all_blocks, chunks, search, silent
 
-MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine and the mean over neighbours
+MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean over neighbours) -> margin
     "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
     "distance": lambda cosine, mean: cosine - mean,
     "absolute": lambda cosine, mean: cosine,

@@ -43,7 +43,7 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences, at most `memory`
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in the means, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
         # of each language since the last update: the sum of its vectors, and how many there were
         self.register_buffer("seen", torch.zeros(len(self.langs), self.width + 1), persistent=False)

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
     question: str
     probability: float | None  # that it means the same as the query; None if the store has no probabilities
     w2: float | None  # Wasserstein distance of the two posteriors; None for an encoder without them
-    cosine: float | None  # for such an encoder
+    cosine: float | None  # for an encoder compared by cosine
     topic: int | None  # its main topic; None for a store without topics
 
 

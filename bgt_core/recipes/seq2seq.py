@@ -68,7 +68,7 @@ class Seq2SeqConfig:
         """An untrained model; UsageError for a translation of fewer than two columns."""
         role: Role = "reconstruct" if self.task == "reconstruct" else "translate"
         if role == "translate" and len(columns) < 2:
-            raise UsageError(f"{', '.join(columns)}: a translation needs two", parameter="columns")
+            raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
         first, *others = columns
         sources = columns if self.task == "translate-both" else {first: columns[first]}
         written = others if self.task == "translate" else sources

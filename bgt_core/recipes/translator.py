@@ -46,7 +46,7 @@ class TranslatorConfig:
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
         """An untrained model; UsageError for fewer than two columns."""
         if len(columns) < 2:
-            raise UsageError(f"{', '.join(columns)}: a translation needs two", parameter="columns")
+            raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
         (source, lang), *written = columns.items()
         vocab_size, width, tie = tokenizer.vocab_size, self.d_model, self.tie_embeddings
         table = tables(vocab_size, width, tie)

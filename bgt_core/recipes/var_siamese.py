@@ -73,7 +73,7 @@ class ParaphraseVAEConfig:
         """An untrained model for the columns' languages."""
         if self.reformulate and len(columns) < 2:
             raise UsageError(
-                f"{', '.join(columns)}: var-siamese-reformulate needs two; `var-siamese-repeat` needs one",
+                f"{', '.join(columns)}: var-siamese-reformulate needs two columns; `var-siamese-repeat` needs one",
                 parameter="columns",
             )
         vocab_size, width, langs = tokenizer.vocab_size, self.semantic_dim, tuple(dict.fromkeys(columns.values()))

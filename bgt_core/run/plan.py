@@ -130,7 +130,7 @@ class RunSettings:
 
     @classmethod
     def read(cls, out: Path) -> RunSettings:
-        """Read a run. NotFound if there is none, DataError for a file that is damaged or not of a recipe."""
+        """Read a run. NotFound if it is absent, DataError for a file that is damaged or not of a recipe."""
         path = out / SETTINGS
         if not path.is_file():
             raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")

@@ -187,7 +187,9 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         parameters = [value for name, value in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
         if not parameters:
             parts = ", ".join(name for name, _ in model.named_children())
-            raise UsageError(f"'{prefix}': no parameter name starts so; the model has {parts}", parameter="freeze")
+            raise UsageError(
+                f"'{prefix}': no parameter name starts with this; the model has {parts}", parameter="freeze"
+            )
         for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):

@@ -197,7 +197,7 @@ class Run:
                 done = train_loop(trainer, corpus, held_out, hooks, step, informations)
             except Diverged as error:
                 raise Diverged(f"{error}. {self.way_out()}") from None
-        self.workers.wait()  # for the last checkpoint
+        self.workers.wait()  # until the last checkpoint is written
         if done < total_steps(corpus, recipe.train):
             raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
         return checkpoint.steps_of(self.out)[-1]

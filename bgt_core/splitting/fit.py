@@ -23,7 +23,7 @@ METHODS: dict[str, Callable[..., Split]] = {
     "subspace": subspace.fit,
 }
 FACTORED = ("bgt", "neural")  # methods that choose factors, and need no second language
-TRAINED_ON = {"neural": 200_000}  # method -> rows whose vectors it needs, and not their sums alone; at most so many
+TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows whose vectors it needs beside the sums
 AT_ONCE = 4_096  # rows embedded together
 HELD_OUT, MOST_HELD_OUT = 0.1, 4_000  # share of the rows that choose settings and are measured, and how many at most
 LEAST = 50  # rows of any method
@@ -37,7 +37,7 @@ class Gathered:
     statistics: Statistics
     held_out: HeldOut
     held_out_rows: np.ndarray  # their numbers
-    rows: Sequence[HeldOut]  # vectors of rows that are in the sums too, where they were asked for
+    rows: Sequence[HeldOut]  # vectors of training rows, if the method needs them
 
     def fit(self, method: str, factors: int | None = None) -> Split:
         """Fit one method, and score it on the rows held out; errors as `split`."""
@@ -155,7 +155,7 @@ def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str]) -> Non
         raise UsageError(f"{','.join(langs)}: expected two or more, one for each column", parameter="langs")
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
-        raise UsageError(f"have {sorted(lengths)} rows: expected as many in each column", parameter="pairs")
+        raise UsageError(f"have {sorted(lengths)} rows: expected the same number in each column", parameter="pairs")
     if min(lengths) < LEAST:
         raise UsageError(f"of {min(lengths)} rows: at least {LEAST} are needed", parameter="pairs")
 

@@ -80,7 +80,7 @@ class Split:
         return self.of(lang).shared(self.checked(vectors))
 
     def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return what is left of each vector: (N, D) -> (N, D); errors as `parts`."""
+        """Return the private part of each vector: (N, D) -> (N, D); errors as `parts`."""
         return self.parts(vectors, lang)[1]
 
     def parts(self, vectors: np.ndarray, lang: str) -> tuple[np.ndarray, np.ndarray]:

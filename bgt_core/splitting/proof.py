@@ -12,7 +12,7 @@ from bgt_core.splitting.moments import HeldOut
 from bgt_core.splitting.parts import Split
 from bgt_core.vectors.compare import cosine_similarity
 
-ROWS = 1_000  # searched, and told apart
+ROWS = 1_000  # maximum number of held-out rows
 FOLDS = 5
 
 

@@ -106,7 +106,7 @@ def load(folder: Path) -> StoredSplit:
         split = Split(about["method"], maps, about["about"])
         return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
     except (SafetensorError, KeyError, IndexError, TypeError) as error:
-        raise DataError(f"{folder}: lacks what a split has ({error}). Fit it again.") from None
+        raise DataError(f"{folder}: not a complete split ({error}). Fit it again.") from None
 
 
 def arrays(of: Map) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-OURS, PAPER = "#0072b2", "#d55e00"  # of Okabe and Ito: distinct without colour vision, and in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
 HOLLOW: dict[str, Any] = {
     "marker": "D",
     "markersize": 5,

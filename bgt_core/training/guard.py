@@ -43,7 +43,7 @@ class Guard:
         return bool(self.reason)
 
     def exploded(self) -> str:
-        """Check the loss for an explosion; "" if there is none."""
+        """Check whether the loss exploded; "" if not."""
         if not self.explosion or len(self.last) < WINDOW:
             return ""
         before, now = (fmean(map(float, losses)) for losses in (self.first, self.last))

@@ -19,7 +19,7 @@ from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import nearest_other
 from bgt_core.training.workers import Workers
 
-ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as copies
+ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equal
 
 
 @torch.inference_mode()

@@ -34,7 +34,7 @@ class Workers:
     rank: int = 0
     count: int = 1
     local: bool = False  # all on this machine
-    store: dist.Store | None = None  # where they meet; None: as `torchrun` sets it
+    store: dist.Store | None = None  # for the rendezvous; None: set by `torchrun`
     shared: SharedGradients | None = field(default=None, init=False)  # from the first sum on
 
     @classmethod

@@ -42,7 +42,7 @@ def minimise(
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
     variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to all axes are 0
-    curvature = (1 - priors.square().sum()) / classes  # of the loss at the start, mean over classes
+    curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, mean over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
     problem = Problem(vectors @ axes, labels, penalties.float(), scale, classes)
@@ -158,7 +158,7 @@ def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, r
     for step, change, rho in reversed(memory):
         alphas.append(rho * (step * result).sum((1, 2)))
         result -= alphas[-1][:, None, None] * change
-    gamma = rhos[-1] * changes[-1].square().sum((1, 2))  # 1 / the book's
+    gamma = rhos[-1] * changes[-1].square().sum((1, 2))  # the inverse of gamma in algorithm 7.4
     result /= torch.where(gamma > 0, gamma, 1.0)[:, None, None]
     for step, change, rho in memory:
         beta = rho * (change * result).sum((1, 2))

@@ -15,8 +15,8 @@ from bgt_core.cli.options import check_files, on_stdout
 from bgt_core.errors import BgtError, UsageError, check_choice
 from bgt_core.files import atomic_file
 from bgt_core.tables import LEGEND, save, show
+from probes.data.folder import LABELLED
 from probes.data.load import BUILT, VERBATIM
-from probes.data.sources import LABELLED
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
 from probes.results.report import of_probes, write_report

@@ -91,7 +91,7 @@ def probe(
     ] = True,
     untrained: Annotated[
         bool,
-        typer.Option("--untrained", help="Also measure the untrained model, three times, and its mean of tokens."),
+        typer.Option("--untrained", help="Also probe three untrained models and the mean of their token vectors."),
     ] = False,
     control: Annotated[str, typer.Option(help="Key of the control task: rare, first, or none.")] = "rare",
     capacity: Annotated[

@@ -15,9 +15,9 @@ from bgt_core.data.trees import read_trees
 from bgt_core.errors import DataError
 from bgt_core.files import sha256_file
 from probes.data.corpora import provenance_of
+from probes.data.folder import LABELLED, TaskSource, find_source
 from probes.data.items import RARE, SIZES, common, distinct, draw_splits
 from probes.data.labelled import read_labelled
-from probes.data.sources import LABELLED, TaskSource, find_source
 from probes.data.texts import read_texts
 from probes.task import SPLITS, Items, ProbeTask
 

@@ -46,6 +46,7 @@ def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
     kept = distinct(replace(kept, splits=[split_of[group] for group in kept.groups]))
     if absent := [split for split in SPLITS if split not in (kept.splits or ())]:
         raise DataError(
-            f"has no {absent[0]} item of this task: its sentences must be those of the task.", parameter="split_file"
+            f"assigns no sentence of this task to {absent[0]}; list sentences of the task for train, dev and test.",
+            parameter="split_file",
         )
     return kept

@@ -53,7 +53,7 @@ def codelength(
     Whole groups are shuffled, so that versions of a sentence stay together. While a prefix has only one label, its
     share is the probe.
     """
-    sizes = []  # of each block in bits, for each shuffle
+    sizes = []  # bits of each block, for each shuffle
     names, group = np.unique(np.asarray(groups), return_inverse=True)
     for shuffle in range(shuffles):
         rng = np.random.default_rng((seed, shuffle))

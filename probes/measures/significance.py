@@ -33,7 +33,7 @@ CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
     "none": ("no correction", lambda p: p),
 }
-# of the error by test items alone: a few seeds may agree by luck, so the error is never taken to be smaller
+# lower limit of the error, as a share of the error over test items: a few seeds may agree by chance
 MIN_ERROR = 1 / 3
 
 

@@ -53,7 +53,7 @@ class Line:
 
 
 def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
-    """Make a line for each cell with both latents; UsageError if there is none."""
+    """Make a line for each cell with both latents; UsageError if no cell has both."""
     gaps = [(cell, latent_gap(cell.result.difference)) for cell in cells]
     both = [(cell, gap) for cell, gap in gaps if gap]
     if not both:

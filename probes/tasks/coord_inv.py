@@ -48,7 +48,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
     link, end = links[0].number, len(sentence.words)
     while sentence.words[end - 1].upos == "PUNCT":
         end -= 1
-    start = link - 1 if link > 1 and sentence.words[link - 2].upos == "PUNCT" else link  # of the comma
+    start = link - 1 if link > 1 and sentence.words[link - 2].upos == "PUNCT" else link  # position of the comma
     second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None

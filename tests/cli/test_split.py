@@ -57,7 +57,7 @@ def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("pairs.tsv --langs en,fr --out there", 2, "--out there: is there already"),
+        ("pairs.tsv --langs en,fr --out there", 2, "--out there: already exists; choose a new folder"),
         ("pairs.tsv --langs en,fr --out no/new", 3, "the folder no does not exist"),
         ("pairs.tsv --langs en --out new", 4, "2 columns, expected 1"),
         ("few.tsv --langs en,fr --out new", 2, "PAIRS of 9 rows: at least 50"),

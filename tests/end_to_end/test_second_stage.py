@@ -167,7 +167,7 @@ def test_a_resumed_run_needs_its_first_checkpoint_no_more(
         (
             {"freeze": ["encoder"]},
             UsageError,
-            "freeze 'encoder': no parameter name starts so; the model has encoders, classifier",
+            "freeze 'encoder': no parameter name starts with this; the model has encoders, classifier",
         ),
         ({"freeze": ["encoders", "classifier"]}, UsageError, "nothing is left to train"),
         ({"model.base.semantic_dim": 13}, DataError, r"model\.safetensors: parameter '.*' has shape .*12.*13"),

@@ -19,59 +19,13 @@ from bgt_core.vectors.compare import ComparesByCosine
 
 Bgt = Callable[..., tuple[int, str, str]]
 
-OUTSIDE = '''
-"""Is a sentence nearer to itself with a mark than to the next one?"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, NamedTuple
-
-import numpy as np
-
-from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.systems import systems
-from bgt_core.evaluation.task import Lang, Task, one_path
-
-
-class MarksKey(NamedTuple):
-    mark: str
-    sentences: int
-
-
-@dataclass(frozen=True)
-class Marks(Task[Sequence[str]]):
-    """Marks: is a sentence nearer to itself with a mark than to the next one?"""
-
-    data = "A file of sentences."
-
-    marks: Annotated[str, "The marks."] = "!"
-    lang: Lang = "en"
-
-    def load(self, paths: Sequence[Path], *, seed: int) -> list[str]:
-        return one_path(paths, "one file").read_text("utf-8").splitlines()
-
-    def statistic(self, items: Sequence[str], encoders: Mapping, *, seed: int) -> Statistic:
-        rows = systems(encoders, [self.lang])
-        others = [*items[1:], items[0]]
-        hits = {}
-        for mark in self.marks:
-            own = [f"{text}{mark}" for text in items]
-            near, far = (
-                np.stack([row.similarities(items, side, self.lang, self.lang) for row in rows])
-                for side in (own, others)
-            )
-            hits[MarksKey(mark, len(items))] = (near > far).astype(float)
-        return Statistic(systems=[row.name for row in rows], hits=hits, about=f"{len(items)} sentences")
-'''
+OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py"
 
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package that adds an evaluation, as `pip install` leaves it: one file, and an entry point."""
-    (tmp_path / "own_evaluation.py").write_text(OUTSIDE, "utf-8")
+    (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-evaluation\nVersion: 1\n", "utf-8")

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
-ANGLE, STEPS = 0.8, 750  # of t-SNE: on these axes as trustworthy as by its defaults, 0.5 and 1,000, in half the time
+ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
 WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
 BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
@@ -30,9 +30,9 @@ class Method:
     """The way vectors become a map; PCA uses neither number."""
 
     name: str = "PCA"
-    neighbours: int = 15  # of t-SNE: its perplexity
+    neighbours: int = 15  # perplexity of t-SNE
     seed: int = 0
-    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # of a map on probe axes
+    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on probe axes
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,9 @@ from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import NotFound
 from bgt_core.vectors.compare import unit
 
-NAME = "Probe axes"  # of the method
+NAME = "Probe axes"  # name of the method
 FOLDS = 5
-STRENGTHS = np.logspace(-3, 3, 13)  # of the ridge, in units of the mean variance of a latent's dimension
+STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
-    spread: float  # the factor's standard deviation: the words, or the 0 to 1, that a score of one stands for
+    spread: float  # the factor's standard deviation: a score of 1 is this many words, or this share
     weights: np.ndarray
     bias: float
     reading: Reading

@@ -34,7 +34,7 @@ from bgt_core.data.alter.english_words import (
 from bgt_core.data.alter.tokens import Altered, Token, joined, spaced, tokenise
 
 WORD = re.compile(r"\w+n't\b|'(?:m|re|ve|ll|d|s)\b|\w+?(?=n't\b)|\w+(?:-\w+)*")
-FAR = 7  # tokens between two roles, at most
+FAR = 7  # maximum number of tokens between two roles
 FIRST, SECOND, THIRD = 1, 2, 3  # grammatical person; SECOND also of plurals
 
 _BE_FORMS = {  # by person
@@ -212,7 +212,7 @@ def _agree(middle: list[Token], old: int, new: int) -> bool:
         if token.lower in ADVERBS and token.lower not in BASES:
             continue
         if token.text == "'s" and row + 1 < len(middle) and middle[row + 1].lower in PARTICIPLES:
-            return False  # "is" or "has"
+            return False  # 's may be "is" or "has"
         agreed = _agreed(token.lower, old, new)
         if agreed is None:
             return False

@@ -27,7 +27,7 @@ from bgt_core.data.alter.tokens import Altered, Token, joined, tokenise
 from bgt_core.grammar.words import VOWEL
 
 WORD = re.compile(r"(?i:aujourd'hui|(?:[ldnjmtsc]|qu|jusqu|lorsqu|puisqu|quelqu)'|\w+(?:-\w+)*)")
-FAR = 7  # tokens between two roles, at most
+FAR = 7  # maximum number of tokens between two roles
 
 _SUBJECT_OF = {"me": "je", "te": "tu", "nous": "nous", "vous": "vous", "le": "il", "la": "elle", "lui": "il"}
 _SUBJECT_OF |= {"les": "ils", "leur": "ils", "m'": "je", "t'": "tu", "l'": "il"}

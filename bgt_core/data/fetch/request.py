@@ -42,7 +42,7 @@ class DataSource:
     addresses: tuple[str, ...]
     convert: Callable[[Archives, Request, Path], Converted]  # archives -> files in a folder, as our commands read them
     pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or "" if there is no choice
-    release: str = ""  # the default release; for "latest", OPUS is asked
+    release: str = ""  # the default release; "latest" is looked up at OPUS
 
     @property
     def from_opus(self) -> bool:

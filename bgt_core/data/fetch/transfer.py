@@ -120,13 +120,13 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most
             if response.headers.get("Content-Range") == f"bytes */{have}":
                 return Fetched(have, _hash(file).hexdigest())  # nothing was missing
             file.truncate(0)
-            raise _Broken("the part was longer than the file")
+            raise _Broken("the partial download was longer than the file")
         _refuse(response, url)
         if response.status_code == HTTPStatus.PARTIAL_CONTENT:
             start = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
             if not start or _version_of(response) not in (version, None):
                 file.truncate(0)
-                raise _Broken("the server sent another part than requested")
+                raise _Broken("the server sent a different range than requested")
         else:
             have = 0
             with _room(part):

@@ -72,7 +72,7 @@ class NumberRules(NamedTuple):
 
     group: str  # separator of thousands in digits
     scales: Mapping[str, int]  # words after digits: "2 million"
-    ordinal: str  # ending of an ordinal in digits, which is not counted; "" if it can't be told from a number
+    ordinal: str  # ending of an ordinal in digits, which is not counted; "" if it can't be distinguished from a number
     percent: str  # words that contain a number word and are not numbers
     unclear: str  # words for uncertain quantities and fractions
 

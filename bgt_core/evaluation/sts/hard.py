@@ -28,7 +28,7 @@ class Rule(NamedTuple):
     """An extreme of the word error rates, and the range of gold scores to keep."""
 
     end: str  # "bottom" or "top"
-    share: float  # of the pool
+    share: float  # share of the pool
     low: float  # gold, both ends included
     high: float
 
@@ -118,7 +118,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
     ids: dict[str, int] = {}
     rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side]) for side in (a, b))
     steps = np.arange(len(columns) + 1)
-    cost = steps  # of the first i words of a and the first j of b, for all j
+    cost = steps  # edits from the first i words of a to the first j of b, for all j
     for word in rows:
         cost = np.append(cost[0] + 1, np.minimum(cost[1:] + 1, cost[:-1] + (columns != word)))
         cost = np.minimum.accumulate(cost - steps) + steps  # or from the left, a word of b each

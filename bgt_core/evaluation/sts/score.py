@@ -12,7 +12,7 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import pearson, spearman
 from bgt_core.vectors.compare import DECIMALS
 
-AGGREGATES = {  # how data sets are averaged to a year; published scores differ by it
+AGGREGATES = {  # ways to average the data sets of a year; published scores differ
     "mean": "Pearson of each data set, averaged (the BGT paper)",
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
     "concatenated": "Spearman of all pairs in one list (Sentence-BERT, SimCSE, MTEB)",

@@ -22,7 +22,7 @@ ACCURACY, F1, AUC, THRESHOLD, ROC = "accuracy", "F1", "AUC", "threshold", "ROC"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"
 SAMPLE_KEY = (2,)
 
-Scorer = Callable[[LabelledPairs], np.ndarray]  # of each pair, (N,)
+Scorer = Callable[[LabelledPairs], np.ndarray]  # labelled pairs -> the score of each, (N,)
 
 
 class PairsKey(NamedTuple):

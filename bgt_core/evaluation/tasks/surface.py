@@ -16,7 +16,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Langs, Latent, Task, one_path
 
-Columns = Sequence[Sequence[str]]  # line n of each means the same
+Columns = Sequence[Sequence[str]]  # sentence n of all columns has the same meaning
 FOLDS = 5
 MARKS = ".?!…"  # closing marks, of whatever script; another ending is no mark
 SAME = str.maketrans({"。": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})

@@ -20,8 +20,8 @@ from bgt_core.splitting.linalg import roots
 from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
-SHARE = 0.95  # of the held-out nats, for the factors that are kept
-ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three languages and more; the largest change of a filled number
+SHARE = 0.95  # keep the factors that give this share of the held-out nats
+ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three or more languages; largest change of an imputed value
 
 
 def loadings(whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int) -> np.ndarray:

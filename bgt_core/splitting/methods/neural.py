@@ -24,7 +24,7 @@ UNITS = 512  # of the hidden layer
 EPOCHS, BATCH = 3, 1_024
 LEARNING_RATE = 2e-3  # at first; it falls to 0
 TEMPERATURE = 0.05
-RIDGE = 1e-6  # of the shared parts' mean variance, where the vector is predicted from them
+RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
 
 
 class Reader(nn.Module):

@@ -139,7 +139,7 @@ def test_a_filter_that_keeps_too_few_says_how_many(paraphrases: Paraphrases, tmp
     with pytest.raises(DataError, match=r"fr-large words=30\.\.: .*0 pairs|no pair is left"):
         selected(paraphrases, Selection("fr-large", "words=30.."), tmp_path)
     few = replace(paraphrases, pairs=400).select(Selection("fr-large", "overlap-1=..0.6"))
-    with pytest.raises(DataError, match=r"pairs; 400 are wanted of every filter"):
+    with pytest.raises(DataError, match=r"pairs; every filter needs 400"):
         few.pairs(tmp_path, print, "cpu")
     assert not few.path(tmp_path).exists()
 

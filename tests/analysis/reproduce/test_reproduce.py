@@ -246,10 +246,7 @@ def test_what_is_killed_or_stopped_continues_to_the_same_weights(
         patch.setattr(checkpoint, "save", stopped)
         done = reproduce(*command(data, out, only))
     assert done.code == 130
-    assert (
-        done.err.splitlines()[-1]
-        == "reproduce: Stopped; what is done is kept, and the same command continues from there."
-    )
+    assert done.err.splitlines()[-1] == "reproduce: Stopped; finished trainings are kept. The same command continues."
     assert checkpoint.steps_of(cell) != first
     assert not (cell / "result.json").exists()
 

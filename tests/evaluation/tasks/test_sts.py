@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bgt_core.adapters.kept import KeptSimilarities
+from bgt_core.adapters.scores import KeptSimilarities
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import pearson, resample
 from bgt_core.evaluation.result import Result

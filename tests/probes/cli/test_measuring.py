@@ -81,7 +81,7 @@ def test_a_version_follows_the_sentence_that_is_named_and_test_wins(tmp_path: Pa
         ("train\n", ":1: expected a split"),
         ("train\ta\tb\n", ":1: expected a split"),
         ("train\ta\ntest\ta\n", ":2: 'a' is in two splits"),
-        ("train\tPhrase 1..\ntest\tPhrase 2.\n", "has no dev item of this task"),
+        ("train\tPhrase 1..\ntest\tPhrase 2.\n", "assigns no sentence of this task to dev"),
     ],
 )
 def test_bad_splits_are_named(

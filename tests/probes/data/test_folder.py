@@ -13,9 +13,9 @@ import pytest
 from bgt_core.data.conllu import read_conllu
 from bgt_core.data.trees import Tree, read_trees
 from bgt_core.errors import BgtError
+from probes.data.folder import find_source
 from probes.data.labelled import read_labelled
 from probes.data.load import load_task
-from probes.data.sources import find_source
 from probes.data.texts import read_texts
 from probes.task import Items
 from probes.tasks import TASKS

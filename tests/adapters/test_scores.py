@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgt_core import open_encoder
-from bgt_core.adapters.kept import KeptSimilarities
+from bgt_core.adapters.scores import KeptSimilarities
 from bgt_core.errors import BgtError, DataError
 from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.evaluation.sts.score import StsScores, StsSet

@@ -20,7 +20,7 @@ from app.sentence import page as sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 MODELS = """\
-streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folder of them, or ORG/NAME on the hub
+bgt app --model PATH                              # a checkpoint or run, a folder of them, or ORG/NAME on the hub
   --model sentence-transformers:NAME_OR_FOLDER    # any number of models, of any kind
   --model onnx:FOLDER                             # what `bgt export --to onnx` wrote
   --model python:MODULE:OBJECT                    # your own code; it runs on this machine

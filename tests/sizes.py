@@ -29,7 +29,7 @@ def commands(program: Any, name: str) -> dict[str, int]:
 
 def sizes() -> dict[str, int]:
     """Lines of Python outside and inside tests, commands, their options, and lines of the README."""
-    from bgt_core.cli import app as bgt
+    from bgt_core.cli import program as bgt
     from probes.cli import app as bgt_probe
 
     python = lines("*.py")

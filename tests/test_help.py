@@ -9,7 +9,7 @@ import pytest
 import typer
 from rich.text import Text
 
-from bgt_core.cli import app as bgt
+from bgt_core.cli import program as bgt
 from probes.cli import app as probe
 
 

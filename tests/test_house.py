@@ -116,9 +116,11 @@ def test_nothing_loads_a_pickle() -> None:
     assert not broken
 
 
-def test_the_wheel_holds_the_library_and_nothing_else() -> None:
+def test_the_wheel_holds_the_library_and_the_app_inside_it() -> None:
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"app": "bgt_core/bundled/app"} and not (ROOT / "bgt_core" / "bundled").exists()
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {
+    assert set(wheel["packages"]) == packages - {
         "analysis",
         "app",
         "attack",

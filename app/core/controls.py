@@ -26,7 +26,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
             f"the app with a file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
             icon=":material/table_rows:",
         )
-        st.code(f"streamlit run app/main.py -- --data {','.join(langs)}=FILE.tsv", language="sh")
+        st.code(f"bgt app --data {','.join(langs)}=FILE.tsv", language="sh")
         dialog.button()
         return None
     name = next(iter(texts))

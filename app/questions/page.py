@@ -16,7 +16,7 @@ NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 HOW = """\
 bgt retrieve-similar build questions.txt --model runs/siamese --dev dev.tsv --topics 20 --out store
-streamlit run app/main.py -- --model runs/siamese --questions store"""
+bgt app --model runs/siamese --questions store"""
 
 
 def page() -> None:

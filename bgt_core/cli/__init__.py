@@ -1,5 +1,5 @@
 """`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info,
-export, push.
+export, push, app.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -17,6 +17,7 @@ import typer
 from bgt_core import __version__
 from bgt_core.cli import (
     alter,
+    app,
     backtranslate,
     data,
     diagnose,
@@ -33,12 +34,12 @@ from bgt_core.cli import (
 )
 from bgt_core.cli.errors import Command, run
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+program = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 data.app.command(cls=Command)(alter.alter)
 data.app.command(cls=Command)(backtranslate.backtranslate)
-app.add_typer(data.app, name="data")
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(similar.app, name="retrieve-similar")
+program.add_typer(data.app, name="data")
+program.add_typer(evaluate.app, name="evaluate")
+program.add_typer(similar.app, name="retrieve-similar")
 for command in (
     train.train,
     embed.embed,
@@ -50,13 +51,14 @@ for command in (
     info.info,
     export.export,
     export.push,
+    app.app,
 ):
-    app.command(cls=Command)(command)
+    program.command(cls=Command)(command)
 
 
 def main() -> None:
     """The `bgt` command."""
-    run(app, "bgt")
+    run(program, "bgt")
 
 
 def version(wanted: bool) -> None:
@@ -65,7 +67,7 @@ def version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@program.callback()
 def bgt(
     _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from bgt_core.cli import app as bgt
+from bgt_core.cli import program as bgt
 from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]

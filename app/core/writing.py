@@ -12,6 +12,7 @@ import pandas as pd
 from app.core import rows
 from app.core.state import Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
+from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation import generate
 from bgt_core.generation.generate import Candidate
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
@@ -100,7 +101,8 @@ def transfer(
         "output": output,
         **settings,
         "tokens_per_second": tokens / seconds,
-        "rebuilt": (source_again.text, source_again.kept[SEMANTIC]),
+        "rebuilt": source_again.text,
+        "changed": differences(checks(source, source_lang, output, lang)),
         "candidates": [{"text": each.text, **each.kept} for each in ranked],
         "measures": measures(loaded, texts),
     }

@@ -226,17 +226,22 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.caption("Type a sentence for its meaning and one for its style.")
         return
     with st.spinner("Writing"):
-        outputs = [
-            writing.transfer(model, source, style, lang, writing.DEFAULT_SEARCH, source_lang=source_lang)["output"]
+        transferred = [
+            writing.transfer(model, source, style, lang, writing.DEFAULT_SEARCH, source_lang=source_lang)
             for model in writers
         ]
+    outputs = [each["output"] for each in transferred]
     pairs = pd.DataFrame({"left": source, "right": outputs})
     judged = compute.similarities(models, pairs, (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
-    table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
+    table["Changed"] = [each["changed"] for each in transferred]
+    table = table.assign(**{f"Cosine to the source, by {title}": scores for title, scores in judged.items()})
     shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
     markdown.table(shown, "The text of each model, and its similarity to the source by each model")
-    st.caption("Each model judges all outputs; it may favour its own.")
+    st.caption(
+        "Changed: what an output lost of the source, by rules. Each model judges all outputs by its cosine; it may "
+        "favour its own."
+    )
     exports.offer("bgt-models-written", table, latex=table)
 
 

@@ -42,7 +42,8 @@ def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, th
         for cell in cells.itertuples():
             kept = bar(cell.semantic, SEMANTIC, theme) + bar(cell.second, second_latent, theme)
             text = escape(cell.text) or "(nothing)"
-            lines.append(f'<td data-style="as “{escape(cell.style, quote=True)}”">{text}{kept}</td>')
+            changed = f"<small>✗ {escape(cell.changed)}</small>" if cell.changed else ""
+            lines.append(f'<td data-style="as “{escape(cell.style, quote=True)}”">{text}{kept}{changed}</td>')
         lines.append("</tr>")
     head = f'<thead><tr><th scope="col">Meaning ↓ Style →</th>{heads}</tr></thead>'
     return f'<table class="grid">{head}<tbody>{"".join(lines)}</tbody></table>{CSS}'  # sanitisers drop a leading style

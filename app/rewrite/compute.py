@@ -14,12 +14,12 @@ from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed
 from app.core.writing import DEFAULT_SEARCH, candidates, write
 from bgt_core.contracts import SEMANTIC
+from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation.directions import Directions, directions
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
-POOR = 0.85  # semantic cosine of a sentence and its reconstruction; below it, 3 of 4 examples have a chrF under 60
 FACTORS = {  # title, unit, and the steps that are shown
     "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
     "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
@@ -27,14 +27,13 @@ FACTORS = {  # title, unit, and the steps that are shown
 }
 
 
-def beyond(rebuilt: tuple[str, float]) -> str:
-    """Warn if the reconstruction of a sentence is poor; "" if it is not."""
-    text, cosine = rebuilt
-    if cosine >= POOR:
+def beyond(text: str, rebuilt: str, lang: str) -> str:
+    """Warn if the reconstruction of a sentence fails a check; "" if it passes all."""
+    if not (changed := differences(checks(text, lang, rebuilt, lang))):
         return ""
     return (
-        f"This small model cannot reconstruct this sentence: from its own latents it writes “{text}”, semantic cosine "
-        f"{cosine:z.2f}. Other outputs will be no better."
+        f"This small model cannot reconstruct this sentence: from its own latents it writes “{rebuilt}” ({changed}). "
+        "Other outputs will be no better."
     )
 
 
@@ -47,12 +46,13 @@ def grid(
     *,
     search: Search = DEFAULT_SEARCH,
     report: Report = quiet,
-) -> tuple[pd.DataFrame, list[tuple[str, float]]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
     reconstruct each meaning.
 
     `semantic` and `second` are the cosines of the generated text to the meaning's semantic latent and to the style's
-    second latent; `unchanged` is the latter for the meaning's own sentence, NaN if that is of another language.
+    second latent; `unchanged` is the latter for the meaning's own sentence, NaN if that is of another language;
+    `changed` is what the text lost of the meaning, by rules.
     """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
@@ -77,7 +77,9 @@ def grid(
             "unchanged": unchanged.ravel(),
         }
     )
-    return table, [(each.text, each.kept[SEMANTIC]) for each in again]
+    pairs = zip(table["meaning"], table["text"], strict=True)
+    table["changed"] = [differences(checks(meaning, meaning_lang, text, lang)) for meaning, text in pairs]
+    return table, [each.text for each in again]
 
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)

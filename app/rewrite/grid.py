@@ -31,7 +31,9 @@ HELP = """
 - **A row** keeps one meaning: its sentence's *semantic* latent. **A column** keeps one style: its sentence's second
   latent. Each cell is written by the model from the two, and from nothing else.
 - **The two bars** are cosines of the written sentence: to the row's semantic latent, and to the column's second
-  latent. Both near 1: both were kept. The model judges its own output, and may miss a change of meaning.
+  latent. The model judges its own output, and may miss a change of meaning.
+- **✗** says what a sentence lost of its row's meaning, by rules: negation, numbers, names, the order of the words that
+  both have, and a length that differs by half.
 - **⚠** marks a meaning that the model cannot reconstruct from its own latents; expect its row to be no better.
 - Of the eight candidates of the search, the one with the highest score is shown: semantic cosine + 0.5 × second
   latent's cosine + 0.3 × log-probability per token. These are small models: they best transfer questions,
@@ -75,12 +77,13 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         while len(grids) > REMEMBERED:
             del grids[next(iter(grids))]
     table, rebuilt = grids[request]
-    notices = {meaning: compute.beyond(again) for meaning, again in zip(meanings, rebuilt, strict=True)}
+    pairs = zip(meanings, rebuilt, strict=True)
+    notices = {meaning: compute.beyond(meaning, again, meaning_lang) for meaning, again in pairs}
     st.html(chart.html(table, notices, loaded.second_latent, theme.current()))
     second = loaded.second_latent
     st.html(
-        f"{theme.square(SEMANTIC, theme.current())} meaning kept: cosine to the row's semantic latent &emsp; "
-        f"{theme.square(second, theme.current())} style kept: cosine to the column's {second} latent"
+        f"{theme.square(SEMANTIC, theme.current())} cosine to the row's semantic latent &emsp; "
+        f"{theme.square(second, theme.current())} cosine to the column's {second} latent"
     )
     exports.offer(
         f"bgt-grid-{loaded.short}",

@@ -11,7 +11,7 @@ import streamlit as st
 from app.core import controls, exports, interpolation, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
-from app.core.markdown import how_to_read, problem, written
+from app.core.markdown import how_to_read, problem, verbatim, written
 from app.rewrite import compute, decoding, directions, grid
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
@@ -23,9 +23,11 @@ GRID, ONE, DIRECTION, BETWEEN = "A grid", "One sentence", "In a direction", "Bet
 HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
-- **Semantic cosine**, of each sentence to the output: high for Source, if the meaning was kept. **Style cosine**: high
-  for Style, if the style was taken. It needs sentences of one language: second latents are not comparable across
-  languages.
+- **A warning** says what the output lost of Source, by rules: negation, numbers, names, the order of the words that
+  both have, and a length that differs by half. It does not ask the model.
+- **Semantic cosine**, of each sentence to the output: high for Source if the model finds the same meaning in both.
+  **Style cosine**: high for Style, if the style was taken. It needs sentences of one language: second latents are not
+  comparable across languages.
 - **Rebuilt**: the reconstruction, generated from the sentence's own two latents: the best that the model can do.
 - **Candidates**: the sentences that the search found. The first has the highest semantic cosine + 0.5 × style
   cosine + 0.3 × log-probability per token.
@@ -123,7 +125,9 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
 def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     st.subheader("Output")
     written(transferred["output"])
-    if notice := compute.beyond(transferred["rebuilt"]):
+    if changed := transferred["changed"]:
+        st.warning(f"Compared with the source: {verbatim(changed)}.", icon=":material/warning:")
+    if notice := compute.beyond(transferred["source"], transferred["rebuilt"], transferred["source_lang"]):
         st.warning(notice, icon=":material/warning:")
     style = f"{loaded.second_latent.capitalize()} cosine"
     titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
@@ -159,7 +163,7 @@ def earlier(history: list[dict[str, Any]]) -> None:
     st.subheader("This session")
     shown = pd.DataFrame(history)[["output", "source", "style", "search", "seed"]].rename(columns=str.capitalize)
     st.dataframe(shown, hide_index=True, alt=f"The last {REMEMBERED} results, newest first")
-    nested = ("measures", "candidates", "rebuilt")
+    nested = ("measures", "candidates")
     flat = pd.DataFrame([{**row, **{name: json.dumps(row[name]) for name in nested}} for row in history])
     exports.offer(f"bgt-transfers-{history[0]['model']}", flat)
 

@@ -12,6 +12,7 @@ from app.core import rows, theme
 from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.evaluation.fidelity.checks import Check
 
 STYLE = """<style>
 .bgt-head { border-left: 6px solid var(--bgt); padding-left: .6rem; }
@@ -25,6 +26,7 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
 .bgt-tag { display: inline-block; font-size: .8rem; border: 1px solid #8886; border-radius: .7rem; padding: 0 .5rem;
   margin-right: .3rem; white-space: nowrap; }
 .bgt-tag.same { background: color-mix(in srgb, var(--bgt) 16%, transparent); border-color: var(--bgt); }
+.bgt-tag.lost { background: #d558; border-color: #d55; }
 .bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
 .bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
 .bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
@@ -84,13 +86,19 @@ def shared_words(text: str, other: str) -> str:
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
-def output(text: str, meaning: float, style: float, second: str, lang: str) -> str:
-    """A generated sentence, with its cosine to the source in each latent."""
-    kept = f"{square(SEMANTIC)} meaning kept {meaning:z.2f} &nbsp; {square(second)} style kept {style:z.2f}"
+def output(text: str, meaning: float, style: float, second: str, lang: str, checked: Sequence[Check]) -> str:
+    """A generated sentence, with the checks against its source, and its cosine to the source in each latent."""
+    cosines = f"{square(SEMANTIC)} semantic cosine {meaning:z.2f} &nbsp; {square(second)} {second} cosine {style:z.2f}"
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
-        f'<div class="bgt-kept">{kept}</div>'
+        f'<div class="bgt-kept">{"".join(map(verdict, checked))}{cosines}</div>'
     )
+
+
+def verdict(check: Check) -> str:
+    """A check as a tag: passed or not."""
+    kind, sign = ("", "✓") if check.passed else (" lost", "✗")
+    return f'<span class="bgt-tag{kind}">{sign} {escape(check.said)}</span>'
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
@@ -129,7 +137,8 @@ def in_languages(table: pd.DataFrame) -> str:
     items = [
         f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
         f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
-        f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}</span></li>"
+        f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}"
+        f"{verdict(Check(False, row.changed)) if row.changed else ''}</span></li>"
         for row in table.itertuples()
     ]
     return f'<ol class="bgt-list">{"".join(items)}</ol>'

@@ -16,13 +16,13 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, split_langs
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
+from bgt_core.evaluation.fidelity.checks import checks, differences
 
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
 SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to hold more of a property than the other
 LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 OFFERED = 20  # sentences to exchange latents with
-POOR = 0.8  # cosine of a generated sentence to its source; below it, it mostly says something else
 CLOSE = 1  # words more or less that count as the same length
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
@@ -170,15 +170,15 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Generate its meaning in each language of the model with examples: `lang`, `text`, and the cosine of the generated
-    sentence to this one in the semantic latent."""
+    """Generate its meaning in each language of the model with examples: `lang`, `text`, the cosine of the generated
+    sentence to this one in the semantic latent, and what it `changed`, by rules."""
     semantic = embed(loaded, [text], lang, SEMANTIC)
     table = []
     for target in (code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)):
         there = in_language(loaded, text, lang, target)
         cosine = loaded.encoder.similarity_pairwise(semantic, embed(loaded, [there], target, SEMANTIC))[0]
-        table.append((target, there, float(cosine)))
-    return pd.DataFrame(table, columns=["lang", "text", "cosine"])
+        table.append((target, there, float(cosine), differences(checks(text, lang, there, target))))
+    return pd.DataFrame(table, columns=["lang", "text", "cosine", "changed"])
 
 
 def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:

@@ -16,6 +16,7 @@ from app.core.markdown import how_to_read, verbatim
 from app.sentence import chart, compute, properties
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import normalise
+from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "Can I help you?"
@@ -143,11 +144,12 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the reconstruction: the text generated from both of its own latents."""
     st.subheader("Reconstruction: written from its own two latents")
     (again,) = compute.written(loaded, [text], [text], lang).itertuples()
-    st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang))
-    if again.meaning < compute.POOR:
+    checked = checks(text, lang, again.text, lang)
+    st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang, checked))
+    if changed := differences(checked):
         st.warning(
-            "This small model cannot reconstruct this sentence: its text means something else. Expect the "
-            "outputs below to be equally poor. Shorter, everyday sentences work better.",
+            f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
+            "equally poor. Shorter, everyday sentences work better.",
             icon=":material/info:",
         )
 
@@ -166,7 +168,8 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
         (row,) = compute.written(loaded, [meaning], [style], lang).itertuples()
         side.markdown(f"**{title}**")
         with side:
-            st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang))
+            checked = checks(meaning, lang, row.text, lang)
+            st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang, checked))
     language = rows.language_name(lang)
     label = "More on writing: meaning by style"
     onward(following.style, label, source=text, style=other, source_lang=language, lang=language)
@@ -188,8 +191,11 @@ def explained(loaded: state.Loaded) -> None:
         )
     if not loaded.cannot_write:
         lines.append(
-            "- **Written** sentences come from the model's decoder, which sees only the two latents. *Meaning kept* "
-            "and *style kept* are cosines between the latents of the written sentence and those it was written from."
+            "- **Written** sentences come from the model's decoder, which sees only the two latents. ✓ and ✗ compare "
+            "its text with the sentence whose meaning it should have, by rules: negation, numbers, names, the order of "
+            "the words that both have, and a length that differs by half. Each appears if it applies. A cosine compares "
+            "latents of the written sentence with those it was written from: the model judges itself, and may miss a "
+            "change of meaning."
         )
     how_to_read("\n".join(lines))
 

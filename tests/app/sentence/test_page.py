@@ -16,6 +16,7 @@ import probes
 from app.core import rows, state
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
+from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
@@ -203,6 +204,7 @@ def test_markup_is_shown_as_text(opened: Open) -> None:
 def test_poor_writing_is_said(opened: Open, loaded: state.Loaded) -> None:
     app = opened("main")
     kept = compute.written(loaded, [app.text_input(key="sentence").value], [app.text_input(key="sentence").value], "en")
-    poor = kept["meaning"].iloc[0] < compute.POOR
-    assert any("cannot reconstruct this sentence" in warning.value for warning in app.warning) == poor
+    text = app.text_input(key="sentence").value
+    changed = differences(checks(text, "en", kept["text"].iloc[0], "en"))
+    assert any(f"cannot reconstruct this sentence ({changed})" in each.value for each in app.warning) == bool(changed)
     assert np.isfinite(kept["meaning"]).all()

@@ -117,7 +117,9 @@ def inspect(
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     if not keep_rows([] if by_words else chosen):
         st.caption("This selection is too large for a link: the link opens without it.")
-    title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
+    title = (
+        f"{len(chosen):,} selected sentence{'s' * (len(chosen) != 1)}" if chosen else f"All {len(table):,} sentences"
+    )
     with st.expander(title, expanded=len(chosen) > 1):
         if len(chosen) > 1:
             markdown.table(

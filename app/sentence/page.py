@@ -135,8 +135,8 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
     shared = compute.alike(text, lang, near).sum()
     mark = rows.mark(text)
     return (
-        f"{shared['mark']} of {len(near)} end as it does ({mark}); {shared['length']} of {len(near)} are as long, "
-        f"within a word. Of all sentences here: {of_all['mark']:.0%} and {of_all['length']:.0%}."
+        f"{shared['mark']} of {len(near)} share its final mark, {mark} ({of_all['mark']:.0%} of all sentences do); "
+        f"{shared['length']} of {len(near)} its length within a word ({of_all['length']:.0%})."
     )
 
 
@@ -193,9 +193,9 @@ def explained(loaded: state.Loaded) -> None:
         lines.append(
             "- **Written** sentences come from the model's decoder, which sees only the two latents. ✓ and ✗ compare "
             "its text with the sentence whose meaning it should have, by rules: negation, numbers, names, the order of "
-            "the words that both have, and a length that differs by half. Each appears if it applies. A cosine compares "
-            "latents of the written sentence with those it was written from: the model judges itself, and may miss a "
-            "change of meaning."
+            "the words that both have, and a length that differs by half. Each appears if it applies. A cosine is that "
+            "of latents, of the written sentence and of those it was written from: the model judges itself, and may "
+            "miss a change of meaning."
         )
     how_to_read("\n".join(lines))
 

@@ -62,7 +62,7 @@ def person(text: str, lang: str) -> str:
     words = re.findall(r"[\w']+", text.casefold().replace("’", "'"))
     if lang == "fr":  # French pronouns are cut at the apostrophe
         words = [part for word in words for part in word.split("'")]
-    return next((known[word] for word in words if word in known), "nobody")
+    return next((known[word] for word in words if word in known), "no pronoun")
 
 
 def mark(text: str, lang: str) -> str:

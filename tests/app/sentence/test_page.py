@@ -151,10 +151,10 @@ def test_probes_are_as_accurate_as_those_of_the_probes_package(loaded: state.Loa
     [
         ("I don't know.", "en", "yes", "I, we"),
         ("The note is on your desk.", "en", "no", "you"),
-        ("Nothing happened.", "en", "yes", "nobody"),
+        ("Nothing happened.", "en", "yes", "no pronoun"),
         ("Elle n'est pas là.", "fr", "yes", "he, she, they"),
         ("J'ai faim.", "fr", "no", "I, we"),
-        ("Das ist keine Katze.", "de", "yes", "nobody"),
+        ("Das ist keine Katze.", "de", "yes", "no pronoun"),
         ("No lo sé.", "es", "yes", "he, she, they"),
     ],
 )

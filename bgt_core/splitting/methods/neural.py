@@ -94,7 +94,7 @@ def fit(
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
     """The same rows in float32."""
-    return [(langs, [torch.tensor(column, dtype=torch.float32) for column in columns]) for langs, columns in rows]
+    return [(langs, [torch.as_tensor(column, dtype=torch.float32) for column in columns]) for langs, columns in rows]
 
 
 def batches(rows: tuple[Sequence[str], list[Tensor]]) -> list[Tensor]:

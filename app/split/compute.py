@@ -13,6 +13,7 @@ from pathlib import Path
 import bgt_core
 from app.core import corpora, startup, state
 from app.core.startup import ParallelText
+from bgt_core.adapters.distances import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
@@ -84,7 +85,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
     reader = split_encoder(title, split, loaded.reader, hashed)
     device = f"Splits the vectors of {loaded.title}"
     made = state.Loaded(title, reader, split.langs, {}, [], device)
-    return Made(split, startup.read().models.get(loaded.title, loaded.title), loaded.reader.fingerprint, made, measured)
+    return Made(split, startup.read().models.get(loaded.title, loaded.title), identity(loaded.reader), made, measured)
 
 
 def archive(made: Made) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bgt_core.adapters.distances import identity
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError, UsageError
@@ -61,9 +62,9 @@ def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> Externa
             "in Python: bgt_core.splitting.store.load(FOLDER).split.parts(vectors, lang)."
         )
     inner = opens(stored.encoder)
-    if stored.fingerprint and inner.fingerprint != stored.fingerprint:
+    if stored.fingerprint and identity(inner) != stored.fingerprint:
         raise DataError(
             f"{folder}: was fitted on vectors of {stored.encoder} as it was ({stored.fingerprint[:40]}); now it is "
-            f"{inner.fingerprint[:40] or 'of unknown origin'}. Fit the split again."
+            f"{identity(inner)[:40] or 'of unknown origin'}. Fit the split again."
         )
     return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

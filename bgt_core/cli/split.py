@@ -70,6 +70,7 @@ def split(
     """
     import sys
 
+    from bgt_core.adapters.distances import identity
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped
     from bgt_core.errors import check_choice
@@ -100,7 +101,7 @@ def split(
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     fitted = fit(gathered, method, factors)
-    store.save(out, store.StoredSplit(fitted, model, encoder.fingerprint if encoder else ""))
+    store.save(out, store.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
     print(
         f"{out}: {fitted.shared_width} shared units of {fitted.width}, by {method} from {fitted.about['rows']:,} rows"
     )

@@ -39,7 +39,8 @@ folder.
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split, and the encoder that it was fitted on: its name, and its fingerprint then; "" if nobody named it."""
+    """A split, and the encoder that it was fitted on: its name, and what told it from others then (`identity`
+    in bgt_core.adapters.distances). Both are "" if nobody named it."""
 
     split: Split
     encoder: str

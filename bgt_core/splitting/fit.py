@@ -70,6 +70,8 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
     check_variances(sums)
+    if factors and factors > sums.width:
+        raise UsageError(f"{factors}: the vectors have {sums.width} units; give at most as many", parameter="factors")
     held_out = [each.sample(each.held_out) for each in gathered]
     rows = [each.sample(each.kept) for each in gathered]
     made = METHODS[method](sums, held_out, rows, **({"factors": factors} if method in FACTORED else {}))

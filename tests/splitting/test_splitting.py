@@ -105,6 +105,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows: at least 50"),
         ({"data": [file("en fr", [], [])]}, "of en-fr: no rows"),
         ({"factors": 2, "method": "shift"}, "for bgt and neural alone"),
+        ({"factors": 7}, "factors 7: the vectors have 6 units"),
         (ONE_LANGUAGE, "leace tells languages apart; give two"),
         (APART, "langs de: no rows join it with en, fr, not even by way of"),
         (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),

@@ -97,8 +97,8 @@ def fit(
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    rows = fitted.reshape(-1, factors)  # a factor's sign is free; this one does not depend on rounding
-    fitted = fitted * np.sign(rows[np.abs(rows).argmax(0), np.arange(factors)])
+    stacked = fitted.reshape(-1, factors)  # a factor's sign is free; this one does not depend on rounding
+    fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}
     for lang, (whiten, colour), weights in zip(statistics.langs, roots_of, fitted, strict=True):

@@ -21,7 +21,7 @@ OF_WIDTH = 2  # times the units, sentences that covariances need
 MOST_UNITS = 4_096  # of a vector: eigenvectors of more take minutes, and sums of two columns half a gigabyte
 
 
-class Sample:
+class RandomRows:
     """The `most` rows of the smallest keys. Random keys make it a random sample, in whatever parts the rows come."""
 
     def __init__(self, most: int):
@@ -70,7 +70,7 @@ class Gathered:
 
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
         self.seed, self.total = seed, 0
-        self.moments, self.held_out, self.kept = Moments(langs, width), Sample(most_held_out), Sample(keep)
+        self.moments, self.held_out, self.kept = Moments(langs, width), RandomRows(most_held_out), RandomRows(keep)
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}  # hashes, no more than are needed
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
@@ -126,7 +126,7 @@ class Gathered:
         """The numbers of the rows held out."""
         return self.held_out.rows()[1]
 
-    def sample(self, of: Sample) -> HeldOut:
+    def sample(self, of: RandomRows) -> HeldOut:
         """The vectors of `held_out` or `kept`."""
         return self.langs, self.split(of.rows()[2])
 

@@ -38,9 +38,10 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
         )
         for kind, of in zip(measured, (columns, shared, private), strict=True):
             measured[kind].append((found(of), language_told(of, langs)))
+    names = ("found", "language_told")
     return {
-        kind: {"found": mean([each for each, _ in of]), "language_told": mean([told for _, told in of])}
-        for kind, of in measured.items()
+        kind: {name: mean(of) for name, of in zip(names, zip(*each, strict=True), strict=True)}
+        for kind, each in measured.items()
     }
 
 

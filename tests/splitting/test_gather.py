@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgt_core.splitting.gather import Gathered, Sample, gather
+from bgt_core.splitting.gather import Gathered, RandomRows, gather
 
 ROWS = 1_003
 RNG = np.random.default_rng(0)
@@ -18,7 +18,7 @@ def gathered(first: int, last: int, **settings: int) -> Gathered:
 
 
 def test_a_sample_has_the_smallest_keys_and_returns_the_others() -> None:
-    sample, keys = Sample(20), RNG.permutation(100)
+    sample, keys = RandomRows(20), RNG.permutation(100)
     returned = [
         key
         for start in range(0, 100, 7)
@@ -28,7 +28,7 @@ def test_a_sample_has_the_smallest_keys_and_returns_the_others() -> None:
     assert sorted(kept) == list(range(20)) and sorted(returned) == list(range(20, 100))
     np.testing.assert_array_equal(kept, keys[numbers])  # in the order of the numbers
     assert list(numbers) == sorted(numbers)
-    assert list(Sample(0).add(keys, keys)[0]) == list(keys)
+    assert list(RandomRows(0).add(keys, keys)[0]) == list(keys)
 
 
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:

@@ -1,4 +1,4 @@
-"""Each example runs as a script, at a size for tests, and prints what it promises; the one on Dask has its own test."""
+"""Each example runs as a script, at a size for tests, and prints what it promises; those on Dask have other tests."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_every_example_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, "embed_on_dask.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, "embed_on_dask.py", "split_on_dask.py"}

@@ -13,12 +13,14 @@ from pathlib import Path
 import bgt_core
 from app.core import corpora, startup, state
 from app.core.startup import ParallelText
+from bgt_core.adapters.distances import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.split_report import Report, report
 from bgt_core.splitting import METHODS, Split, store
-from bgt_core.splitting.fit import FACTORED, TRAINED_ON, gather, needed_rows
+from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit
+from bgt_core.splitting.gather import gather, needed_rows
 
 MOST = 50_000  # pairs
 RESAMPLES, TRIPLES = 500, 300
@@ -69,13 +71,13 @@ def methods(rows: int, width: int, langs: Sequence[str]) -> list[str]:
     return [method for method in ordered if (enough if method in FACTORED else several)]
 
 
-def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[int, int], None]) -> Made:
+def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[int, int | None], None]) -> Made:
     """Fit every method that is possible, and measure all; the chosen one becomes a model of the session."""
     columns, langs = columns_of(text)
-    gathered = gather(loaded.encoder, columns, langs, method, keep=max(TRAINED_ON.values()), report=progress)
-    possible = methods(len(columns[0]), gathered.statistics.width, langs)
-    splits = {name: gathered.fit(name) for name in dict.fromkeys([method, *possible])}
-    held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]
+    gathered = gather(loaded.encoder, [(langs, columns)], keep=max(TRAINED_ON.values()), report=progress)
+    possible = methods(len(columns[0]), gathered[0].moments.width, langs)
+    splits = {name: fit(gathered, name) for name in dict.fromkeys([method, *possible])}
+    held_out = [[column[row] for row in gathered[0].held_out_rows] for column in columns]
     measured = report(loaded.encoder, loaded.title, splits, held_out, langs, resamples=RESAMPLES, triples=TRIPLES)
     split = splits[method]
     hashed = hashlib.sha256(b"".join(part.read.tobytes() for part in split.maps.values())).hexdigest()
@@ -83,7 +85,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
     reader = split_encoder(title, split, loaded.reader, hashed)
     device = f"Splits the vectors of {loaded.title}"
     made = state.Loaded(title, reader, split.langs, {}, [], device)
-    return Made(split, startup.read().models.get(loaded.title, loaded.title), loaded.reader.fingerprint, made, measured)
+    return Made(split, startup.read().models.get(loaded.title, loaded.title), identity(loaded.reader), made, measured)
 
 
 def archive(made: Made) -> bytes:

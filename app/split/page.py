@@ -51,8 +51,8 @@ def page() -> None:
     if st.button("Split", type="primary", icon=":material/call_split:"):
         bar = st.progress(0.0, "Embedding sentences")
 
-        def shown(done: int, of: int) -> None:
-            bar.progress(done / of, f"{done:,} of {of:,} pairs embedded")
+        def shown(done: int, of: int | None) -> None:
+            bar.progress(done / (of or done), f"{done:,} of {of or done:,} pairs embedded")
 
         try:
             with st.spinner("Splitting and measuring"):

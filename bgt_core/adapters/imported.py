@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import json
 import os
-import re
 import sys
 from collections.abc import Callable
 from operator import attrgetter
@@ -23,7 +23,6 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     if the library is absent or can't load the model.
     """
     needs("sentence_transformers", "sentence-transformers")
-    import sentence_transformers
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -48,17 +47,19 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
+        """A hash of weights and configuration; device and library version change vectors by rounding alone."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
         if tokenizer is None:  # a slow tokenizer has no complete serialised form
             return ""
-        layers = re.sub("0x[0-9a-f]+", "", str(model))  # includes pooling and maximum length; addresses are removed
-        parts = (layers, model.prompts, model.default_prompt_name, tokenizer.to_str())
-        digest = hashlib.sha256("\n".join(map(str, parts)).encode())
+        rules = json.loads(tokenizer.to_str())
+        del rules["padding"], rules["truncation"]  # those of the last call
+        layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
+        parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
         for key, value in sorted(model.state_dict().items()):
             digest.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())
             digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-        how = "bf16" if precision == "bf16" else "as stored"
-        return f"{digest.hexdigest()} {how} {chosen.type} sentence-transformers {sentence_transformers.__version__}"
+        return digest.hexdigest()
 
     return ExternalEncoder(spec, encode, truncated=truncated, fingerprint=fingerprint)
 

@@ -107,8 +107,7 @@ def read(folder: Path) -> ExternalEncoder:
             (vectors[rows],) = session.run([about["output"]], dict(zip(about["inputs"], inputs, strict=True)))
         return vectors
 
-    decides = (sha256_file(folder / MODEL), tokenizer.sha256, onnxruntime.__version__)
-    fingerprint = f"{hashlib.sha256(' '.join(decides).encode()).hexdigest()} onnxruntime {onnxruntime.__version__}"
+    fingerprint = hashlib.sha256(f"{sha256_file(folder / MODEL)} {tokenizer.sha256}".encode()).hexdigest()
     return ExternalEncoder(f"onnx:{folder}", embed, about["langs"], (about["latent"],), fingerprint=fingerprint)
 
 

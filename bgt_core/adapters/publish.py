@@ -12,10 +12,12 @@ from bgt_core.adapters.modelcard import model_card
 from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
+SPLIT = "split:"
 
 USE = """import bgt_core
 
@@ -40,6 +42,8 @@ def export(
 ) -> float | None:
     """Write the checkpoint at `path` to the new folder `out`; for ONNX, return the largest difference from torch.
 
+    `path` may be split:FOLDER, from `bgt split`, for sentence-transformers: `lang` then chooses the language.
+
     A checkpoint loses the training state; it may be stored in 16 bits (`half`) and hold measured `figures`, see
     `read_figures`. ONNX holds one encoder: of `latent` (by default "semantic") and, for a language latent, `lang` (by
     default the first). Raises UsageError for an unknown form, options of another form and a folder that exists.
@@ -50,6 +54,9 @@ def export(
             "is for a checkpoint: export one first, then convert it to another form.",
             parameter="half" if half else "figures",
         )
+    if str(path).startswith(SPLIT):
+        _split(Path(str(path).removeprefix(SPLIT)), out, to, latent, lang)
+        return None
     if (latent or lang) and to != ONNX:
         raise UsageError(
             "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
@@ -68,6 +75,20 @@ def export(
         return None
     _copy(loaded, out, half, figures)
     return None
+
+
+def _split(folder: Path, out: Path, to: str, latent: str | None, lang: str | None) -> None:
+    """Write a split encoder as a model of sentence-transformers; UsageError for other settings."""
+    if to != SENTENCE_TRANSFORMERS:
+        raise UsageError(f"{to}: a split is exported to {SENTENCE_TRANSFORMERS} alone", parameter="to")
+    if latent not in (None, SEMANTIC):
+        raise UsageError(f"{latent}: of a split, {SEMANTIC} alone is exported", parameter="latent")
+    if lang is None:
+        raise UsageError("is needed: each language of a split has a map of its own", parameter="lang")
+    needs("sentence_transformers", "sentence-transformers")
+    from bgt_core.adapters import sentence_transformers
+
+    sentence_transformers.export_split(folder, out, lang)
 
 
 def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, object] | None) -> None:

@@ -1,4 +1,4 @@
-"""Our models in sentence-transformers (5.7 and newer). Needs the extra `sentence-transformers`.
+"""Our models, and splits, in sentence-transformers (5.7 and newer). Needs the extra `sentence-transformers`.
 
 A folder saved here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
 files beside it, so `bgt_core.load` reads it too. That library opens it in three ways:
@@ -23,15 +23,20 @@ from typing import Any
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
+from sentence_transformers.base.modules.dense import Dense
 from torch import Tensor
+from torch.nn import Identity
 
 from bgt_core import checkpoint
+from bgt_core.adapters import open_encoder
 from bgt_core.adapters.modelcard import model_card
+from bgt_core.adapters.split import open_split
 from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 from bgt_core.files import atomic_folder
+from bgt_core.splitting import store
 
 USE = """from bgt_core.adapters.sentence_transformers import load_sentence_transformer
 
@@ -125,3 +130,33 @@ def export(loaded: Checkpoint, out: Path) -> None:
         model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
         (partial / "README.md").write_text(model_card(out.name, loaded, USE.format(name=out.name)), encoding="utf-8")
+
+
+def export_split(folder: Path, out: Path, lang: str) -> None:
+    """Write a model of sentence-transformers and, behind it, a Dense module that makes the shared part in one language.
+
+    Args:
+        folder: A split that `bgt split` wrote, of an encoder sentence-transformers:NAME.
+        out: A new folder, written whole or not at all.
+        lang: The language of the sentences that it is for.
+
+    Raises:
+        UsageError: A split of another kind of encoder or by `neural`; a language that it does not know.
+        DataError: The encoder has changed since.
+    """
+    stored = store.load(folder)
+    kind, _, name = stored.encoder.partition(":")
+    if kind != "sentence-transformers":
+        raise UsageError(f"{folder}: splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME")
+    of = stored.split.of(lang)
+    if of.hidden is not None:
+        raise UsageError(
+            f"{folder}: {stored.split.method} has a hidden layer beside a Dense module; use another method"
+        )
+    open_split(folder, open_encoder)  # checks that the encoder has not changed
+    inner = SentenceTransformer(name, device="cpu")
+    weight, bias = torch.from_numpy(of.read), torch.from_numpy(of.centre - of.read @ of.offset)
+    inner.append(Dense(stored.split.width, stored.split.shared_width, True, Identity(), weight, bias))
+    with atomic_folder(out) as partial:
+        inner.save(os.fspath(partial), create_model_card=False)
+        shutil.copyfile(folder / store.CARD, partial / store.CARD)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from bgt_core.adapters.distances import identity
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.errors import DataError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting import store
 from bgt_core.splitting.parts import Split
 
@@ -51,13 +52,19 @@ def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> Externa
         opens: Opens an encoder by its name, as `open_encoder`.
 
     Raises:
+        UsageError: The split was fitted on stored vectors, and no encoder was named.
         DataError: The encoder's vectors are decided by something else than when the split was fitted.
     """
     stored = store.load(folder)
+    if not stored.encoder:
+        raise UsageError(
+            f"{folder}: was fitted on stored vectors of no named encoder; fit it again with --model, or split vectors "
+            "in Python: bgt_core.splitting.store.load(FOLDER).split.parts(vectors, lang)."
+        )
     inner = opens(stored.encoder)
-    if stored.fingerprint and inner.fingerprint != stored.fingerprint:
+    if stored.fingerprint and identity(inner) != stored.fingerprint:
         raise DataError(
             f"{folder}: was fitted on vectors of {stored.encoder} as it was ({stored.fingerprint[:40]}); now it is "
-            f"{inner.fingerprint[:40] or 'of unknown origin'}. Fit the split again."
+            f"{identity(inner)[:40] or 'of unknown origin'}. Fit the split again."
         )
     return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

@@ -19,7 +19,7 @@ class Form(StrEnum):
 
 
 def export(
-    path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")],
+    path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, ORG/NAME, or split:FOLDER.")],
     out: Annotated[Path, typer.Option(help="Output folder; must not exist.")],
     to: Annotated[Form, typer.Option("--to", help="The format of the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
@@ -34,7 +34,8 @@ def export(
         typer.Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic"),
     ] = None,
     lang: Annotated[
-        str | None, typer.Option(help="Language of the language latent (onnx).", show_default="the model's first")
+        str | None,
+        typer.Option(help="Language of the language latent (onnx), or of a split.", show_default="the model's first"),
     ] = None,
 ) -> None:
     """Copy a checkpoint without the optimiser's state, or convert it to sentence-transformers or ONNX."""

@@ -13,13 +13,29 @@ from bgt_core.errors import UsageError
 
 
 def split(
-    pairs: Annotated[
-        Path,
-        typer.Argument(help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr."),
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[COLUMNS=]FILE...",
+            help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr; or vectors, X for "
+            "X.en.npy and X.fr.npy. en-fr=FILE names the columns of one file; _ skips one: en,fr,_=FILE.",
+        ),
     ],
-    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr; en,en for paraphrases.")],
     out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
-    model: options.EncoderOption = str(PRETRAINED),
+    langs: Annotated[
+        str | None,
+        typer.Option(
+            help="Languages of the columns, as in en,fr, or their names too, as in a:en,b:en for paraphrases.",
+            show_default="those in en-fr=FILE",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{options.ENCODER}. Of stored vectors, the encoder that made them.",
+            show_default="the model that ships; of stored vectors, none",
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -41,7 +57,9 @@ def split(
     sts_data: Annotated[
         Path | None, typer.Option(help="A folder of STS files, for the report.", show_default="none")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most this many rows of each file.", show_default="all")
+    ] = None,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
@@ -51,34 +69,39 @@ def split(
     Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
     """
     import sys
-    from itertools import islice
 
+    from bgt_core.adapters.distances import identity
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.data.parallel import Skipped, read_pairs
+    from bgt_core.data.parallel import Skipped
     from bgt_core.errors import check_choice
     from bgt_core.files import write_json, write_text
-    from bgt_core.splitting import METHODS, store
-    from bgt_core.splitting.fit import TRAINED_ON, check_settings, gather
+    from bgt_core.splitting import METHODS, files, store
+    from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
+    from bgt_core.splitting.gather import gather
     from bgt_core.tables import show
 
     check_choice(METHODS, method=method)
-    names = langs.split(",")
-    check_settings(names, method, factors)
     if sts_data and not report:
         raise UsageError("is for the report; add --report", parameter="sts_data")
     if out.exists():
         raise UsageError(f"{out}: already exists; choose a new folder", parameter="out")
     options.check_files({"out": out})
+    sources, languages = files.sources(data, langs)
     skipped = Skipped()
-    columns = list(zip(*islice(read_pairs(pairs, names, skipped), limit), strict=True)) or [() for _ in names]
-    for example in skipped.examples:
-        print(f"skipped {example}", file=sys.stderr)
-    encoder = options.open_encoder(model, device, precision)
+    opened = [files.read(source, languages, skipped, limit) for source in sources]
+    check_settings([each for each, _ in opened], method, factors)
+    text = [source for source in sources if not files.vector_files(source)]
+    if report and len(text) < len(sources):
+        raise UsageError("needs sentences, not vectors alone; leave it out", parameter="report")
+    model = model or (str(PRETRAINED) if text else "")
+    encoder = options.open_encoder(model, device, precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
     with rows_bar(out.name) as progress:
-        gathered = gather(encoder, columns, names, method, keep=keep, seed=seed, report=progress)
-    fitted = gathered.fit(method, factors)
-    store.save(out, store.StoredSplit(fitted, model, encoder.fingerprint))
+        gathered = gather(encoder, opened, keep=keep, seed=seed, report=progress)
+    for example in skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    fitted = fit(gathered, method, factors)
+    store.save(out, store.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
     print(
         f"{out}: {fitted.shared_width} shared units of {fitted.width}, by {method} from {fitted.about['rows']:,} rows"
     )
@@ -87,18 +110,27 @@ def split(
         for part, values in fitted.about["scores"].items()
     ]
     show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "language told %"], rows)
-    if report:
+    if encoder is None:
+        print("of stored vectors without an encoder: name it by --model, so that split:FOLDER can be opened")
+    elif report:
         from bgt_core.evaluation.split_report import report as measure
 
         splits = {method: fitted}
         for other in METHODS:
             try:
-                check_settings(names, other, None)
-                splits.setdefault(other, gathered.fit(other))
+                check_settings([each.langs for each in gathered], other, None)
+                if other not in splits:
+                    splits[other] = fit(gathered, other)
             except UsageError as error:
                 print(f"not in the report: {other}: {error}", file=sys.stderr)
-        held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]
-        measured = measure(encoder, model, splits, held_out, names, sts=sts_data, seed=seed)
-        write_text(out / "report.md", measured.page)
-        write_json(out / "report.json", measured.as_dict())
-        print(out / "report.md")
+        held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for source, of in zip(sources, gathered, strict=True):
+            held_out.setdefault(tuple(of.langs), []).extend(files.rows(source, of.held_out_rows))
+        for each, lines in held_out.items():
+            columns = list(zip(*lines, strict=True))
+            measured = measure(encoder, model, splits, columns, each, sts=sts_data, seed=seed)
+            name = f"report-{'-'.join(each)}" if len(held_out) > 1 else "report"
+            write_text(out / f"{name}.md", measured.page)
+            write_json(out / f"{name}.json", measured.as_dict())
+            print(out / f"{name}.md")
+            sts_data = None  # once, as it is of no file

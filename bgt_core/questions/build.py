@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core import __version__
+from bgt_core.adapters.distances import identity
 from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
@@ -17,7 +18,7 @@ from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
 from bgt_core.questions.card import CARD, MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
-from bgt_core.questions.ranking import Ranking, identity, ranking_of
+from bgt_core.questions.ranking import Ranking, ranking_of
 from bgt_core.questions.topics import fit_topics
 
 

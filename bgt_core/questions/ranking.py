@@ -7,9 +7,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import logit
 
-from bgt_core.adapters.distances import DuplicateEncoder, PosteriorEncoder, with_own_probability
+from bgt_core.adapters.distances import DuplicateEncoder, with_own_probability
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.embedder import Embedder
 from bgt_core.vectors.compare import unit
 
 TINY = 1e-300  # smaller probabilities have no log odds in double precision
@@ -75,9 +74,3 @@ def ranking_of(encoder: SentenceEncoder) -> Ranking:
     """Rank by probability if the encoder is a trained `var-siamese`, else by cosine."""
     encoder = with_own_probability(encoder)
     return DuplicateRanking(encoder) if isinstance(encoder, DuplicateEncoder) else CosineRanking(encoder)
-
-
-def identity(encoder: SentenceEncoder) -> str:
-    """Its fingerprint; for our models without precision and device, which change vectors very little."""
-    ours = isinstance(encoder, Embedder | PosteriorEncoder)
-    return encoder.fingerprint.rsplit(" ", 2)[0] if ours else encoder.fingerprint

@@ -8,13 +8,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from bgt_core.adapters.distances import identity
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.files import sha256_file
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.card import MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
-from bgt_core.questions.ranking import Ranking, identity, ranking_of
+from bgt_core.questions.ranking import Ranking, ranking_of
 from bgt_core.questions.topics import TopicModel
 from bgt_core.vectors.arrays import read_npy
 from bgt_core.vectors.file import read

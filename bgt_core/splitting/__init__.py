@@ -1,6 +1,7 @@
 """Split any encoder's vectors into what sentences of one meaning share, and the rest.
 
-    pairs -> vectors -> `Moments` -> `Statistics` -> a method -> `Split` -> a folder, which `open_encoder` opens
+    rows of files -> vectors -> `Gathered`: sums (`Moments`) and samples -> a method -> `Split` -> a folder, which
+    `open_encoder` opens
 
 A method is a file of `methods`; all of them are linear, and give the vector back exactly.
 """

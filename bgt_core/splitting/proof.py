@@ -16,27 +16,42 @@ ROWS = 1_000  # maximum number of held-out rows
 FOLDS = 5
 
 
-def scores(split: Split, held_out: HeldOut) -> dict[str, dict[str, Any]]:
+def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Measure the vectors as they are, their shared and their private parts.
 
     Args:
         split: The split.
-        held_out: Languages of the columns, and vectors (N, D) for each; the first 1,000 rows are used.
+        held_out: Languages of the columns, and vectors (N, D) for each, of one file or more; the first 1,000 rows of
+            each are used.
 
     Returns:
         For "vectors", "shared" and "private": `found`, the share of sentences whose nearest sentence of the other
         column is of the same row, the mean over both ways and all two columns; and `language_told`, the accuracy of a
         linear probe of the language in five folds, None where there is one language. A guess finds one of N rows, and
-        tells one of as many languages as there are.
+        tells one of as many languages as there are. Of several files, each is the mean.
     """
-    langs, columns = held_out
-    columns = [column[:ROWS] for column in columns]
-    parts = [split.parts(column, lang) for column, lang in zip(columns, langs, strict=True)]
-    kinds = {"vectors": columns, "shared": [each[0] for each in parts], "private": [each[1] for each in parts]}
-    return {kind: {"found": found(of), "language_told": language_told(of, langs)} for kind, of in kinds.items()}
+    measured: dict[str, list[tuple[float, float | None]]] = {"vectors": [], "shared": [], "private": []}
+    for langs, columns in held_out:
+        columns = [column[:ROWS] for column in columns]
+        shared, private = zip(
+            *(split.parts(column, lang) for column, lang in zip(columns, langs, strict=True)), strict=True
+        )
+        for kind, of in zip(measured, (columns, shared, private), strict=True):
+            measured[kind].append((found(of), language_told(of, langs)))
+    names = ("found", "language_told")
+    return {
+        kind: {name: mean(of) for name, of in zip(names, zip(*each, strict=True), strict=True)}
+        for kind, each in measured.items()
+    }
 
 
-def found(columns: list[np.ndarray]) -> float:
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of those that are not None; None if all are."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def found(columns: Sequence[np.ndarray]) -> float:
     """Share of sentences whose nearest one in another column is of the same row."""
     hits = []
     for left, right in combinations(columns, 2):
@@ -45,7 +60,7 @@ def found(columns: list[np.ndarray]) -> float:
     return float(np.mean(hits))
 
 
-def language_told(columns: list[np.ndarray], langs: Sequence[str]) -> float | None:
+def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
     """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
     from sklearn.linear_model import LogisticRegression  # a second, which opening a split encoder need not wait
     from sklearn.model_selection import cross_val_score

@@ -39,7 +39,8 @@ folder.
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split, and the encoder that it was fitted on: its name, and its fingerprint then."""
+    """A split, and the encoder that it was fitted on: its name, and what told it from others then (`identity`
+    in bgt_core.adapters.distances). Both are "" if nobody named it."""
 
     split: Split
     encoder: str
@@ -122,7 +123,7 @@ def card(stored: StoredSplit) -> str:
         f"| {part} | {percent(of['found'])} | {percent(of['language_told'])} |" for part, of in about["scores"].items()
     ]
     return TEXT.format(
-        encoder=stored.encoder,
+        encoder=stored.encoder or "stored vectors",
         method=split.method,
         langs=", ".join(split.langs),
         width=split.width,

@@ -133,11 +133,11 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("bert")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "cat", "sleeps", "##s", "."]
-    (folder / "vocab.txt").write_text("\n".join(pieces), "utf-8")
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
     torch.manual_seed(0)
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=32, **sizes)).save_pretrained(folder / "plain")
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "plain")
+    BertTokenizerFast(vocab=vocabulary).save_pretrained(folder / "plain")
     body = Transformer(str(folder / "plain"))
     SentenceTransformer(modules=[body, Pooling(8)], device="cpu").save(str(folder / "st"), create_model_card=False)
     return folder

@@ -26,6 +26,7 @@ from bgt_core import checkpoint
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.mteb import MtebEncoder, load_mteb
 from bgt_core.adapters.sentence_transformers import load_sentence_transformer
+from bgt_core.adapters.split import split_encoder
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 
@@ -134,3 +135,19 @@ def test_a_language_that_the_model_lacks_is_named_unless_one_is_given(saved: Pat
     assert run(load_mteb(saved, lang="en"), German(), tmp_path)[1]["main_score"]
     words = MtebEncoder(open_encoder("baseline:words"), name="baseline/words", revision="1")  # knows any language
     assert run(words, German(), tmp_path)[0].model_name == "baseline/words"
+
+
+def test_a_split_encoder_is_run_and_its_scores_are_scipy_s(saved: Path, tmp_path: Path, grammar: list[Pair]) -> None:
+    inner = bgt_core.load(saved, precision="fp32")
+    columns = [[pair.texts[lang] for pair in grammar[:60]] for lang in ("en", "fr")]
+    split = bgt_core.split(inner, [(["en", "fr"], columns)], method="leace")
+    encoder = split_encoder("split", split, inner)
+    mteb_encoder = MtebEncoder(encoder, name="split/leace", revision="1", latent="semantic")
+    _, scores = run(mteb_encoder, SmallSts(), tmp_path)
+    cosines = encoder.similarity_pairwise(*(encoder.embed(side, lang="en") for side in (LEFT, RIGHT)))
+    assert scores["cosine_pearson"] == pytest.approx(pearsonr(cosines, GOLD)[0], abs=1e-5)
+    task = SmallBitext()
+    task.pairs = tuple({pair.texts["en"]: pair for pair in grammar}.values())[:40]
+    assert run(mteb_encoder, task, tmp_path)[1]["accuracy"] >= 0
+    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr"):
+        run(mteb_encoder, German(), tmp_path)

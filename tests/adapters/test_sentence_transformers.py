@@ -12,6 +12,7 @@ import pytest
 import torch
 
 pytest.importorskip("sentence_transformers")
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import BertModel, BertTokenizerFast
 
@@ -19,6 +20,7 @@ import bgt_core
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.sentence_transformers import BGTModule, load_sentence_transformer
 from bgt_core.errors import BgtError
+from bgt_core.splitting import store
 
 TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
@@ -39,7 +41,9 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     assert encoder.embed([], lang="fr").shape == (0, 8)
     lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 pieces, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
-    assert encoder.fingerprint == open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu").fingerprint
+    again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
+    assert encoder.fingerprint == again.fingerprint  # whether sentences were embedded before or not
+    assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
     assert error.value.exit_code == 3
@@ -123,3 +127,54 @@ def test_exported_by_the_command_half_bytes_and_figures_stay(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["st"]
     odd = bgt("export", saved, "--out", tmp_path / "x", "--to", "sentence-transformers", "--half")
     assert odd.code == 2 and not (tmp_path / "x").exists()
+
+
+def split_of(bert: Path, out: Path, method: str) -> Path:
+    """A split of the small model on 60 made-up pairs."""
+    words = ["the", "dog", "cat", "sleeps"]
+    english = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(60)]
+    encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
+    split = bgt_core.split(encoder, [(["en", "fr"], [english, [f"{text}." for text in english]])], method=method)
+    store.save(out, store.StoredSplit(split, f"sentence-transformers:{bert / 'st'}", encoder.fingerprint))
+    return out
+
+
+@pytest.mark.parametrize("method", ["bgt", "shift"])
+def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: Callable, method: str) -> None:
+    folder = split_of(bert, tmp_path / "split", method)
+    done = bgt("export", f"split:{folder}", *"--to sentence-transformers --lang fr --out".split(), tmp_path / "st")
+    assert done.code == 0, done.err
+    theirs = SentenceTransformer(str(tmp_path / "st"), device="cpu").encode(["the dog.", "cats"])
+    same(theirs, open_encoder(f"split:{folder}", device="cpu").embed(["the dog.", "cats"], lang="fr"))
+    assert "# A split of" in (tmp_path / "st" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "code", "message"),
+    [
+        ("bgt", "--to sentence-transformers", 2, "--lang is needed"),
+        ("bgt", "--to sentence-transformers --lang de", 2, "--lang de: the split was fitted on en, fr"),
+        ("bgt", "--to sentence-transformers --lang fr --latent language", 2, "--latent language: of a split, semantic"),
+        ("bgt", "--to onnx --lang fr", 2, "--to onnx: a split is exported to sentence-transformers alone"),
+        ("neural", "--to sentence-transformers --lang fr", 2, "neural has a hidden layer beside a Dense module"),
+    ],
+)
+def test_what_no_dense_module_holds_is_refused(
+    bert: Path, tmp_path: Path, bgt: Callable, method: str, options: str, code: int, message: str
+) -> None:
+    folder = split_of(bert, tmp_path / "split", method)
+    done = bgt("export", f"split:{folder}", *options.split(), "--out", tmp_path / "st")
+    assert done.code == code and message in done.err and done.err.count("\n") == 1, done.err
+    assert not (tmp_path / "st").exists()
+
+
+def test_a_split_is_refused_after_a_change_of_weights(bert: Path, tmp_path: Path) -> None:
+    model = tmp_path / "bert"
+    shutil.copytree(bert, model)
+    folder = split_of(model, tmp_path / "split", "centring")
+    bgt_core.open_encoder(f"split:{folder}", device="cpu")
+    weights = load_file(model / "st" / "model.safetensors")
+    name = next(iter(weights))
+    save_file(weights | {name: weights[name] + 1}, model / "st" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BgtError, match="Fit the split again"):
+        bgt_core.open_encoder(f"split:{folder}", device="cpu")

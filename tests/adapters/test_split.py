@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bgt_core
+from bgt_core.adapters.distances import identity
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting import store
 
@@ -17,15 +18,15 @@ PAIRS = [(f"the {noun} {number}", f"le {noun} {number}") for noun in ("cat", "do
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Words' vectors, split by centring."""
-    inner = bgt_core.open_encoder("baseline:words")
-    split = bgt_core.split(inner, list(zip(*PAIRS, strict=True)), ["en", "fr"], method="centring")
-    store.save(tmp_path / "split", store.StoredSplit(split, "baseline:words", inner.fingerprint))
+    """Vectors of an untrained encoder, split by centring."""
+    inner = bgt_core.open_encoder("baseline:random")
+    split = bgt_core.split(inner, [(["en", "fr"], list(zip(*PAIRS, strict=True)))], method="centring")
+    store.save(tmp_path / "split", store.StoredSplit(split, "baseline:random", identity(inner)))
     return tmp_path / "split"
 
 
 def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
-    encoder, inner = bgt_core.open_encoder(f"split:{folder}"), bgt_core.open_encoder("baseline:words")
+    encoder, inner = bgt_core.open_encoder(f"split:{folder}"), bgt_core.open_encoder("baseline:random")
     assert encoder.langs == ("en", "fr") and encoder.latents == ("semantic", "language")
     texts = ["the cat 3", "the dog 4"]
     shared, private = (encoder.embed(texts, lang="en", latent=latent) for latent in encoder.latents)

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bgt_core.evaluation.split_report import Report
+from bgt_core.splitting import store
+
 Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 
@@ -20,6 +23,8 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("pairs.tsv").write_text("\n".join(rows), "utf-8")
     Path("few.tsv").write_text("\n".join(rows[:9]), "utf-8")
     Path("there").mkdir()
+    for lang in ("en", "fr"):
+        np.save(f"stored.{lang}.npy", np.random.default_rng(lang == "fr").standard_normal((100, 8)).astype(np.float16))
     return tmp_path
 
 
@@ -54,14 +59,42 @@ def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> 
     )
 
 
+def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("other.tsv").write_text(Path("pairs.tsv").read_text("utf-8").replace("le ", "der "), "utf-8")
+    done = bgt(*"split en-fr=pairs.tsv en-de=other.tsv --model baseline:words --method leace --out made".split())
+    assert done.code == 4 and "of 8,192 units: at most 4,096" in done.err
+    np.save("stored.de.npy", np.random.default_rng(2).standard_normal((100, 8)))
+    done = bgt("split", "en-fr=stored", "en-de=stored", "--out", "made", "--method", "bgt", "--limit", "90")
+    assert done.code == 0 and "from 162 rows" in done.out and "of stored vectors without an encoder" in done.out
+    assert store.load(Path("made")).split.langs == ("en", "fr", "de")
+    opened = bgt("embed", "pairs.tsv", "--lang", "en", "--model", "split:made", "--out", "x.npy")
+    assert opened.code == 2 and "of no named encoder; fit it again with --model" in opened.err
+    made = "bgt_core.evaluation.split_report.report"
+    monkeypatch.setattr(made, lambda *given, **_: Report({}, {}, f"{given[4]} {len(given[3][0])}"))
+    twice = bgt(
+        *"split en-fr=pairs.tsv fr-en=pairs.tsv --model baseline:random --method shift --out two --report".split()
+    )
+    assert twice.code == 0, twice.err
+    for langs in (("en", "fr"), ("fr", "en")):
+        assert Path(f"two/report-{'-'.join(langs)}.md").read_text("utf-8").strip() == f"{langs} 12"
+    named = bgt(*"split a-b=pairs.tsv --langs a:en,b:fr --model baseline:random --method shift --out named".split())
+    assert named.code == 0 and store.load(Path("named")).split.langs == ("en", "fr")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         ("pairs.tsv --langs en,fr --out there", 2, "--out there: already exists; choose a new folder"),
         ("pairs.tsv --langs en,fr --out no/new", 3, "the folder no does not exist"),
-        ("pairs.tsv --langs en --out new", 4, "2 columns, expected 1"),
-        ("few.tsv --langs en,fr --out new", 2, "PAIRS of 9 rows: at least 50"),
-        ("pairs.tsv --langs en,fr --out new", 2, "PAIRS of 120 rows for vectors of"),
+        ("pairs.tsv --langs en --out new", 2, "--langs en: expected two columns or more"),
+        ("en,fr,_=pairs.tsv --out new", 4, "2 columns, expected 3"),
+        ("pairs.tsv --out new", 2, "give its columns, as en-fr=pairs.tsv"),
+        ("pairs.tsv --langs en,en --out new", 2, "use names, as in a:en,b:en"),
+        ("few.tsv --langs en,fr --out new", 2, "of 9 rows: at least 50"),
+        ("pairs.tsv --langs en,fr --out new", 2, "of 120 different rows in en for vectors of 1,024 units: bgt needs"),
+        ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder has en, fr"),
+        ("en-fr=stored --out new --report", 2, "--report needs sentences"),
+        ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
         ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is for the report; add --report"),
         ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),

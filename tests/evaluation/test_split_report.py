@@ -8,7 +8,8 @@ import pytest
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.evaluation.split_report import AS_THEY_ARE, Remembered, report
 from bgt_core.splitting import METHODS
-from bgt_core.splitting.fit import gather
+from bgt_core.splitting.fit import fit
+from bgt_core.splitting.gather import gather
 
 ROWS = 600
 LANGS = ["en", "fr"]
@@ -28,9 +29,9 @@ def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
 
 def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     encoder = ExternalEncoder("ours", encode)
-    gathered = gather(encoder, COLUMNS, LANGS, "neural", keep=ROWS)
-    splits = {method: gathered.fit(method) for method in METHODS}
-    held_out = [[column[row] for row in gathered.held_out_rows] for column in COLUMNS]
+    gathered = gather(encoder, [(LANGS, COLUMNS)], keep=ROWS)
+    splits = {method: fit(gathered, method) for method in METHODS}
+    held_out = [[column[row] for row in gathered[0].held_out_rows] for column in COLUMNS]
     made = report(encoder, "ours", splits, held_out, LANGS, resamples=100)
     systems = [AS_THEY_ARE, *(f"{method}: {part}" for method in METHODS for part in ("shared", "private"))]
     surface, retrieval = (made.results[title] for title in list(made.results)[:2])

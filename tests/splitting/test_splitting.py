@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,16 +21,18 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
     """Three units of meaning, three of noise of its own, and a mean of the language."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
-    own = np.stack([np.random.default_rng([row, len(sentences[0]), lang == "fr"]).standard_normal(3) for row in rows])
+    seeds = [[*sentence.encode()] for sentence in sentences]
+    own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
     return np.hstack([MEANING[rows], 3 * own]) + (5 if lang == "fr" else 0)
 
 
-ENCODER = ExternalEncoder("ours", encode)
+ENCODER = ExternalEncoder("ours", encode, sample="en 0")
+DATA = [(["en", "fr"], COLUMNS)]
 
 
 def test_translations_are_found_by_what_they_share_alone() -> None:
-    seen: list[tuple[int, int]] = []
-    split = bgt_core.split(ENCODER, COLUMNS, ["en", "fr"], report=lambda *counts: seen.append(counts))
+    seen: list[tuple[int, int | None]] = []
+    split = bgt_core.split(ENCODER, DATA, report=lambda *counts: seen.append(counts))
     assert split.method == "bgt" and split.about["rows"] == 360 and split.about["held_out_rows"] == 40
     assert seen == [(400, 400)]
     scores = split.about["scores"]
@@ -37,29 +41,93 @@ def test_translations_are_found_by_what_they_share_alone() -> None:
 
 
 def test_the_same_seed_holds_the_same_rows_out() -> None:
-    first, same, other = (bgt_core.split(ENCODER, COLUMNS, ["en", "fr"], seed=seed) for seed in (1, 1, 2))
+    first, same, other = (bgt_core.split(ENCODER, DATA, seed=seed) for seed in (1, 1, 2))
     assert first.about == same.about != other.about
 
 
 def test_paraphrases_of_one_language_are_split_too() -> None:
-    split = bgt_core.split(ENCODER, [COLUMNS[0], [f"{text} again" for text in COLUMNS[0]]], ["en", "en"])
+    split = bgt_core.split(ENCODER, [(["en", "en"], [COLUMNS[0], [f"{text} again" for text in COLUMNS[0]]])])
     assert split.langs == ("en",) and split.about["scores"]["shared"]["language_told"] is None
+
+
+def test_stored_vectors_and_batches_give_what_sentences_give(tmp_path: Path) -> None:
+    expected = bgt_core.split(ENCODER, DATA).about
+    vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ["en", "fr"], strict=True)]
+    for place, column in enumerate(vectors):
+        np.save(tmp_path / f"{place}.npy", column)
+    mapped = [np.load(tmp_path / f"{place}.npy", mmap_mode="r") for place in range(2)]
+    assert bgt_core.split(None, [(["en", "fr"], mapped)]).about == expected
+
+    def batches() -> Iterator[list[list[str]]]:
+        for start in range(0, ROWS, 30):
+            yield [column[start : start + 30] for column in COLUMNS]
+
+    seen: list[tuple[int, int | None]] = []
+    in_batches = bgt_core.split(ENCODER, [(["en", "fr"], batches())], report=lambda *counts: seen.append(counts)).about
+    assert seen[0] == (30, None) and seen[-1] == (400, None)
+    assert in_batches["held_out_nats"] == pytest.approx(expected["held_out_nats"])
+    assert in_batches["scores"]["shared"] == pytest.approx(expected["scores"]["shared"])
+
+
+def test_languages_of_several_files_meet_in_the_one_that_they_share() -> None:
+    german = [f"de {row}" for row in range(ROWS)]
+    encoder = ExternalEncoder("ours", lambda texts, lang, latent: encode(texts, lang, latent) - 2 * (lang == "de"))
+    split = bgt_core.split(encoder, [*DATA, (["en", "de"], [COLUMNS[0], german])], factors=3)
+    assert split.langs == ("en", "fr", "de") and split.about["rows"] == 720 and split.about["held_out_rows"] == 80
+    french = split.shared(encoder.embed(COLUMNS[1], lang="fr"), "fr")
+    shared = split.shared(encoder.embed(german, lang="de"), "de")
+    assert min(np.corrcoef(french[:, factor], shared[:, factor])[0, 1] for factor in range(3)) > 0.9
+
+
+def vectors_of(of: Any) -> dict[str, Any]:
+    """Settings with an encoder whose vectors are `of` the number of rows."""
+    return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
+
+
+def file(langs: str, english: list[str], french: list[str]) -> tuple[list[str], list[list[str]]]:
+    return langs.split(), [english, french]
+
+
+ENGLISH, FRENCH = COLUMNS
+ONE_LANGUAGE = {"data": [file("en en", *COLUMNS)], "method": "leace"}
+FEW_GERMAN = {"data": [*DATA, file("en de", ENGLISH[:60], FRENCH[:60])], **vectors_of(lambda rows: np.eye(rows, 40))}
+REPEATED = {"data": [file("en fr", ENGLISH[:5] * 80, FRENCH[:5] * 80)]}
+APART = {"data": [*DATA, file("de es", *COLUMNS)]}
+OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"method": "pca"}, "pca"),
-        ({"langs": ["en"]}, "langs en: expected two or more"),
-        ({"pairs": [COLUMNS[0], COLUMNS[1][:7]]}, "pairs have .7, 400. rows"),
-        ({"pairs": [side[:20] for side in COLUMNS]}, "20 rows: at least 50"),
-        ({"langs": ["en", "en"], "method": "leace"}, "leace tells languages apart"),
+        ({"data": [(["en"], [ENGLISH])]}, "langs en: expected two columns or more"),
+        ({"data": [file("en fr", ENGLISH, FRENCH[:7])]}, "data has columns of .7, 400. rows"),
+        ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows: at least 50"),
+        ({"data": [file("en fr", [], [])]}, "of en-fr: no rows"),
         ({"factors": 2, "method": "shift"}, "for bgt and neural alone"),
-        ({"encoder": ExternalEncoder("wide", lambda texts, *_: np.eye(len(texts), 300))}, "bgt needs at least 667"),
-        ({"encoder": ExternalEncoder("flat", lambda texts, *_: np.ones((len(texts), 3)))}, "are the same"),
-        ({"encoder": ExternalEncoder("no", lambda texts, *_: np.full((len(texts), 3), np.nan))}, "contains NaN"),
+        ({"factors": 7}, "factors 7: the vectors have 6 units"),
+        (ONE_LANGUAGE, "leace tells languages apart; give two"),
+        (APART, "langs de: no rows join it with en, fr, not even by way of"),
+        (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),
+        (FEW_GERMAN, "of 60 different rows in de for vectors of 40 units: bgt needs at least 89"),
+        (vectors_of(lambda rows: np.eye(rows, 300)), "of 400 different rows in en .* at least 667"),
+        (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),
+        (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
+        (vectors_of(lambda rows: np.full((rows, 3), np.nan)), "contains NaN"),
+        ({"data": [(["en", "fr"], [np.eye(ROWS, 6), np.full((ROWS, 6), np.inf)])]}, "Row 1 of en-fr: its vector in fr"),
+        (OTHER_WIDTH, "of 5 and of 6 units: expected those of one encoder"),
+        ({"data": [(["en", "fr"], [np.ones(ROWS), np.ones(ROWS)])]}, r"shape \(400,\), float64: expected numbers"),
+        ({"encoder": None}, "encoder is needed to embed sentences"),
+        ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder has en, de"),
     ],
 )
 def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(BgtError, match=message):
-        bgt_core.split(**({"encoder": ENCODER, "pairs": COLUMNS, "langs": ["en", "fr"]} | settings))
+    with pytest.raises(BgtError, match=message) as error:
+        bgt_core.split(**({"encoder": ENCODER, "data": DATA} | settings))
+    assert "\n" not in str(error.value)
+
+
+def test_a_language_that_the_split_does_not_know_is_named() -> None:
+    split = bgt_core.split(ENCODER, DATA, method="centring")
+    with pytest.raises(BgtError, match="lang de: the split was fitted on en, fr"):
+        split.shared(np.ones((2, WIDTH)), "de")

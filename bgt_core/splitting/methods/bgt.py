@@ -21,40 +21,54 @@ from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
 SHARE = 0.95  # keep the factors that give this share of the held-out nats
-ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three or more languages; largest change of an imputed value
+ROUNDS, TOLERANCE = 100, 1e-5  # of the fit for three or more languages; largest change of an eigenvalue
 
 
-def loadings(whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int) -> np.ndarray:
+def loadings(
+    whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
+) -> np.ndarray:
     """Fit W_l W_m^T to the whitened cross-covariances.
 
     Args:
         whitened: (D, D) for each two of the languages that have pairs, in both orders.
         languages: How many there are, C.
         factors: Factors K.
+        start: W of similar cross-covariances, to begin with for three languages and more.
 
     Returns:
         W, (C, D, K): the covariance of each language's whitened vectors with z. Factors of the largest correlations
         come first.
     """
     width = len(next(iter(whitened.values())))
-    known = np.zeros((languages, languages), bool)
-    target = np.zeros((languages, width, languages, width))
-    for (left, right), block in whitened.items():
-        target[left, :, right], known[left, right] = block, True
-    missing = [tuple(pair) for pair in np.argwhere(~known)]
-    values, axes = np.linalg.eigh(target.reshape(languages * width, -1))
-    fit = scaled(values[::-1][:factors] * (known.size / known.sum()), axes[:, ::-1][:, :factors])
-    for _ in range(ROUNDS if missing else 0):
-        change = 0.0
-        for left, right in missing:
-            filled = fit.reshape(languages, width, -1)[left] @ fit.reshape(languages, width, -1)[right].T
-            change = max(change, float(np.abs(filled - target[left, :, right]).max()))
-            target[left, :, right] = filled
-        if change < TOLERANCE:
-            break
-        basis = np.linalg.qr(target.reshape(languages * width, -1) @ fit)[0]  # a step of orthogonal iteration
-        values, turn = np.linalg.eigh(basis.T @ target.reshape(languages * width, -1) @ basis)
+    missing = np.ones((languages, languages))
+    for pair in whitened:
+        missing[pair] = 0
+
+    def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """All cross-covariances, those without pairs by the fit, times axes: (C x D, K)."""
+        sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
+        product = fit @ sums
+        for (left, right), block in whitened.items():
+            product[left] += block @ axes[right]
+        return product.reshape(languages * width, -1)
+
+    if start is None or languages == 2:
+        target = np.zeros((languages, width, languages, width))
+        for (left, right), block in whitened.items():
+            target[left, :, right] = block
+        values, axes = np.linalg.eigh(target.reshape(languages * width, -1))
+        fit = scaled(values[::-1][:factors] * missing.size / len(whitened), axes[:, ::-1][:, :factors])
+    else:
+        fit = start.reshape(languages * width, -1)
+    last = np.full(fit.shape[1], np.inf)
+    for _ in range(ROUNDS if missing.any() else 0):
+        fit = fit.reshape(languages, width, -1)
+        basis = np.linalg.qr(filled(fit, fit))[0]  # a step of orthogonal iteration
+        values, turn = np.linalg.eigh(basis.T @ filled(fit, basis.reshape(fit.shape)))
         fit = scaled(values[::-1], basis @ turn[:, ::-1])
+        if np.abs(values - last).max() < TOLERANCE:
+            break
+        last = values
     return fit.reshape(languages, width, -1)
 
 
@@ -88,15 +102,17 @@ def fit(
         `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and `held_out_nats` of all of them.
     """
     tried = [(shrinkage, *whitened(statistics, shrinkage)) for shrinkage in shrinkages]
-    scored = []
+    scored, fitted = [], None
     for shrinkage, roots_of, blocks in tried:
-        fitted = loadings(blocks, len(statistics.langs), statistics.width)
+        fitted = loadings(blocks, len(statistics.langs), statistics.width, fitted)
         scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
     spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
     total = np.cumsum(spectrum)
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
+    stacked = fitted.reshape(-1, factors)  # a factor's sign is free; this one does not depend on rounding
+    fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}
     for lang, (whiten, colour), weights in zip(statistics.langs, roots_of, fitted, strict=True):

@@ -94,7 +94,7 @@ def fit(
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
     """The same rows in float32."""
-    return [(langs, [torch.tensor(column, dtype=torch.float32) for column in columns]) for langs, columns in rows]
+    return [(langs, [torch.as_tensor(column, dtype=torch.float32) for column in columns]) for langs, columns in rows]
 
 
 def batches(rows: tuple[Sequence[str], list[Tensor]]) -> list[Tensor]:
@@ -121,22 +121,23 @@ def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], li
     return float(torch.stack(parts).mean())
 
 
-def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -> Tensor:
-    """All vectors of a language, (N, D)."""
-    return torch.cat(
-        [column for langs, columns in rows for each, column in zip(langs, columns, strict=True) if each == lang]
-    )
+def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -> list[Tensor]:
+    """The vectors of a language in parts, (N, D) each."""
+    columns = [column for langs, columns in rows for each, column in zip(langs, columns, strict=True) if each == lang]
+    return [part for column in columns for part in column.split(4 * BATCH)]
 
 
 @torch.no_grad()
-def as_map(reader: nn.Module, vectors: Tensor) -> Map:
+def as_map(reader: nn.Module, parts: Sequence[Tensor]) -> Map:
     """A trained reader as arrays, with shared parts of mean 0."""
     weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
-    shared = reader(vectors).double().numpy()
-    mean = shared.mean(0)
-    shared -= mean
-    gram = shared.T @ shared
+    mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
+    gram, crosses = np.zeros((len(mean), len(mean))), np.zeros((len(mean), len(weights["offset"])))
+    for part in parts:
+        shared = reader(part).double().numpy() - mean
+        gram += shared.T @ shared
+        crosses += shared.T @ (part.double().numpy() - weights["offset"])
     ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-    back = np.linalg.solve(gram + ridge, shared.T @ (vectors.double().numpy() - weights["offset"])).T
+    back = np.linalg.solve(gram + ridge, crosses).T
     hidden = Hidden(weights["up.weight"], weights["up.bias"], weights["down.weight"])
     return Map(weights["offset"], weights["read"], back, -mean, hidden)

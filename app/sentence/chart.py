@@ -91,14 +91,14 @@ def output(text: str, meaning: float, style: float, second: str, lang: str, chec
     cosines = f"{square(SEMANTIC)} semantic cosine {meaning:z.2f} &nbsp; {square(second)} {second} cosine {style:z.2f}"
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
-        f'<div class="bgt-kept">{"".join(map(verdict, checked))}{cosines}</div>'
+        f'<div class="bgt-kept">{"".join(map(check_tag, checked))}{cosines}</div>'
     )
 
 
-def verdict(check: Check) -> str:
+def check_tag(check: Check) -> str:
     """A check as a tag: passed or not."""
     kind, sign = ("", "✓") if check.passed else (" lost", "✗")
-    return f'<span class="bgt-tag{kind}">{sign} {escape(check.said)}</span>'
+    return f'<span class="bgt-tag{kind}">{sign} {escape(check.verdict)}</span>'
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
@@ -138,7 +138,7 @@ def in_languages(table: pd.DataFrame) -> str:
         f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
         f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
         f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}"
-        f"{verdict(Check(False, row.changed)) if row.changed else ''}</span></li>"
+        f"{check_tag(Check(False, row.changed)) if row.changed else ''}</span></li>"
         for row in table.itertuples()
     ]
     return f'<ol class="bgt-list">{"".join(items)}</ol>'

@@ -20,7 +20,7 @@ class Check(NamedTuple):
     """One property of a source: whether the output has it too, and how to say so, as in "negation lost"."""
 
     passed: bool
-    said: str
+    verdict: str
 
 
 def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]:
@@ -29,7 +29,7 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
     Names, order and length need two sentences of one language. Order tells "the girl gave the boy" from "the boy gave
     the girl"; a passive changes it as well, though not the meaning. Case is ignored.
 
-    >>> [check.said for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
+    >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost']
 
     Args:
@@ -47,7 +47,7 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
 
 def differences(checked: Sequence[Check]) -> str:
     """What an output changed, as in "negation lost, much shorter"; "" if it passed all checks."""
-    return ", ".join(check.said for check in checked if not check.passed)
+    return ", ".join(check.verdict for check in checked if not check.passed)
 
 
 def _same_facts(source: str, source_lang: str, output: str, lang: str) -> Iterator[Check]:

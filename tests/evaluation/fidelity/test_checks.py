@@ -25,8 +25,8 @@ def test_a_change_is_named_and_nothing_else(source: str, output: str, changed: s
 
 
 def test_across_languages_negation_and_numbers_count_alone() -> None:
-    said = [check.said for check in checks("Tom does not have three cats.", "en", "il a trois chats", "fr")]
-    assert said == ["negation lost", "numbers kept"]
+    verdicts = [check.verdict for check in checks("Tom does not have three cats.", "en", "il a trois chats", "fr")]
+    assert verdicts == ["negation lost", "numbers kept"]
 
 
 def test_a_check_that_does_not_apply_is_left_out() -> None:

@@ -22,7 +22,7 @@ TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tes
 
 # Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
 WITHOUT_A_FILE = """
-analysis/erase_language.py analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py
+analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py
 app/core/latents/spaces.py app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py
 app/languages/chart.py app/languages/page.py bgt_core/__init__.py bgt_core/capabilities.py bgt_core/contracts.py
 bgt_core/data/conllu.py bgt_core/data/encode.py bgt_core/data/manifest.py bgt_core/data/pairfile.py

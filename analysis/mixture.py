@@ -167,7 +167,7 @@ def write_altered(out: Path, kind: str, pairs: list[Pair], langs: tuple[str, str
 
 def main(data: Path, out: Path, *langs: str) -> None:
     """Write all files and say how many pairs each kind has."""
-    tests = test_keys(data)
+    tests, english = test_keys(data), dict[str, Pair]()
     for lang in langs:
         for kind, train, held in mixture(data, lang):
             write(out / kind / f"en-{lang}.tsv", train)
@@ -176,8 +176,9 @@ def main(data: Path, out: Path, *langs: str) -> None:
                 print(f"{kind}/en-{lang}: {len(train):,} pairs, {len(held):,} held out")
             if kind == "short":
                 write(out / "held-out" / f"en-{lang}.tsv", held)
-                for column, own in enumerate(("en", lang)):
-                    write_altered(out, "paraphrase", paraphrases(train, column), (own, own))
+                english |= {key(sentence): (sentence, other) for sentence, other in paraphrases(train, 0)}
+                write_altered(out, "paraphrase", paraphrases(train, 1), (lang, lang))
+    write_altered(out, "paraphrase", [*english.values()], ("en", "en"))
     for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
         other = second if second != first else f"{first}2"
         write(out / "grammar" / f"{first}-{other}-altered_{first}.tsv", grammar(first, second, seed))

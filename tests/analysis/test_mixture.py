@@ -30,13 +30,17 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch
     (tmp_path / "parallel").mkdir()
     with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
         file.writelines("\t".join(pair) + "\n" for pair in pairs)
+    with lzma.open(tmp_path / "parallel" / "en-de.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
+        file.write(
+            "I sleep.\tIch schlafe.\nI see the red barn.\tIch sehe das Tor.\nI watch the red barn.\tIch sehe das Tor.\n"
+        )
     (tmp_path / "mono").mkdir()
     with lzma.open(tmp_path / "mono" / "en.ewt.txt.xz", "wt", encoding="utf-8") as file:
         file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
     (tmp_path / "sts" / "2014").mkdir(parents=True)
     (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
     monkeypatch.setattr(mixture, "GRAMMAR", 20)
-    mixture.main(tmp_path, tmp_path / "out", "fr")
+    mixture.main(tmp_path, tmp_path / "out", "fr", "de")
     trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
@@ -47,8 +51,12 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch
         for path in ("paraphrase/en-en2-altered_en", "monolingual/en")
     }
     assert read["monolingual/en"] == ["A sentence without a translation."]
-    ((sentence, paraphrase, altered),) = (row.split("\t") for row in read["paraphrase/en-en2-altered_en"])
-    assert (sentence, paraphrase) == ("I go.", "I am going.") and altered not in (sentence, paraphrase)
+    by_language = [row.split("\t") for row in read["paraphrase/en-en2-altered_en"]]  # of English beside either
+    assert [row[:2] for row in by_language] == [
+        ["I go.", "I am going."],
+        ["I see the red barn.", "I watch the red barn."],
+    ]
+    assert all(altered not in (sentence, paraphrase) for sentence, paraphrase, altered in by_language)
     assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]
 
 

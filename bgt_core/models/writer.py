@@ -104,6 +104,11 @@ class VectorWriter(WritingModel):
             predictions.append(self.decoders[side.lang]("reconstruct", column, torch.cat(parts, dim=-1), side))
         return Outputs(semantic, {LANGUAGE: language}, predictions)
 
+    @property
+    def semantic_table(self) -> nn.Embedding:
+        """The decoders' token table, (V, H): the semantic encoder is another model's."""
+        return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
+
     def hidden(self, latent: Tensor) -> Tensor:
         """In training, replace a latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
         if not self.training or not self.hidden_share:

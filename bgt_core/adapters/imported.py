@@ -36,6 +36,8 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).strip().split("\n")[0]
         raise NotFound(f"{spec}: sentence-transformers can't load it ({reason}). Check the name or folder.") from None
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    tokens = tokenizer and tokenizer.to_str()  # before the first sentence, which changes its settings
 
     def encode(sentences: list[str], lang: str, latent: str) -> object:
         with autocast(chosen, "bf16" if precision == "bf16" else "fp32"):
@@ -48,11 +50,10 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
-        tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
-        if tokenizer is None:  # a slow tokenizer has no complete serialised form
+        if tokens is None:  # a slow tokenizer has no complete serialised form
             return ""
         layers = re.sub("0x[0-9a-f]+", "", str(model))  # includes pooling and maximum length; addresses are removed
-        parts = (layers, model.prompts, model.default_prompt_name, tokenizer.to_str())
+        parts = (layers, model.prompts, model.default_prompt_name, tokens)
         digest = hashlib.sha256("\n".join(map(str, parts)).encode())
         for key, value in sorted(model.state_dict().items()):
             digest.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())

@@ -47,6 +47,7 @@ MONOLINGUAL = {  # sentences of each file
         "taskmaster": 5_000,
     },
     "fr": {"common-voice": 60_000},
+    **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
 }
 MONOLINGUAL_WORDS = range(4, 41)
 GRAMMAR = 20_000  # triples of the grammar for each order of two languages

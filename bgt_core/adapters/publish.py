@@ -12,8 +12,10 @@ from bgt_core.adapters.modelcard import model_card
 from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
+from bgt_core.models.writer import VectorWriter
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 
@@ -56,6 +58,9 @@ def export(
             parameter="latent" if latent else "lang",
         )
     loaded = checkpoint.load(path)
+    if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorWriter):
+        encoder = loaded.model.stored.encoder
+        raise UsageError(f"{to}: the semantic encoder of this writer is {encoder}; export that one.", parameter="to")
     if to == ONNX:
         from bgt_core.adapters import onnx
 

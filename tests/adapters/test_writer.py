@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,3 +80,17 @@ def test_its_fingerprint_is_of_both(saves: Saves) -> None:
 
 def test_without_the_encoder_s_fingerprint_it_has_none(saves: Saves) -> None:
     assert bgt_core.open_encoder(saves()).fingerprint == ""
+
+
+def test_what_needs_a_semantic_encoder_of_tokens_is_refused_in_one_line(
+    saves: Saves, tmp_path: Path, bgt: Callable[..., Any]
+) -> None:
+    folder = saves()
+    for form in ("onnx", "sentence-transformers"):
+        done = bgt("export", folder, "--to", form, "--out", tmp_path / "out")
+        assert done.code == 2 and "of this writer is baseline:words" in done.err and done.err.count("\n") == 1
+    done = bgt("diagnose", "--model", folder)
+    assert done.code == 2 and "use bgt evaluate ledger" in done.err
+    assert bgt("export", folder, "--out", tmp_path / "copy").code == 0
+    copied = bgt_core.open_encoder(tmp_path / "copy")
+    np.testing.assert_array_equal(copied.embed(TEXTS, lang="en"), bgt_core.open_encoder(folder).embed(TEXTS, lang="en"))

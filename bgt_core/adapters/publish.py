@@ -102,6 +102,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
     use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
+    if isinstance(loaded.model, VectorWriter):
+        use = use.replace("load(", "open_encoder(")
     readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
     return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
 

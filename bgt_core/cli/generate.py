@@ -57,7 +57,7 @@ def generate(
             "--rerank/--no-rerank",
             help="Embed every text of the beam, and rank them by how close they are to the given latents, not by "
             "likelihood.",
-            show_default="yes, but no for a writer or without --style",
+            show_default="yes with --source and --style, except for a writer",
         ),
     ] = None,
     model: options.ModelOption = PRETRAINED,

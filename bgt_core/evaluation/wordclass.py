@@ -18,8 +18,8 @@ _FUNCTION = {  # articles, pronouns, prepositions, conjunctions, auxiliaries, ne
     "en": """a an the this that these those i you he she it we they me him her us them my your his its our their mine
         yours hers ours theirs myself yourself himself herself itself ourselves themselves who whom whose which what
         where when why how of in on at to from by with without for about into over under after before between through
-        during since until as than and or but if because though although while so nor yet not no n't never don doesn
-        didn isn aren wasn weren won wouldn shouldn couldn can't be am is are was were been being do does did done doing
+        during since until as than and or but if because though although while so nor yet not no never don doesn
+        didn isn aren wasn weren won wouldn shouldn couldn be am is are was were been being do does did done doing
         have has had having will would shall should can could may might must ll ve re d s t m there here up down out off
         too very just any some each every all both either neither""",
     "fr": """le la les l un une des du de d ce cet cette ces c je j tu il elle on nous vous ils elles me m te t se s lui

@@ -17,13 +17,14 @@ from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, read_co
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.parallel import check, chunks
 from bgt_core.errors import UsageError
+from bgt_core.files import PARTIAL
 from bgt_core.models.writer import VectorWriter
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.settings import flatten
 from bgt_core.recipes.writer import WriterConfig
 from bgt_core.run.processes import Report
 
-VECTORS = "vectors-{}.npy"  # of the first source, the second, ...: removed once they are in the token store
+VECTORS = "vectors-{}" + PARTIAL  # of source 0, 1, ...: removed once they are in the token store
 SAMPLE = 8_192  # rows that mean and scale are computed from
 
 
@@ -51,7 +52,7 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed every row of the sources: OUT/vectors-0.npy for the first one, (rows, C * D) float32, and so on.
+    """Embed every row of the sources: a .npy file for each, (rows, C * D) float32, named as in `VECTORS`.
 
     A row has the vectors of its C columns one after another; a row that can't be read has zeros.
     """

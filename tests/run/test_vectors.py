@@ -14,6 +14,8 @@ from bgt_core import checkpoint, run
 from bgt_core.data.corpus import open_corpus
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.models.writer import VectorWriter
+from bgt_core.run.processes import LOCK
+from bgt_core.run.vectors import VECTORS
 
 SETTINGS: dict[str, Any] = {
     "encoder": "baseline:words",
@@ -62,6 +64,21 @@ def test_each_row_has_the_vectors_of_its_own_sentences(trained: Path) -> None:
             seen += len(rows)
     assert seen == 2 * len(ROWS)
     assert not list(trained.glob("vectors-*"))
+
+
+def test_vectors_that_a_killed_run_left_are_overwritten(tsv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    for name in (LOCK, VECTORS.format(0)):
+        (out / name).write_bytes(b"half")
+    run.train("writer", [f"en-fr={tsv}"], out, overrides=SETTINGS, device="cpu")
+    assert {path.name for path in out.iterdir()} == {
+        "data",
+        "metrics.jsonl",
+        "run.json",
+        "step-0000000",
+        "tokenizer.model",
+    }
 
 
 def test_the_checkpoint_names_the_encoder_and_its_fingerprint(trained: Path) -> None:

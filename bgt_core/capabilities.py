@@ -28,6 +28,9 @@ class GenerativeModel(Model, Protocol):
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """Combine each latent's (B, L) into the input of such a decoder, (B, any)."""
 
+    def prior_mean(self, latent: str, like: Tensor) -> Tensor:
+        """The mean of that latent's prior, repeated in the shape of `like`, (B, L)."""
+
 
 @runtime_checkable
 class TranslationModel(Model, Protocol):

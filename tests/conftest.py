@@ -84,6 +84,11 @@ TINY["bgt-bound"] = {name: value for name, value in TINY["bgt-small"].items() if
     "memory_slots": 5,
     "decoder_layers": 1,
 }
+TINY["writer"] = {name: value for name, value in TINY["bgt-small"].items() if name != "semantic_dim"} | {
+    "encoder": "baseline:words",
+    "vector_dim": 8192,
+    "memory_slots": 3,
+}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 

@@ -2,7 +2,7 @@
 
 An encoder is named as:
 
-    PATH                        a checkpoint or run of ours
+    PATH                        a checkpoint or run of ours; a writer opens the encoder that it names
     ORG/NAME, ORG/NAME@REVISION one of ours on the hub
     sentence-transformers:NAME  a model of that library: on the hub, or a folder
     onnx:FOLDER                 a folder of `bgt export --to onnx`
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from bgt_core import PRETRAINED, load
 from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.adapters.writer import with_inner
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, did_you_mean
 
@@ -50,7 +51,8 @@ def open_encoder(
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():
-        return load(spec, device, precision)
+        embedder = load(spec, device, precision)
+        return with_inner(embedder, partial(open_encoder, device=device, precision=precision))
     if kind not in KINDS:
         hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")

@@ -15,6 +15,7 @@ from bgt_core.checkpoint.card import checked
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
+from bgt_core.models.writer import VectorWriter
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 SPLIT = "split:"
@@ -63,6 +64,9 @@ def export(
             parameter="latent" if latent else "lang",
         )
     loaded = checkpoint.load(path)
+    if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorWriter):
+        encoder = loaded.model.stored.encoder
+        raise UsageError(f"{to}: the semantic encoder of this writer is {encoder}; export that one.", parameter="to")
     if to == ONNX:
         from bgt_core.adapters import onnx
 
@@ -118,6 +122,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
     use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
+    if isinstance(loaded.model, VectorWriter):
+        use = use.replace("load(", "open_encoder(")
     readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
     return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
 

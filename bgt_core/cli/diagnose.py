@@ -58,11 +58,14 @@ def diagnose(
     from bgt_core import checkpoint, diagnose
     from bgt_core.data.batching import validation
     from bgt_core.device import pick_device
+    from bgt_core.models.writer import VectorWriter
 
     check_least(2, limit=limit)
     check_least(1, samples=samples)
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
+    if isinstance(trained.model, VectorWriter):
+        raise UsageError(f"{model}: a writer has no prior of its vectors; use bgt evaluate ledger.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:

@@ -1,21 +1,39 @@
-"""`bgt generate`: the meaning of one sentence in the style of another."""
+"""`bgt generate`: the meaning of a sentence, or of vectors, in the style of another sentence."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import load
+from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
 
+if TYPE_CHECKING:
+    from bgt_core.embedder import Embedder
+
 
 def generate(
-    source: Annotated[str, typer.Option(help="Sentence that gives the meaning, in any language of the model.")],
-    style: Annotated[str, typer.Option(help="Sentence that gives the style.")],
+    source: Annotated[
+        str | None, typer.Option(help="Sentence that gives the meaning, in any language of the model.")
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of --source: semantic vectors, .npy; each gets a line. Of a writer, its encoder's vectors.",
+        ),
+    ] = None,
+    style: Annotated[
+        str | None,
+        typer.Option(
+            help="Sentence that gives the style.", show_default="none: the language latent is the mean of its prior"
+        ),
+    ] = None,
     lang: Annotated[
         str | None,
         typer.Option(help="Language of the style and of the output.", show_default="the model's first"),
@@ -34,26 +52,49 @@ def generate(
     length_penalty: options.LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
     n_best: Annotated[int, typer.Option(min=1, help="Number of texts to print, the best first.")] = 1,
     rerank: Annotated[
-        bool,
-        typer.Option(help="Rank the texts by how close their latents are to the given ones, not by likelihood."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--rerank/--no-rerank",
+            help="Embed every text of the beam, and rank them by how close they are to the given latents, not by "
+            "likelihood.",
+            show_default="yes with --source and --style, except for a writer",
+        ),
+    ] = None,
     model: options.ModelOption = PRETRAINED,
     device: options.DeviceOption = "auto",
 ) -> None:
-    """Write the meaning of one sentence in the style of another."""
-    from bgt_core.generation.generate import candidates, exchanged
+    """Write the meaning of one sentence in the style of another, or text from vectors."""
+    from bgt_core.generation.generate import candidates, checked, exchanged, from_vectors
+    from bgt_core.generation.search import generative
+    from bgt_core.models.writer import VectorWriter
+    from bgt_core.vectors.arrays import read_npy
 
+    if (source is None) == (vectors is None):
+        raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
     for name, text in (("source", source), ("style", style)):
-        if not text.strip():
+        if text is not None and not text.strip():
             raise UsageError("is empty; give a sentence.", parameter=name)
     if n_best > 1 and (sample or n_best > beam):
         rule = f"{n_best}: must be at most --beam ({beam}), and works without --sample only."
         raise UsageError(rule, parameter="n_best")
     rules = no_repeat_ngram, max_run
-    bgt = load(model, device)
+    bgt = cast("Embedder", open_encoder(str(model), device))
+    writes_vectors = isinstance(generative(bgt), VectorWriter)
     lang = lang or bgt.langs[0]
-    latents = exchanged(bgt, [source], [style], lang, source_lang or lang)
     search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
-    (ranked,) = candidates(bgt, latents, lang=lang, search=search, rerank=rerank, seed=seed, max_length=max_length)
-    for candidate in ranked[:n_best]:
-        print(candidate.text)
+    if source is not None and style is not None and not writes_vectors:
+        latents = exchanged(bgt, [source], [style], lang, source_lang or lang)
+        ranked = candidates(
+            bgt, latents, lang=lang, search=search, rerank=rerank is not False, seed=seed, max_length=max_length
+        )
+        texts = [[candidate.text for candidate in of_row] for of_row in ranked]
+    else:
+        if vectors:
+            semantic = checked(read_npy(vectors), bgt.width(lang), str(vectors))
+        else:
+            semantic = bgt.embed([str(source)], lang=source_lang or lang)
+        texts = from_vectors(
+            bgt, semantic, lang=lang, style=style, search=search, rerank=bool(rerank), seed=seed, max_length=max_length
+        )
+    for of_row in texts:
+        print(*of_row[:n_best], sep="\n")

@@ -16,8 +16,8 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="Recipe: bgt (the paper's), bgt-bound (ours), an ablation or baseline such as english-vae, or a "
-            "second stage such as pair-classifier."
+            help="Recipe: bgt (the paper's), bgt-bound (ours), writer (text from another encoder's vectors), an "
+            "ablation or baseline such as english-vae, or a second stage such as pair-classifier."
         ),
     ] = None,
     *,
@@ -43,6 +43,14 @@ def train(
             help="Vectors of another encoder to learn from: .npy, as `bgt embed` writes them for one side of --data; "
             "one file for each --data, in the same order, or none. A linear map of each column's semantic mean is "
             "trained to point in their direction; --set objective.distillation.weight=200 sets the weight.",
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Of a writer: the encoder whose vectors it writes from, as --model of other commands. Vectors are "
+            "computed once and stored in the run.",
         ),
     ] = None,
     overrides: Annotated[
@@ -77,7 +85,7 @@ def train(
 
     with Progress() as report:
         if resume:
-            if recipe or data or langs or columns or init_from or tokenizer or teacher:
+            if recipe or data or langs or columns or init_from or tokenizer or teacher or encoder:
                 text = "continues a run with its own settings: give only --out, and --set for settings to change."
                 raise UsageError(text, parameter="resume")
             changed = parse_overrides(overrides or [])
@@ -95,7 +103,7 @@ def train(
                 data,
                 out,
                 columns=(columns or langs or "").split(",") if columns or langs else (),
-                overrides=parse_overrides(overrides or []),
+                overrides=parse_overrides(overrides or []) | ({"model.encoder": encoder} if encoder else {}),
                 init_from=init_from,
                 teacher=[None if path == "none" else path for path in teacher or ()],
                 tokenizer=tokenizer,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.text import sentence_list
-from bgt_core.errors import UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import (
     AT_ONCE,
@@ -77,12 +77,7 @@ def exchanged(
     bgt: SentenceWriter, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
     """The latents that `generate` decodes: the semantic ones of N sources, and the other latents of N styles."""
-    second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
-    if second is None:
-        raise UsageError(
-            "This model has no latent for style (language or syntactic); use "
-            "one trained by `bgt`, `bgt-small` or `vgvae`.",
-        )
+    second = style_latent(bgt)
     sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
@@ -90,6 +85,80 @@ def exchanged(
         second: bgt.embed(styles, lang=lang, latent=second),
         SEMANTIC: bgt.embed(sources, lang=source_lang, latent=SEMANTIC),
     }
+
+
+def style_latent(bgt: SentenceWriter) -> str:
+    """The name of the latent for style; UsageError for a model without one."""
+    second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
+    if second is None:
+        raise UsageError(
+            "This model has no latent for style (language or syntactic); use "
+            "one trained by `bgt`, `bgt-small` or `vgvae`.",
+        )
+    return second
+
+
+def from_vectors(
+    bgt: SentenceWriter,
+    vectors: np.ndarray,
+    *,
+    lang: str,
+    style: str | None = None,
+    search: Search = DEFAULT_SEARCH,
+    rerank: bool = False,
+    seed: int = 0,
+    max_length: int = 60,
+) -> list[list[str]]:
+    """Write sentences from semantic vectors.
+
+    Args:
+        bgt: An embedder whose model can generate; for a writer, the vectors are its encoder's.
+        vectors: Semantic vectors of N sentences, (N, D).
+        lang: Language of the output.
+        style: A sentence that gives the language latent; by default it is the mean of its prior.
+        search: A `Beam` or a `Sample`.
+        rerank: Embed each text of the beam, and put first the one with the highest cosine to its vector.
+        seed: Seed of a `Sample`.
+        max_length: Maximum number of tokens of a text.
+
+    Returns:
+        For each vector the distinct texts of the beam, or the one that was drawn, the best first.
+
+    Raises:
+        UsageError: A model that can't generate, an unknown language, or a style for a model without a latent for it.
+        DataError: Vectors of another width, or with NaN or infinity.
+    """
+    model, width = generative(bgt), bgt.width(lang, SEMANTIC)
+    vectors = checked(vectors, width)
+    latents = {SEMANTIC: vectors}
+    for latent in bgt.latents:
+        if latent != SEMANTIC:
+            mean = model.prior_mean(latent, torch.zeros(len(vectors), bgt.width(lang, latent)))
+            latents[latent] = mean.cpu().numpy()
+    if style is not None:
+        second = style_latent(bgt)
+        latents[second] = np.repeat(bgt.embed([style], lang=lang, latent=second), len(vectors), axis=0)
+    if rerank:
+        ranked = candidates(
+            bgt, latents, lang=lang, search=search, second_weight=0.0, likelihood_weight=0.0, seed=seed,
+            max_length=max_length,
+        )  # fmt: skip
+        return [[each.text for each in of_row] for of_row in ranked]
+    if isinstance(search, Sample):
+        drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
+        return [[text] for text in drawn]
+    joined = decoder_input(bgt, latents, lang, max_length)
+    return [list(of_row) for of_row in hypotheses(bgt, joined, lang, search, max_length, quiet)]
+
+
+def checked(vectors: np.ndarray, width: int, source: str = "vectors") -> np.ndarray:
+    """Vectors as (N, D) float32; DataError, which names `source`, for another width, and for NaN or infinity."""
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or vectors.shape[1] != width:
+        raise DataError(f"{source}: {vectors.dtype} {vectors.shape}; this model reads (N, {width}).")
+    vectors = vectors.astype(np.float32)
+    if len(bad := np.flatnonzero(~np.isfinite(vectors).all(1))):
+        raise DataError(f"{source}: row {bad[0] + 1} of {len(vectors)} contains NaN or infinity.")
+    return vectors
 
 
 @dataclass(frozen=True)
@@ -118,8 +187,8 @@ def candidates(
     the highest score first; errors as `decode`.
 
     Each is embedded again. Its score is its semantic similarity to the given latents, plus `second_weight` times that
-    of the other latent, plus `likelihood_weight` times its log-probability per token in nats; without `rerank` the
-    order is that of the search, by likelihood.
+    of the other latent, which is left out if the weight is 0, plus `likelihood_weight` times its log-probability per
+    token in nats; without `rerank` the order is that of the search, by likelihood.
     """
     if isinstance(search, Sample):
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
@@ -132,6 +201,7 @@ def candidates(
     kept = {
         latent: bgt.similarity_pairwise(bgt.embed(written, lang=lang, latent=latent), vectors[row_of])
         for latent, vectors in latents.items()
+        if latent == SEMANTIC or second_weight
     }
     ranked: list[list[Candidate]] = [[] for _ in texts]
     for place, (row, (text, mean)) in enumerate(zip(row_of, flat, strict=True)):

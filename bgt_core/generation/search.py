@@ -41,6 +41,10 @@ class SentenceWriter(SentenceEncoder, Protocol):
     @property
     def model(self) -> Model: ...
 
+    def width(self, lang: str, latent: str = ...) -> int:
+        """Units of that latent."""
+        ...
+
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """The encoder of `latent` for sentences of `lang`; UsageError for a language or a latent that the model
         lacks."""

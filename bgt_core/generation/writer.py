@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from bgt_core.contracts import SEMANTIC, Tokens
+from bgt_core.contracts import SEMANTIC, Prediction, Tokens
+from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative
+from bgt_core.nets.prediction import SentencePrediction
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,44 @@ class Writer:
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
         """log p(sentence | latents) in nats of N sentences of `lang`, one row of the latents each: (N,) float64."""
-        model, ids = generative(self.bgt), self.bgt.tokenizer.encode(sentences)
-        device, decoder = next(model.parameters()).device, model.decoder(lang)
+        predictions = self._predictions(latents, self.bgt.tokenizer.encode(sentences), lang)
+        return -np.array([nats for prediction in predictions for nats in prediction.nll()[1].tolist()])
+
+    def tokens(self, sentences: Sequence[str]) -> list[list[str]]:
+        """The texts of the tokens of N sentences, EOS left out; one that begins a word begins with a space."""
+        texts = self.bgt.tokenizer.texts()
+        return [[texts[token] for token in ids[:-1]] for ids in self.bgt.tokenizer.encode(sentences)]
+
+    def token_nats(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> list[np.ndarray]:
+        """-log p(token | tokens before it, latents) in nats of each token of N sentences of `lang`, EOS included:
+        N arrays (T,).
+
+        Raises:
+            UsageError: A decoder that does not predict one token after the other.
+        """
+        ids = self.bgt.tokenizer.encode(sentences)
         nats: list[float] = []
-        with torch.no_grad():
-            for start in range(0, len(ids), AT_ONCE):
-                part = slice(start, start + AT_ONCE)
+        for prediction in self._predictions(latents, ids, lang):
+            if not isinstance(prediction, SentencePrediction):
+                raise UsageError("This model's decoder does not predict one token after the other.")
+            nats += prediction.token_nll().tolist()
+        return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
+
+    def prior_mean(self, latent: str, like: np.ndarray) -> np.ndarray:
+        """The mean of a latent's prior, in the shape of its vectors (N, L)."""
+        model = generative(self.bgt)
+        device = next(model.parameters()).device
+        return model.prior_mean(latent, torch.tensor(like, device=device)).cpu().numpy()
+
+    def _predictions(
+        self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
+    ) -> Iterator[Prediction]:
+        """The decoder's predictions of sentences with these token ids, `AT_ONCE` at a time."""
+        model = generative(self.bgt)
+        device, decoder = next(model.parameters()).device, model.decoder(lang)
+        for start in range(0, len(ids), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            with torch.no_grad():
                 tensors = {name: torch.tensor(rows[part], device=device) for name, rows in latents.items()}
                 target = Tokens.pad(ids[part], lang).to(device)
-                nats += decoder("reconstruct", lang, model.join(tensors), target).nll()[1].tolist()
-        return -np.array(nats)
+                yield decoder("reconstruct", lang, model.join(tensors), target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from bgt_core.capabilities import Decoder
@@ -65,6 +66,11 @@ class WritingModel(LatentModel):
     def writes(self) -> tuple[str, ...]:
         """The languages that it generates."""
         return self.langs
+
+    def prior_mean(self, latent: str, like: Tensor) -> Tensor:
+        """The mean of a latent's prior as `join` takes it, in the shape of `like` (N, L): what stands for a sentence
+        that nothing is known of."""
+        return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
         """The decoder of that language, p(sentence | latents)."""

@@ -21,7 +21,7 @@ from bgt_core.nets.layers import (
     shift_right,
     xavier_linear,
 )
-from bgt_core.nets.memory import MemoryReader
+from bgt_core.nets.memory import Memory
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 
@@ -147,8 +147,8 @@ class TransformerDecoder(CausalDecoder):
     It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is the
     output layer, which gets the latent as well (Logit fusion). `fuse` names where else the latent enters: "attention",
     each layer's slot, and "word", beside each input token: a linear map of [word ; z]. The word's part of that map is
-    left to the table, which is trained anyway. `memory` provides the part of the latent that is bound to positions: at
-    the token's own position, and as slots that every layer attends to.
+    left to the table, which is trained anyway. `memory` provides a part of the latent at the token's own position,
+    and as slots that every layer attends to.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class TransformerDecoder(CausalDecoder):
         dropout: float,
         word_dropout: float = 0.0,
         fuse: Collection[str] = ("attention",),
-        memory: MemoryReader | None = None,
+        memory: Memory | None = None,
     ):
         super().__init__()
         width = table.embedding_dim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -55,6 +56,13 @@ class SentencePrediction:
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """(loss, nats): see `contracts.Prediction.nll`."""
         return self.layer.nll(self.features, self.latent, self.target, smoothing)
+
+    def token_nll(self) -> Tensor:
+        """The negative log-likelihood of each real token in nats, (N,); `nll` sums it over each sentence."""
+        rows = self.target.flat_index // self.target.ids.shape[1]
+        ids = self.target.ids[self.target.mask][:, None]
+        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)
+        return self.layer.nll(self.features, self.latent[rows], each, 0.0)[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ from bgt_core.recipes.siamese import bilstm, sp
 from bgt_core.recipes.translator import translator
 from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, var_siamese_repeat
 from bgt_core.recipes.vgvae import vgvae
+from bgt_core.recipes.writer import writer
 
 __all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
 
@@ -62,6 +63,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "gran": gran,
     "vgvae": vgvae,
     "translator": translator,
+    "writer": writer,
     "var-siamese-repeat": var_siamese_repeat,
     "var-siamese-reformulate": var_siamese_reformulate,
     "pair-classifier": pair_classifier,

@@ -24,27 +24,39 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import json_lines, remove, writing
 from bgt_core.models.latent import LatentModel
+from bgt_core.models.writer import VectorWriter
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.settings import flatten
 from bgt_core.run.plan import SETTINGS, check_targets, sources_of, write_settings
 from bgt_core.run.processes import LOCK, Report
+from bgt_core.run.vectors import VECTORS, fit_vectors, with_encoder, with_vectors
 
 
 def prepare_run(
-    recipe: Recipe, sources: Sequence[Source], out: Path, tokenizer: Path | None, strict: bool, report: Report
+    recipe: Recipe,
+    sources: Sequence[Source],
+    out: Path,
+    tokenizer: Path | None,
+    strict: bool,
+    device: str,
+    report: Report,
 ) -> None:
-    """Write everything in a run folder but its checkpoints, or nothing."""
+    """Write everything in a run folder but its checkpoints, or nothing; `device` is that of a writer's encoder."""
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
     check_targets(recipe, sources)
     if any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
+    recipe, encoder = with_encoder(recipe, device)
     try:
         pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
         model = outline(recipe, pieces)  # before the long work, so that impossible settings raise an error now
-        stored = store(recipe, sources, pieces, out / "data", strict)
+        rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
+        stored = store(recipe, rows, pieces, out / "data", strict)
+        for path in out.glob(VECTORS.format("*")):  # the store has a copy
+            remove(path)
         for split in SPLITS:
             rehearse(recipe, model, open_corpus(out / "data", split))
         for corpus in stored.corpora:
@@ -128,6 +140,8 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
         start_average(model.semantic_table, encoder, tokenizer)  # unless a checkpoint has filled it
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
+    if isinstance(model, VectorWriter) and not recipe.init_from:
+        fit_vectors(model, corpus)
     model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))
     return model
 

@@ -108,7 +108,7 @@ def train(
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if launched.is_main:
             check_workers(workers, device, launched)
-            prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, report)
+            prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, device, report)
         launched.wait()
         return Run(out, device, report, launched).train(workers)
 

@@ -38,6 +38,8 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     with torch.no_grad():  # their mean pooling, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     np.testing.assert_allclose(encoder.embed(texts, lang="en"), torch.stack(expected), atol=1e-5)
+    fresh = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
+    assert encoder.fingerprint == fresh.fingerprint  # although the tokenizer has been used
     assert encoder.embed([], lang="fr").shape == (0, 8)
     lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 pieces, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1

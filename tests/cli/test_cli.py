@@ -149,7 +149,7 @@ def test_an_error_is_one_line_and_a_code(name: str, bgt: Bgt, here: Path) -> Non
 
 @pytest.mark.parametrize(
     "command",
-    ["embed text.txt", "embed --out x.npy", "generate --source a", "train bgt-small --data pairs.tsv", "embde"],
+    ["embed text.txt", "embed --out x.npy", "train bgt-small --data pairs.tsv", "embde"],
 )
 def test_usage_errors_say_what_is_missing(command: str, bgt: Bgt, here: Path) -> None:
     done = bgt(*command.split())

@@ -40,6 +40,7 @@ MEANINGS = {
     "--strict": "Stop on",
     "--tokenizer": "A SentencePiece model",
     "--train": "Training",
+    "--vectors": "Instead of --",
 }
 
 # Names for one thing, of which both programs may have one.
@@ -53,7 +54,7 @@ SYNONYMS = [
     ("--langs", "--languages"),
     ("--latent", "--latents"),
     ("--task", "--tasks"),
-    ("--model", "--encoder", "--checkpoint"),
+    ("--model", "--checkpoint"),  # --encoder is another model's, from whose vectors `bgt train writer` learns
     ("--limit", "--max-sentences"),
     ("--max-length", "--most", "--max-tokens"),
     ("--min-length", "--least"),

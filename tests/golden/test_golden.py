@@ -46,6 +46,7 @@ SIZES["var-siamese"] = {"model.base.hidden_dim": 10, "model.base.semantic_dim": 
 SIZES["var-siamese"] |= {"data.columns": ["en", "fr", "gold:label"]}
 SIZES["bgt-bound"] = {"model.average_dim": 12, "model.bound_dim": 8, "model.roles_dim": 16}
 SIZES["bgt-bound"] |= {"language_dim": 6, "min_pieces": 5}
+SIZES["writer"] = {"encoder": "baseline:words", "language_dim": 6, "decoder_layers": 1, "min_pieces": 5}
 SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 
 

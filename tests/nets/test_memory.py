@@ -15,7 +15,7 @@ from bgt_core.nets.binding import Binding
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, sinusoids
-from bgt_core.nets.memory import MemoryReader
+from bgt_core.nets.memory import LinearMemory, MemoryReader
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.roles import RolePooling
@@ -100,3 +100,30 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     state.select(torch.tensor([2, 0]))
     for place in range(3, 6):
         torch.testing.assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])
+
+
+def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(stirred: Stir) -> None:
+    memory, latent = stirred(LinearMemory(5, 8, 3)).double(), torch.randn(2, 5, dtype=torch.float64)
+    slots = memory.states(latent)
+    assert slots.shape == (2, 3, 8)
+    for number in range(3):
+        rows = slice(8 * number, 8 * number + 8)
+        torch.testing.assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
+    layout = PackedLayout.of(Tokens.pad([[4, 5, EOS], [6, EOS]], "en"))
+    own = latent @ memory.own.weight.T + memory.own.bias
+    torch.testing.assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
+
+
+def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -> None:
+    """One step at a time gives the scores of teacher forcing; and gradients stay small where all is hidden."""
+    table = make_embedding(20, 8)
+    decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
+    dropped = Tokens.pad([[4, 5, EOS]], "en")
+    decoder.word_dropout = 1.0
+    decoder("reconstruct", "en", torch.zeros(1, 5), dropped).nll()[0].backward()
+    assert max(float(each.grad.abs().max()) for each in decoder.parameters() if each.grad is not None) < 1e3
+    decoder, latent = stirred(decoder).double().eval(), torch.randn(1, 5, dtype=torch.float64)
+    expected = decoder("reconstruct", "en", latent, dropped).logits()
+    state = decoder.start(latent)
+    steps = [decoder.step(torch.tensor([[piece]]), state)[0, 0] for piece in (EOS, 4, 5)]
+    torch.testing.assert_close(torch.stack(steps), expected, rtol=1e-10, atol=1e-10)

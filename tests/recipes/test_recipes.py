@@ -49,6 +49,7 @@ PREDICTIONS = {  # of what is not a plain BGT
     "var-siamese-reformulate": [f"{role}/{lang}" for role in ("paraphrase", "reconstruct") for lang in ("en", "fr")],
     "vgvae": [f"{role}/{lang}" for role in ("paraphrase", "position", "reconstruct") for lang in ("en", "fr")],
     "bgt-bound": ["recombine/en", "recombine/fr"],  # in training
+    "writer": ["reconstruct/en", "reconstruct/fr"],
 }
 EMBEDDED_LANGS = {  # of what does not read both
     name: ["en"] for name in PREDICTIONS if name.startswith("english-") or name == "translator"
@@ -57,6 +58,7 @@ TERMS = {  # of what pays no KL
     **dict.fromkeys(("sp", "bilstm", "avg", "gran"), "margin"),
     "translator": "translate/fr",
     **dict.fromkeys(("vgvae", "var-siamese-repeat", "var-siamese-reformulate"), "kl/semantic/en"),
+    "writer": "kl/en",
 }
 IN_BATCH = {"objective.margin.mined_only": False}
 ABLATIONS = [
@@ -75,7 +77,7 @@ ABLATIONS = [
     ("bgt-bound", {"tag_dim": 4}),
     ("bgt-bound", {"train_rarity": True}),
 ]
-WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"} - {"bgt-bound"}
+WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"} - {"bgt-bound", "writer"}
 WITHOUT_KL = {
     "bgt-without-prior",
     "bilingual-trans",
@@ -300,7 +302,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
     recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
-    loaded = bgt_core.load(folder, "cpu", "fp32")
+    loaded = bgt_core.open_encoder(folder, device="cpu", precision="fp32")
     steps = checkpoint.load(folder).config["step"]
     assert (steps == 0) == (name == "random-encoder")
     assert list(loaded.langs) == EMBEDDED_LANGS.get(name, ["en", "fr"])

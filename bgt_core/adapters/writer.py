@@ -1,0 +1,109 @@
+"""A writer with the encoder whose vectors it writes from (`models.writer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import Embedder
+from bgt_core.errors import DataError
+from bgt_core.models.writer import VectorWriter
+from bgt_core.vectors.compare import unit
+
+Opens = Callable[[str], SentenceEncoder]
+
+
+class WriterEmbedder(Embedder):
+    """A writer; its semantic latent is computed by the encoder that it was trained for, opened when first needed.
+
+    Args:
+        model, tokenizer, langs, precision: As `Embedder`.
+        opens: Opens an encoder by its name, as `open_encoder`.
+    """
+
+    def __init__(
+        self, model: VectorWriter, tokenizer: Tokenizer, langs: Sequence[str], precision: str, opens: Opens
+    ) -> None:
+        super().__init__(model, tokenizer, langs, precision)
+        self.stored, self.opens = model.stored, opens
+
+    def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
+        return type(self), (self.model, self.tokenizer, self.langs, self.precision, self.opens)
+
+    @cached_property
+    def inner(self) -> SentenceEncoder:
+        """The encoder; DataError if its vectors are not those of training."""
+        return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens)
+
+    def embed(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        lang: str,
+        latent: str = SEMANTIC,
+        batch_size: int | None = None,
+        show_progress: bool = False,
+        normalize: bool = False,
+    ) -> np.ndarray:
+        """See `Embedder.embed`; semantic vectors are the encoder's own, (N, D)."""
+        if latent != SEMANTIC:
+            return super().embed(
+                sentences,
+                lang=lang,
+                latent=latent,
+                batch_size=batch_size,
+                show_progress=show_progress,
+                normalize=normalize,
+            )
+        self.encoder(lang, latent)
+        texts: Sequence[str] = cast(Sequence[str], sentences)
+        vectors = np.asarray(self.inner.embed(texts, lang=lang), dtype=np.float32)
+        if vectors.shape[-1] != self.width(lang):
+            raise DataError(
+                f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units; this model was trained on vectors "
+                f"of {self.width(lang)}."
+            )
+        return unit(vectors) if normalize else vectors
+
+    def width(self, lang: str, latent: str = SEMANTIC) -> int:
+        """Units of that latent."""
+        return len(self.stored.mean) if latent == SEMANTIC else super().width(lang, latent)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Embedder.fingerprint`; empty if the encoder's is unknown."""
+        inner = self.stored.fingerprint
+        return f"{super().fingerprint} of {inner}" if inner else ""
+
+
+def named_encoder(name: str, fingerprint: str, opens: Opens) -> SentenceEncoder:
+    """Open the encoder that a writer names.
+
+    Args:
+        name: As `--model` names an encoder.
+        fingerprint: That of the vectors that the writer was trained on; "" if unknown.
+        opens: Opens an encoder by its name.
+
+    Raises:
+        DataError: The encoder has changed since.
+    """
+    encoder = opens(name)
+    if fingerprint and encoder.fingerprint != fingerprint:
+        raise DataError(
+            f"{name}: has changed since the writer was trained on its vectors (fingerprint {fingerprint[:40]}, now "
+            f"{encoder.fingerprint[:40] or 'unknown'}). Restore the encoder, or train the writer again."
+        )
+    return encoder
+
+
+def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
+    """Give a writer access to its encoder; other models are returned as they are."""
+    model = embedder.model
+    if not isinstance(model, VectorWriter):
+        return embedder
+    return WriterEmbedder(model, embedder.tokenizer, embedder.langs, embedder.precision, opens)

@@ -1,0 +1,124 @@
+"""A model that writes text from the vectors of another encoder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Readout, Tokens
+from bgt_core.errors import UsageError
+from bgt_core.models.latent import WritingModel
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.posterior import Gaussian, readout_named
+
+LENGTH = 16.0  # of a standardised vector, whatever its width: steps of the optimiser then move decoders alike
+
+
+class StoredVector(nn.Module):
+    """In place of a semantic encoder: vectors that were computed before, with Gaussian noise.
+
+    Args:
+        units: Units of a vector, D.
+        log_variance: Log of the noise's variance, as a share of the vectors' own.
+        encoder: The encoder that computes the vectors, as `--model` names one.
+        fingerprint: Of its vectors in training; "" if unknown.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, units: int, log_variance: float, encoder: str, fingerprint: str = ""):
+        super().__init__()
+        self.log_variance = log_variance + math.log(LENGTH**2 / units)
+        self.encoder, self.fingerprint = encoder, fingerprint
+        self.register_buffer("mean", torch.zeros(units))
+        self.register_buffer("scale", torch.ones(()))
+
+    @torch.no_grad()
+    def fit(self, vectors: Tensor) -> None:
+        """Take mean and scale from vectors of training text, (N, D)."""
+        self.mean.copy_(vectors.mean(0))
+        length = (vectors - self.mean).square().sum(1).mean().sqrt()
+        self.scale.copy_(length.clamp(min=1e-6) / LENGTH)
+
+    def standardise(self, vectors: Tensor) -> Tensor:
+        """Shift to mean 0, and scale to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""
+        return (vectors - self.mean) / self.scale
+
+    def posterior(self, vectors: Tensor) -> Gaussian:
+        """A Gaussian around each standardised vector, (B, D)."""
+        mean = self.standardise(vectors)
+        return Gaussian(mean, torch.full_like(mean, self.log_variance))
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
+        """UsageError: the other encoder reads text, not tokens."""
+        raise UsageError(
+            f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
+            "`bgt_core.open_encoder`, or give vectors."
+        )
+
+
+class VectorWriter(WritingModel):
+    """Decoders that write a sentence from another encoder's vector of it and from a language latent.
+
+    Only the language encoders and the decoders learn. A batch brings the vectors of its columns as targets, one after
+    another, (B, C * D); without targets each row has the mean vector. In training, each latent is hidden in
+    `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So it can also write from
+    one latent alone, and tell how many nats each holds.
+
+    Args:
+        semantic: The stored vectors.
+        encoders: A language encoder for each language.
+        decoders: A decoder of [language ; standardised vector] for each language.
+        hidden_share: Share of the rows in which a latent is hidden, from 0 to below 1.
+
+    Raises:
+        UsageError: The share is out of range.
+    """
+
+    def __init__(
+        self,
+        semantic: StoredVector,
+        encoders: Mapping[str, nn.Module],
+        decoders: Mapping[str, nn.Module],
+        hidden_share: float,
+    ):
+        super().__init__(tuple(decoders), {SEMANTIC: semantic, **encoders})
+        if not 0 <= hidden_share < 1:
+            raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
+        self.decoders = nn.ModuleDict(decoders)
+        self.stored, self.hidden_share, self.readout = semantic, hidden_share, readout_named("sample")
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout, predictions = readout or self.readout, []
+        vectors = self.stored.mean.expand(len(batch), len(batch.sides), -1)
+        if batch.targets is not None:
+            vectors = batch.targets.view(vectors.shape)
+        semantic = {column: self.stored.posterior(vectors[:, number]) for number, column in enumerate(batch.sides)}
+        language = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
+        for column, side in batch.sides.items():
+            parts = [self.hidden(readout(posterior[column])) for posterior in (language, semantic)]
+            predictions.append(self.decoders[side.lang]("reconstruct", column, torch.cat(parts, dim=-1), side))
+        return Outputs(semantic, {LANGUAGE: language}, predictions)
+
+    @property
+    def semantic_table(self) -> nn.Embedding:
+        """The decoders' token table, (V, H): the semantic encoder is another model's."""
+        return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
+
+    def hidden(self, latent: Tensor) -> Tensor:
+        """In training, replace a latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
+        if not self.training or not self.hidden_share:
+            return latent
+        return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)
+
+    def join(self, latents: Mapping[str, Tensor]) -> Tensor:
+        """The input of a decoder, from language latents and vectors as the encoder gives them: (B, L_lang + D)."""
+        return torch.cat([latents[LANGUAGE], self.stored.standardise(latents[SEMANTIC])], dim=-1)
+
+    def prior_mean(self, latent: str, like: Tensor) -> Tensor:
+        """See `WritingModel.prior_mean`; of the vectors, the mean over training text."""
+        return self.stored.mean.expand_as(like) if latent == SEMANTIC else super().prior_mean(latent, like)

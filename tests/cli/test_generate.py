@@ -1,0 +1,113 @@
+"""`bgt generate` from vectors and from text, with a writer and with a model of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.data.text import Tokenizer
+from bgt_core.generation.generate import candidates, from_vectors
+from bgt_core.recipes import Recipe
+from bgt_core.vectors.compare import cosines
+
+Bgt = Callable[..., Any]
+TEXTS = ["The dog sleeps.", "Is it late?", "A cat sees two dogs."]
+SHORT = ("--max-length", 6, "--beam", 3)
+
+
+@pytest.fixture(scope="module")
+def writer(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    stirred: Callable[[nn.Module], nn.Module],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """An untrained writer of a bag of words; its text differs by vector."""
+    folder = tmp_path_factory.mktemp("writer") / "writer"
+    torch.manual_seed(0)
+    recipe = tiny("writer", fingerprint="words 8192")
+    model = stirred(recipe.build(tokenizer))
+    checkpoint.save(folder, recipe, model, tokenizer, step=1)
+    np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
+    return folder
+
+
+def test_a_file_of_vectors_and_their_texts_give_the_same_output(writer: Path, bgt: Bgt) -> None:
+    vectors = writer.parent / "vectors.npy"
+    done = bgt("generate", "--vectors", vectors, "--model", writer, *SHORT)
+    assert (done.code, done.err) == (0, "")
+    alone = [bgt("generate", "--source", text, "--model", writer, *SHORT).out for text in TEXTS]
+    assert done.out == "".join(alone)
+    assert len(set(alone)) == len(TEXTS)
+    styled = bgt("generate", "--vectors", vectors, "--style", "Is it late?", "--model", writer, *SHORT).out
+    assert styled != done.out and styled.count("\n") == 3
+    assert bgt("generate", "--vectors", vectors, "--lang", "fr", "--model", writer, *SHORT).out != done.out
+    three = bgt("generate", "--source", TEXTS[0], "--n-best", 3, "--model", writer, *SHORT).out
+    assert three.splitlines()[0] == alone[0].strip() and 1 < three.count("\n") <= 3
+    drawn = bgt("generate", "--vectors", vectors, "--sample", "--model", writer, "--max-length", 6).out
+    assert drawn.count("\n") == 3 and drawn != done.out
+
+
+def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer: Path, bgt: Bgt) -> None:
+    """Each text is embedded here, alone, by the encoder itself."""
+    model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
+    vectors = np.load(writer.parent / "vectors.npy")
+    vectors += encoder.embed(["a cat a dog"], lang="en")  # of words that an untrained model may write
+    options: dict[str, Any] = {"lang": "en", "search": bgt_core.Beam(6), "max_length": 8}
+    plain, ranked = (from_vectors(model, vectors, rerank=rerank, **options) for rerank in (False, True))  # type: ignore[arg-type]
+    for vector, before, after in zip(vectors, plain, ranked, strict=True):
+        cosine = [float(cosines(encoder.embed([text], lang="en")[0], vector)) for text in before]
+        assert after == [before[row] for row in sorted(range(len(before)), key=lambda row: -cosine[row])]
+
+
+def test_a_changed_encoder_is_refused_only_where_it_is_needed(
+    writer: Path, bgt: Bgt, tmp_path: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer
+) -> None:
+    recipe = tiny("writer", fingerprint="words 12")
+    checkpoint.save(tmp_path / "changed", recipe, recipe.build(tokenizer), tokenizer, step=1)
+    vectors = ("generate", "--vectors", writer.parent / "vectors.npy", "--model", tmp_path / "changed", *SHORT)
+    assert bgt(*vectors).code == 0
+    for command in ((*vectors, "--rerank"), ("generate", "--source", "a", "--model", tmp_path / "changed", *SHORT)):
+        done = bgt(*command)
+        assert done.code == 4 and done.out == ""
+        assert done.err.startswith("bgt: baseline:words: has changed") and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, 5), np.float32), "bad.npy: float32 (2, 5); this model reads (N, 8192)"),
+        (np.zeros(8192, np.float32), "bad.npy: float32 (8192,)"),
+        (np.full((3, 8192), np.nan, np.float32), "bad.npy: row 1 of 3 contains NaN or infinity"),
+    ],
+)
+def test_bad_vectors_are_one_line(writer: Path, bgt: Bgt, tmp_path: Path, array: np.ndarray, message: str) -> None:
+    np.save(tmp_path / "bad.npy", array)
+    done = bgt("generate", "--vectors", tmp_path / "bad.npy", "--model", writer)
+    assert done.code == 4 and message in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", [(), ("--source", "a", "--vectors", "x.npy")])
+def test_text_or_vectors_but_not_both(writer: Path, bgt: Bgt, given: tuple[str, ...]) -> None:
+    done = bgt("generate", *given, "--model", writer)
+    assert done.code == 2 and "--source or --vectors is needed, and only one of them" in done.err
+
+
+def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
+    """Its language latent is then the mean of the prior, 0."""
+    model = bgt_core.load(saved)
+    semantic = model.embed(TEXTS, lang="en")
+    np.save(tmp_path / "own.npy", semantic)
+    done = bgt("generate", "--vectors", tmp_path / "own.npy", "--model", saved, *SHORT)
+    latents = {"semantic": semantic, "language": np.zeros((3, 6), np.float32)}
+    search = bgt_core.Beam(3, 3, 1)
+    expected = candidates(model, latents, lang="en", search=search, rerank=False, max_length=6)
+    assert done.out == "".join(best.text + "\n" for best, *_ in expected)

@@ -1,0 +1,113 @@
+"""The ledger against sums and means that are computed in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.contracts import Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.ledger import ALL, HELD, MEANING, NOTHING, OTHERS, Ledger
+from bgt_core.grammar import Pair
+from bgt_core.recipes import Recipe
+
+GIVEN = (NOTHING, OTHERS, MEANING, ALL)
+ROWS = 12
+
+
+@pytest.fixture(scope="module")
+def path(grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ledger") / "pairs.tsv"
+    path.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in grammar[:ROWS]), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def writer(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    stirred: Callable[[nn.Module], nn.Module],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Any:
+    torch.manual_seed(0)
+    recipe = tiny("writer")
+    model = stirred(recipe.build(tokenizer))
+    model.stored.fit(torch.randn(20, 8192))  # type: ignore[attr-defined]
+    folder = tmp_path_factory.mktemp("model") / "writer"
+    checkpoint.save(folder, recipe, model, tokenizer, step=1)
+    return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
+
+
+def nll(bgt: Any, texts: list[str], lang: str, hidden: tuple[str, ...]) -> np.ndarray:
+    """Nats of each sentence by log-softmax of its logits, with some latents at 0, or at the mean vector: (N,)."""
+    latents = {latent: torch.from_numpy(bgt.embed(texts, lang=lang, latent=latent)) for latent in bgt.latents}
+    for latent in hidden:
+        stored = getattr(bgt.model, "stored", None)
+        mean = stored.mean if stored is not None and latent == "semantic" else 0.0
+        latents[latent] = torch.zeros_like(latents[latent]) + mean
+    costs = []
+    with torch.no_grad():
+        for row, ids in enumerate(bgt.tokenizer.encode(texts)):
+            joined = bgt.model.join({latent: rows[row : row + 1] for latent, rows in latents.items()})
+            prediction = bgt.model.decoder(lang)("reconstruct", lang, joined, Tokens.pad([ids], lang))
+            log_p = prediction.logits().log_softmax(-1)
+            costs.append(-sum(float(log_p[place, token]) for place, token in enumerate(ids)))
+    return np.array(costs)
+
+
+def measured(result: Result, lang: str, words: str, given: str) -> float:
+    return result.value((lang, words, "sentence" if words == "all" else "word", given), result.systems[0])
+
+
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_each_condition_is_the_nll_of_the_sentence_by_its_logits(
+    lang: str, writer: Any, saved: Path, path: Path, grammar: list[Pair]
+) -> None:
+    texts = [pair.texts[lang] for pair in grammar[:ROWS]]
+    for bgt in (writer, bgt_core.load(saved, "cpu", "fp32")):
+        result = evaluate(Ledger(langs="en,fr"), {"it": bgt}, path, resamples=100)
+        for given, hidden in zip(GIVEN, (("language", "semantic"), ("semantic",), ("language",), ()), strict=True):
+            assert measured(result, lang, "all", given) == pytest.approx(nll(bgt, texts, lang, hidden).mean(), rel=1e-4)
+        held = measured(result, lang, "all", NOTHING) - measured(result, lang, "all", MEANING)
+        assert measured(result, lang, "all", HELD) == pytest.approx(held, rel=1e-5)
+
+
+def test_classes_add_up_to_the_sentence(writer: Any, path: Path) -> None:
+    result = evaluate(Ledger(langs="en,fr"), {"it": writer}, path, resamples=100)
+    for lang in ("en", "fr"):
+        of_classes = [key for key in result.scores if key.lang == lang and key.given == ALL and key.nats_per == "word"]
+        total = sum(measured(result, lang, key.words, ALL) * key.items for key in of_classes) / ROWS
+        assert total == pytest.approx(measured(result, lang, "all", ALL), rel=0.02)  # rare classes have no row
+        assert {"function", "other", "punctuation", "end"} <= {key.words for key in of_classes}
+    cell = next(cells[0] for key, cells in result.scores.items() if key.given == HELD)
+    assert cell.low < cell.value < cell.high  # type: ignore[union-attr]
+
+
+def test_a_model_without_a_language_latent_has_no_such_columns(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, path: Path, writer: Any
+) -> None:
+    model = tiny("bgt-without-langvars").build(tokenizer)
+    one = bgt_core.Embedder(model, tokenizer, ["en"], "fp32")
+    result = evaluate(Ledger(langs="en,_", limit=5), {"one": one, "writer": writer}, path, resamples=100)
+    shown = {key.given for key, cells in result.scores.items() if cells[0] is not None}
+    assert shown == {NOTHING, MEANING, HELD}
+    assert result.counts == {"lines": 5}
+
+
+def test_an_encoder_that_does_not_write_and_bad_columns_are_refused(path: Path, writer: Any) -> None:
+    words = bgt_core.open_encoder("baseline:words")
+    with pytest.raises(UsageError, match="words: This model can't generate"):
+        evaluate(Ledger(langs="en,fr"), {"words": words}, path, resamples=100)
+    with pytest.raises(UsageError, match="each language once"):
+        evaluate(Ledger(langs="en,en"), {"writer": writer}, path, resamples=100)

@@ -1,0 +1,149 @@
+"""A run of a writer: vectors are computed once, each row's with its row, and training needs the encoder no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from bgt_core import checkpoint, run
+from bgt_core.data.corpus import open_corpus
+from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.models.writer import VectorWriter
+from bgt_core.run.processes import LOCK
+from bgt_core.run.vectors import VECTORS
+
+SETTINGS: dict[str, Any] = {
+    "encoder": "baseline:words",
+    "data.vocab_size": 29,
+    "data.valid_pairs": 4,
+    "model.d_model": 8,
+    "model.heads": 2,
+    "model.ffn_dim": 8,
+    "model.language_dim": 3,
+    "model.memory_slots": 2,
+    "model.decoder_layers": 1,
+    "train.epochs": 0.0,
+}
+NOUNS = ["cat", "dog", "hat", "red car", "old man", "book"]
+ROWS = [(f"the {noun} {number}", f"le {noun} {number} !") for noun in NOUNS for number in range(5)]
+BAD = 7  # the row of the file that has one column only
+
+
+@pytest.fixture(scope="module")
+def tsv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("vectors") / "pairs.tsv"
+    lines = ["\t".join(row) for row in ROWS]
+    path.write_text("\n".join([*lines[:BAD], "one column", *lines[BAD:]]) + "\n", "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "run"
+    run.train("writer", [f"en-fr={tsv}", f"fr,_={tsv}"], out, overrides=SETTINGS, device="cpu")
+    return out
+
+
+def test_each_row_has_the_vectors_of_its_own_sentences(trained: Path) -> None:
+    tokenizer = checkpoint.load(trained).tokenizer
+    encoder = bgt_core.open_encoder("baseline:words")
+    seen = 0
+    for split in ("train", "valid"):
+        for corpus in open_corpus(trained / "data", split).corpora:
+            rows = np.arange(len(corpus))
+            targets = corpus.targets(rows)
+            assert targets is not None
+            texts = [tokenizer.decode(corpus.take(column, rows)) for column in corpus.columns]
+            vectors = [encoder.embed(of_column, lang="en") for of_column in texts]
+            np.testing.assert_array_equal(targets, np.concatenate(vectors, axis=1))
+            seen += len(rows)
+    assert seen == 2 * len(ROWS)
+    assert not list(trained.glob("vectors-*"))
+
+
+def test_vectors_that_a_killed_run_left_are_overwritten(tsv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    for name in (LOCK, VECTORS.format(0)):
+        (out / name).write_bytes(b"half")
+    run.train("writer", [f"en-fr={tsv}"], out, overrides=SETTINGS, device="cpu")
+    assert {path.name for path in out.iterdir()} == {
+        "data",
+        "metrics.jsonl",
+        "run.json",
+        "step-0000000",
+        "tokenizer.model",
+    }
+
+
+def test_the_checkpoint_names_the_encoder_and_its_fingerprint(trained: Path) -> None:
+    loaded = checkpoint.load(trained)
+    arguments = loaded.config["arguments"]
+    assert arguments["model.encoder"] == "baseline:words"
+    assert arguments["model.fingerprint"] == bgt_core.open_encoder("baseline:words").fingerprint
+    assert arguments["model.vector_dim"] == 8192
+    assert isinstance(loaded.model, VectorWriter)
+    assert loaded.model.stored.mean.any() and loaded.model.stored.scale != 1
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_needs_the_encoder_no_more(
+    trained: Path, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**SETTINGS, "train.epochs": 2.0, "train.batch_tokens": 100}
+    whole = run.train("writer", [f"en-fr={tsv}"], tmp_path / "whole", overrides=settings, device="cpu")
+    run.train("writer", [f"en-fr={tsv}"], tmp_path / "resumed", overrides=SETTINGS, device="cpu")
+    monkeypatch.setattr("bgt_core.run.vectors.open_encoder", None)
+    changed = {"train.epochs": 2.0, "train.batch_tokens": 100}
+    resumed = run.resume(tmp_path / "resumed", device="cpu", overrides=changed)
+    assert (whole / "model.safetensors").read_bytes() == (resumed / "model.safetensors").read_bytes()
+
+
+def test_a_second_run_starts_from_the_first_with_its_mean_and_scale(trained: Path, tsv: Path, tmp_path: Path) -> None:
+    last = run.train(
+        "writer", [f"en-fr={tsv}"], tmp_path / "second", init_from=trained, device="cpu",
+        overrides={"train.epochs": 0.0, "data.valid_pairs": 10},
+    )  # fmt: skip
+    first, second = (checkpoint.load(folder).model.state_dict() for folder in (trained, last))
+    assert all((first[name] == value).all() for name, value in second.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"encoder": ""}, UsageError, "encoder is needed: the encoder whose vectors"),
+        ({"encoder": "baseline:nouns"}, UsageError, "baseline:nouns"),
+        ({"model.fingerprint": "words 12"}, DataError, "baseline:words: has changed"),
+        ({"encoder": "python:sentence_of_nan:embed"}, DataError, "NaN or infinity"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(
+    changes: dict[str, Any],
+    error: type[BgtError],
+    message: str,
+    tsv: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = (
+        "import numpy\n\ndef embed(texts):\n    return numpy.full((len(texts), 3), 1 if texts == ['a'] else numpy.nan)"
+    )
+    (tmp_path / "sentence_of_nan.py").write_text(code, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message) as caught:
+        run.train("writer", [f"en-fr={tsv}"], tmp_path / "run", overrides=SETTINGS | changes, device="cpu")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_only_a_writer_takes_an_encoder(tsv: Path, tmp_path: Path, bgt: Callable[..., Any]) -> None:
+    options = "--encoder", "baseline:words", "--data", f"en-fr={tsv}", "--out", tmp_path / "run"
+    done = bgt("train", "bgt-small", *options)
+    assert done.code == 2 and "no setting 'model.encoder'" in done.err and done.err.count("\n") == 1
+    done = bgt("train", "writer", "--data", f"en-fr={tsv}", "--out", tmp_path / "run")
+    assert done.code == 2 and "--encoder is needed" in done.err

@@ -103,7 +103,7 @@ def named_encoder(name: str, fingerprint: str, opens: Opens) -> SentenceEncoder:
 
 def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
     """Give a writer access to its encoder; other models are returned as they are."""
-    model = embedder.model
+    model = getattr(embedder, "model", None)
     if not isinstance(model, VectorWriter):
         return embedder
     return WriterEmbedder(model, embedder.tokenizer, embedder.langs, embedder.precision, opens)

@@ -130,7 +130,7 @@ class BoundConfig:
 
 
 def bgt_bound() -> Recipe:
-    """Word order in the semantic latent, style in the language latents. The default model, `bgt-en-fr`, was trained so.
+    """Word order in the semantic latent, style in the language latents. The models that ship were trained so.
 
         bgt train bgt-bound --langs en,fr --data pairs.tsv.xz --out runs/bound
 

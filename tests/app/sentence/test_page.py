@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -111,7 +113,7 @@ def test_words_that_are_said_again_are_counted() -> None:
     ("model", "expected"),
     [
         ("bgt-en-fr", ""),  # no stored task asks for the closing mark
-        ("bgt-multilingual", ", such as its length and punctuation"),
+        ("bgt-multilingual", ""),
         ("translator-fr-en", ""),  # nothing was probed
     ],
 )
@@ -120,6 +122,21 @@ def test_what_the_second_latent_keeps_is_what_stored_probes_say(
 ) -> None:
     start("--model", bgt_core.PRETRAINED.parent / model)
     assert compute.such_as(state.model()) == expected
+
+
+def test_what_stored_probes_find_in_the_second_latent_is_named(
+    start: Callable[..., None], saved: Path, tmp_path: Path
+) -> None:
+    """The stored results of the default model, with the sign of each difference changed."""
+    model = Path(shutil.copytree(saved, tmp_path / "model"))
+    results = json.loads((bgt_core.PRETRAINED / "probes" / "surface-en.json").read_text("utf-8"))
+    for result in results["results"]:
+        gap = result["difference"]
+        gap |= {"points": -gap["points"], "ci_low": -gap["ci_high"], "ci_high": -gap["ci_low"]}
+    (model / "probes").mkdir()
+    (model / "probes" / "surface.json").write_text(json.dumps(results), "utf-8")
+    start("--model", model)
+    assert compute.such_as(state.model()) == ", such as its punctuation and sentence pattern"
 
 
 def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: Path) -> None:

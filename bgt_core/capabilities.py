@@ -63,6 +63,26 @@ class ReferenceModel(Model, Protocol):
         """The probability that a person did, from the sentences' vectors, (N, L): (N,) float64."""
 
 
+@runtime_checkable
+class VectorModel(Model, Protocol):
+    """A model whose semantic latent is the vector of another encoder."""
+
+    @property
+    def stored(self) -> StoredLatent:
+        """What it knows of those vectors."""
+
+
+class StoredLatent(Protocol):
+    """Vectors of another encoder in place of a semantic encoder."""
+
+    encoder: str  # as `--model` names it
+    fingerprint: str  # its identity in training; "" if unknown
+    mean: Tensor  # of the vectors of training text, (D,)
+
+    def fit(self, vectors: Tensor) -> None:
+        """Take mean and scale from vectors of training text, (N, D)."""
+
+
 class Decoder(Protocol):
     """p(sentence | context), for training and, one token at a time, for search. The context of B sentences is a latent
     (B, L), or for a decoder with attention, the states of an encoder."""

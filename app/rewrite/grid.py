@@ -33,7 +33,7 @@ HELP = """
 - **The two bars** are cosines of the written sentence: to the row's semantic latent, and to the column's second
   latent. The model judges its own output, and may miss a change of meaning.
 - **✗** says what a sentence lost of its row's meaning, by rules: negation, numbers, names, the order of the words that
-  both have, and a length that differs by half.
+  both have, and a much longer or shorter text.
 - **⚠** marks a meaning that the model cannot reconstruct from its own latents; expect its row to be no better.
 - Of the eight candidates of the search, the one with the highest score is shown: semantic cosine + 0.5 × second
   latent's cosine + 0.3 × log-probability per token. These are small models: they best transfer questions,

@@ -24,7 +24,7 @@ HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
 - **A warning** says what the output lost of Source, by rules: negation, numbers, names, the order of the words that
-  both have, and a length that differs by half. It does not ask the model.
+  both have, and a much longer or shorter text. The model has no say in it.
 - **Semantic cosine**, of each sentence to the output: high for Source if the model finds the same meaning in both.
   **Style cosine**: high for Style, if the style was taken. It needs sentences of one language: second latents are not
   comparable across languages.

@@ -193,7 +193,7 @@ def explained(loaded: state.Loaded) -> None:
         lines.append(
             "- **Written** sentences come from the model's decoder, which sees only the two latents. ✓ and ✗ compare "
             "its text with the sentence whose meaning it should have, by rules: negation, numbers, names, the order of "
-            "the words that both have, and a length that differs by half. Each appears if it applies. A cosine is that "
+            "the words that both have, and a much longer or shorter text. Each appears if it applies. A cosine is that "
             "of latents, of the written sentence and of those it was written from: the model judges itself, and may "
             "miss a change of meaning."
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 import bgt_core
 from app.core import corpora, startup, state
 from app.core.startup import ParallelText
-from bgt_core.adapters.distances import identity
+from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError

@@ -128,12 +128,3 @@ def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
     """Compare by probability if this is a trained `var-siamese`; return any other encoder unchanged."""
     siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, DuplicateModel)
     return compared_by(encoder, PROBABILITY) if siamese else encoder
-
-
-def identity(encoder: SentenceEncoder) -> str:
-    """Return what tells an encoder from others wherever it runs.
-
-    It is the fingerprint; of our models without precision and device, which change vectors very little.
-    """
-    ours = isinstance(encoder, Embedder | PosteriorEncoder)
-    return encoder.fingerprint.rsplit(" ", 2)[0] if ours else encoder.fingerprint

@@ -9,13 +9,12 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
-from bgt_core.capabilities import TranslationModel
+from bgt_core.capabilities import TranslationModel, VectorModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
-from bgt_core.models.writer import VectorWriter
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 SPLIT = "split:"
@@ -64,7 +63,7 @@ def export(
             parameter="latent" if latent else "lang",
         )
     loaded = checkpoint.load(path)
-    if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorWriter):
+    if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorModel):
         encoder = loaded.model.stored.encoder
         raise UsageError(f"{to}: the semantic encoder of this writer is {encoder}; export that one.", parameter="to")
     if to == ONNX:
@@ -84,11 +83,11 @@ def export(
 def _split(folder: Path, out: Path, to: str, latent: str | None, lang: str | None) -> None:
     """Write a split encoder as a model of sentence-transformers; UsageError for other settings."""
     if to != SENTENCE_TRANSFORMERS:
-        raise UsageError(f"{to}: a split is exported to {SENTENCE_TRANSFORMERS} alone", parameter="to")
+        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}", parameter="to")
     if latent not in (None, SEMANTIC):
-        raise UsageError(f"{latent}: of a split, {SEMANTIC} alone is exported", parameter="latent")
+        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported", parameter="latent")
     if lang is None:
-        raise UsageError("is needed: each language of a split has a map of its own", parameter="lang")
+        raise UsageError("is needed: a split has a different map for each language", parameter="lang")
     needs("sentence_transformers", "sentence-transformers")
     from bgt_core.adapters import sentence_transformers
 
@@ -122,7 +121,7 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
     use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
-    if isinstance(loaded.model, VectorWriter):
+    if isinstance(loaded.model, VectorModel):
         use = use.replace("load(", "open_encoder(")
     readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
     return hub.push(name, {**files, "README.md": readme.encode()}, private=private)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.adapters.distances import identity
 from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.adapters.named import named_encoder
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import UsageError
 from bgt_core.splitting import store
 from bgt_core.splitting.parts import Split
 
@@ -53,7 +53,7 @@ def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> Externa
 
     Raises:
         UsageError: The split was fitted on stored vectors, and no encoder was named.
-        DataError: The encoder's vectors are decided by something else than when the split was fitted.
+        DataError: The encoder has changed since the split was fitted.
     """
     stored = store.load(folder)
     if not stored.encoder:
@@ -61,10 +61,5 @@ def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> Externa
             f"{folder}: was fitted on stored vectors of no named encoder; fit it again with --model, or split vectors "
             "in Python: bgt_core.splitting.store.load(FOLDER).split.parts(vectors, lang)."
         )
-    inner = opens(stored.encoder)
-    if stored.fingerprint and identity(inner) != stored.fingerprint:
-        raise DataError(
-            f"{folder}: was fitted on vectors of {stored.encoder} as it was ({stored.fingerprint[:40]}); now it is "
-            f"{identity(inner)[:40] or 'of unknown origin'}. Fit the split again."
-        )
+    inner = named_encoder(stored.encoder, stored.fingerprint, opens, str(folder))
     return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

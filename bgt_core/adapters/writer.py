@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
+from bgt_core.adapters.named import Opens, named_encoder
+from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
-from bgt_core.models.writer import VectorWriter
+from bgt_core.models.latent import LatentModel
 from bgt_core.vectors.compare import unit
-
-Opens = Callable[[str], SentenceEncoder]
 
 
 class WriterEmbedder(Embedder):
@@ -27,10 +27,10 @@ class WriterEmbedder(Embedder):
     """
 
     def __init__(
-        self, model: VectorWriter, tokenizer: Tokenizer, langs: Sequence[str], precision: str, opens: Opens
+        self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str, opens: Opens
     ) -> None:
         super().__init__(model, tokenizer, langs, precision)
-        self.stored, self.opens = model.stored, opens
+        self.stored, self.opens = cast(VectorModel, model).stored, opens
 
     def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
         return type(self), (self.model, self.tokenizer, self.langs, self.precision, self.opens)
@@ -38,7 +38,7 @@ class WriterEmbedder(Embedder):
     @cached_property
     def inner(self) -> SentenceEncoder:
         """The encoder; DataError if its vectors are not those of training."""
-        return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens)
+        return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(
         self,
@@ -81,29 +81,8 @@ class WriterEmbedder(Embedder):
         return f"{super().fingerprint} of {inner}" if inner else ""
 
 
-def named_encoder(name: str, fingerprint: str, opens: Opens) -> SentenceEncoder:
-    """Open the encoder that a writer names.
-
-    Args:
-        name: As `--model` names an encoder.
-        fingerprint: That of the vectors that the writer was trained on; "" if unknown.
-        opens: Opens an encoder by its name.
-
-    Raises:
-        DataError: The encoder has changed since.
-    """
-    encoder = opens(name)
-    if fingerprint and encoder.fingerprint != fingerprint:
-        raise DataError(
-            f"{name}: has changed since the writer was trained on its vectors (fingerprint {fingerprint[:40]}, now "
-            f"{encoder.fingerprint[:40] or 'unknown'}). Restore the encoder, or train the writer again."
-        )
-    return encoder
-
-
 def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
     """Give a writer access to its encoder; other models are returned as they are."""
-    model = getattr(embedder, "model", None)
-    if not isinstance(model, VectorWriter):
+    if not isinstance(embedder, Embedder) or not isinstance(embedder.model, VectorModel):
         return embedder
-    return WriterEmbedder(model, embedder.tokenizer, embedder.langs, embedder.precision, opens)
+    return WriterEmbedder(embedder.model, embedder.tokenizer, embedder.langs, embedder.precision, opens)

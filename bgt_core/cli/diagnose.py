@@ -56,15 +56,15 @@ def diagnose(
     NLL predicts text worse than word frequencies do. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
+    from bgt_core.capabilities import VectorModel
     from bgt_core.data.batching import validation
     from bgt_core.device import pick_device
-    from bgt_core.models.writer import VectorWriter
 
     check_least(2, limit=limit)
     check_least(1, samples=samples)
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
-    if isinstance(trained.model, VectorWriter):
+    if isinstance(trained.model, VectorModel):
         raise UsageError(f"{model}: a writer has no prior of its vectors; use bgt evaluate ledger.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture

@@ -64,9 +64,9 @@ def generate(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the style of another, or text from vectors."""
+    from bgt_core.capabilities import VectorModel
     from bgt_core.generation.generate import candidates, checked, exchanged, from_vectors
     from bgt_core.generation.search import generative
-    from bgt_core.models.writer import VectorWriter
     from bgt_core.vectors.arrays import read_npy
 
     if (source is None) == (vectors is None):
@@ -79,7 +79,7 @@ def generate(
         raise UsageError(rule, parameter="n_best")
     rules = no_repeat_ngram, max_run
     bgt = cast("Embedder", open_encoder(str(model), device))
-    writes_vectors = isinstance(generative(bgt), VectorWriter)
+    writes_vectors = isinstance(generative(bgt), VectorModel)
     lang = lang or bgt.langs[0]
     search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
     if source is not None and style is not None and not writes_vectors:

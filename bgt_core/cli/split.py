@@ -70,7 +70,7 @@ def split(
     """
     import sys
 
-    from bgt_core.adapters.distances import identity
+    from bgt_core.adapters.named import identity
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped
     from bgt_core.errors import check_choice
@@ -82,7 +82,7 @@ def split(
 
     check_choice(METHODS, method=method)
     if sts_data and not report:
-        raise UsageError("is for the report; add --report", parameter="sts_data")
+        raise UsageError("is used by the report only; add --report", parameter="sts_data")
     if out.exists():
         raise UsageError(f"{out}: already exists; choose a new folder", parameter="out")
     options.check_files({"out": out})
@@ -92,7 +92,7 @@ def split(
     check_settings([each for each, _ in opened], method, factors)
     text = [source for source in sources if not files.vector_files(source)]
     if report and len(text) < len(sources):
-        raise UsageError("needs sentences, not vectors alone; leave it out", parameter="report")
+        raise UsageError("needs sentences, not only vectors; leave it out", parameter="report")
     model = model or (str(PRETRAINED) if text else "")
     encoder = options.open_encoder(model, device, precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core import __version__
-from bgt_core.adapters.distances import identity
+from bgt_core.adapters.named import identity
 from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from bgt_core.adapters.distances import identity
+from bgt_core.adapters.named import identity
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, UsageError, check_least

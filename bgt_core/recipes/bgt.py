@@ -223,7 +223,7 @@ def bgt_small() -> Recipe:
     weights allow the semantic latent much information and the language latents little; one token table serves
     all nets, tied to the output; decoders use word dropout.
 
-    An average has no word order: `bgt-bound` has.
+    An average does not hold the order of words; the semantic latent of `bgt-bound` does.
 
     With a teacher (`--teacher`) the average may learn the weight of each token (`model.train_rarity=true`).
     """

@@ -28,7 +28,7 @@ class WriterConfig:
     encoder: str = ""  # the encoder, as `--model` names one; `--encoder` sets these three
     fingerprint: str = ""  # of its vectors; empty: a changed encoder is not noticed
     vector_dim: int = 384  # units of its vectors
-    vector_log_variance: float = -5.0  # of the noise on vectors in training, as a share of their own variance
+    vector_log_variance: float = -5.0  # log of the variance of the noise added in training, as a share of the vectors'
     d_model: int = 256
     language_dim: int = 64
     language_layers: int = 1
@@ -79,8 +79,8 @@ def writer() -> Recipe:
 
         bgt train writer --encoder sentence-transformers:all-MiniLM-L6-v2 --data en-fr=pairs.tsv.xz --out runs/writer
 
-    The semantic latent is the encoder's vector. Language latents learn what the vector leaves out, at a price: their
-    KL. Vectors are computed once, before training. A checkpoint names the encoder, and does not contain it.
+    The semantic latent is the encoder's vector. Language latents learn what the vector leaves out; their KL limits how
+    much. Vectors are computed once, before training. A checkpoint names the encoder and does not contain it.
     """
     small = bgt_small()
     return Recipe(

@@ -14,6 +14,7 @@ from torch import nn
 
 from bgt_core import checkpoint
 from bgt_core.adapters import open_encoder
+from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import LABEL, Source, parse_columns, parse_weights, read_columns
@@ -24,7 +25,6 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import json_lines, remove, writing
 from bgt_core.models.latent import LatentModel
-from bgt_core.models.writer import VectorWriter
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.settings import flatten
@@ -140,7 +140,7 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
         start_average(model.semantic_table, encoder, tokenizer)  # unless a checkpoint has filled it
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
-    if isinstance(model, VectorWriter) and not recipe.init_from:
+    if isinstance(model, VectorModel) and not recipe.init_from:
         fit_vectors(model, corpus)
     model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))
     return model

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 
 from bgt_core.adapters import open_encoder
-from bgt_core.adapters.writer import named_encoder
+from bgt_core.adapters.named import identity, named_encoder
+from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.parallel import check, chunks
 from bgt_core.errors import UsageError
 from bgt_core.files import PARTIAL
-from bgt_core.models.writer import VectorWriter
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.settings import flatten
 from bgt_core.recipes.writer import WriterConfig
@@ -43,9 +43,9 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
             "is needed: the encoder whose vectors the model learns to write from, as sentence-transformers:NAME",
             parameter="encoder",
         )
-    encoder = named_encoder(model.encoder, model.fingerprint, partial(open_encoder, device=device))
+    encoder = named_encoder(model.encoder, model.fingerprint, partial(open_encoder, device=device), "the writer")
     width = encoder.embed([], lang=recipe.data.langs[0]).shape[1]
-    recipe = replace(recipe, model=replace(model, fingerprint=encoder.fingerprint, vector_dim=width))
+    recipe = replace(recipe, model=replace(model, fingerprint=identity(encoder), vector_dim=width))
     return replace(recipe, arguments=dict(flatten(recipe))), encoder
 
 
@@ -80,7 +80,7 @@ def with_vectors(
     return embedded
 
 
-def fit_vectors(model: VectorWriter, corpus: Corpus | Mixture) -> None:
+def fit_vectors(model: VectorModel, corpus: Corpus | Mixture) -> None:
     """Set the mean and the scale of the vectors from a sample of the training rows."""
     parts = []
     for part in corpus.corpora:

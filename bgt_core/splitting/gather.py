@@ -17,8 +17,8 @@ Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the col
 
 AT_ONCE = 4_096  # rows embedded together
 ONE_IN, MOST_HELD_OUT = 10, 4_000  # rows of which one is held out, and how many are at most
-OF_WIDTH = 2  # times the units, sentences that covariances need
-MOST_UNITS = 4_096  # of a vector: eigenvectors of more take minutes, and sums of two columns half a gigabyte
+OF_WIDTH = 2  # sentences per unit that covariances need
+MOST_UNITS = 4_096  # eigenvectors of wider vectors take minutes, and sums of two columns half a gigabyte
 
 
 class RandomRows:
@@ -138,7 +138,7 @@ def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
 
 
 def needed_rows(width: int) -> int:
-    """Rows that covariances of so many units need, with those held out."""
+    """The number of rows, with those held out, that covariances of vectors of this width need."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 

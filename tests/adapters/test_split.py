@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core.adapters.distances import identity
+from bgt_core.adapters.named import identity
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting import store
 
@@ -48,5 +48,5 @@ def test_an_encoder_that_has_changed_is_refused(folder: Path) -> None:
     about = folder / store.ABOUT
     text = about.read_text("utf-8").replace('"fingerprint": "', '"fingerprint": "older ')
     about.write_text(text, "utf-8")
-    with pytest.raises(DataError, match="Fit the split again"):
+    with pytest.raises(DataError, match=r"has changed since .* Restore the encoder, or make"):
         bgt_core.open_encoder(f"split:{folder}")

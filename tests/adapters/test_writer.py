@@ -61,7 +61,7 @@ def test_an_encoder_that_has_changed_is_refused_when_it_is_needed(saves: Saves) 
     writer = bgt_core.open_encoder(saves(fingerprint="words 12"))
     assert writer.embed(TEXTS, lang="en", latent="language").shape == (2, 6)  # needs no encoder
     with pytest.raises(
-        DataError, match=r"^baseline:words: has changed .*fingerprint words 12, now words 8192"
+        DataError, match=r"^baseline:words: has changed .*it was words 12, now it is words 8192"
     ) as error:
         writer.embed(TEXTS, lang="en")
     assert "\n" not in str(error.value)

@@ -96,7 +96,11 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         ("en-fr=stored --out new --report", 2, "--report needs sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
-        ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is for the report; add --report"),
+        (
+            "pairs.tsv --langs en,fr --out new --sts-data there",
+            2,
+            "--sts-data is used by the report only; add --report",
+        ),
         ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),
     ],
 )

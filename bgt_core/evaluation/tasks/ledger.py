@@ -1,4 +1,4 @@
-"""A ledger in nats: what a text costs a decoder that is given nothing, one latent, or all."""
+"""How many nats a text costs a decoder that is given no latent, one, or all of them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Ledger(Task[Columns]):
 
     The negative log-likelihood of text by the model's own decoder, teacher-forced. Latents that are given are the
     sentence's posterior means; the others are the means of their priors (of a writer's vectors, the mean over its
-    training text). A writer is trained with latents hidden in this way. Other models are not, so for them "nothing" and
-    single latents are upper bounds, and what a latent holds may be overstated. Word classes are found by rules;
-    "end" is the end of the sentence.
+    training text). A writer has seen such rows in training. Other models have not, so they pay more than necessary for
+    "nothing" and for one latent, and what a latent holds may be overstated. Rules find the classes of words; "end" is
+    the end of the sentence.
     """
 
     data = "Sentences that were not trained on, a column for each language: TSV, Parquet, or X for X.en and X.fr."

@@ -16,7 +16,6 @@ def split(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="[COLUMNS=]FILE...",
             help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr; or vectors, X for "
             "X.en.npy and X.fr.npy. en-fr=FILE names the columns of one file; _ skips one: en,fr,_=FILE.",
         ),

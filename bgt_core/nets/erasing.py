@@ -22,20 +22,23 @@ class WithoutLanguage(nn.Module):
     Vectors get shorter, some more than others. Where `parts` are given, each part is scaled back to its old length, and
     so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
 
-    Means are tracked in training, with equal weight for each sentence: over the first `memory` sentences of a language
-    a plain average, later an exponential one. They move at the end of an update (`settle`), by the sentences of all its
-    micro-batches, in whichever process. The body needs the language in training only.
+    Means are tracked in training, over the last `memory` sentences of a language. Only translations say how far apart
+    two languages are, since elsewhere their topics differ: a micro-batch of several languages moves their means by
+    what these differ from their common centre, and every micro-batch moves all means together. The means change at the
+    end of an update (`settle`), by all its micro-batches, in whichever process. The body needs the language in training
+    only.
 
     Args:
         body: The body whose vectors are changed.
         langs: The languages to align.
         parts: Units of each part that keeps its length; without them, vectors get shorter.
-        memory: Number of sentences that a language's mean averages over.
+        memory: Number of sentences over which a mean averages.
     """
 
     means: Tensor
     read: Tensor
     directions: Tensor
+    micro_batch: Tensor
     seen: Tensor
 
     def __init__(self, body: nn.Module, langs: Sequence[str], parts: Sequence[int] = (), memory: int = 20_000):
@@ -45,15 +48,18 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in the means, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
-        # of each language since the last update: the sum of its vectors, and how many there were
-        self.register_buffer("seen", torch.zeros(len(self.langs), self.width + 1), persistent=False)
+        # of each language in the micro-batch: the sum of its vectors, and how many there are
+        self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
+        # of each language since the last update, sums over its sentences: how far they are from its mean in their own
+        # way (those with translations) and in that of all languages, and how many they are: with translations, in all
+        self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         vectors = self.body(side, layout)
         if self.training:
             total = vectors.detach().float().sum(0)
-            self.seen[self.langs.index(side.lang)] += torch.cat([total, total.new_tensor([len(vectors)])])
+            self.micro_batch[self.langs.index(side.lang)] += torch.cat([total, total.new_tensor([len(vectors)])])
         away = vectors.float() - self.means.mean(0)
         erased = vectors - (away @ self.directions.T) @ self.directions
         if not self.parts:
@@ -62,16 +68,29 @@ class WithoutLanguage(nn.Module):
         return torch.cat([F.normalize(after) * before.norm(dim=1, keepdim=True) for before, after in parts], dim=1)
 
     @torch.no_grad()
+    def compare_languages(self) -> None:
+        """At the end of a micro-batch, add to `seen` how far its languages are from their means."""
+        total, count = self.micro_batch.split([self.width, 1], dim=1)
+        present = count > 0
+        gaps = torch.where(present, total / count.clamp(min=1) - self.means, 0.0)
+        weights = self.read[:, None] * present
+        common = (weights * gaps).sum(0) / weights.sum().clamp(min=1)
+        translated = count * (present.sum() > 1)
+        self.seen += torch.cat([translated * (gaps - common), count * common, translated, count], dim=1)
+        self.micro_batch.zero_()
+
+    @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
         """Move the means towards those of an update's sentences, and update the directions.
 
         Args:
-            seen: (K, H + 1), as `seen`, summed over all processes.
+            seen: (K, 2 H + 2), as `seen`, summed over all processes.
         """
-        total, count = seen[:, :-1], seen[:, -1]
-        self.read.copy_(torch.minimum(self.read + count, count.clamp(min=self.memory)))
-        share = count / self.read.clamp(min=1)  # of the new sentences in the mean
-        self.means += share[:, None] * (total / count.clamp(min=1)[:, None] - self.means)
+        apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
+        translated = translated[:, 0]
+        self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
+        self.means += apart / self.read.clamp(min=1)[:, None]
+        self.means += common.sum(0) / count.sum().clamp(min=self.memory)
         all_read = self.read.min() > 0  # before that, the directions are zero
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))

@@ -101,6 +101,7 @@ def loop(
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
     """Update the parameters that require a gradient; random draws depend on (seed, step, micro-batch, inner)."""
     config, sums = trainer.config, Sums()
+    erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
         with autocast(trainer.device, config.precision):
@@ -108,11 +109,12 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
         (loss.total / update.pairs).backward()
+        for part in erasing:
+            part.compare_languages()
         sums.add(number, {"loss": loss.total.detach(), **loss.terms}, batch)
     trainer.workers.sum_gradients(trainer.model)
-    for part in trainer.model.modules():
-        if isinstance(part, WithoutLanguage):
-            part.settle(trainer.workers.sum(part.seen))
+    for part in erasing:
+        part.settle(trainer.workers.sum(part.seen))
     sums.gradient_norm = nn.utils.clip_grad_norm_(trainer.model.parameters(), config.clip)
     trainer.optimizer.step()
     trainer.optimizer.zero_grad()

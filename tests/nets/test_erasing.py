@@ -43,6 +43,7 @@ def trained() -> WithoutLanguage:
     for _ in range(300):
         for lang in LANGS:
             body(sentences(lang))
+        body.compare_languages()
         body.settle(body.seen)
     return body.eval()
 
@@ -115,18 +116,46 @@ def test_gradients_flow_through_several_sides_of_one_update() -> None:
     assert vectors.grad is not None
 
 
-def test_each_sentence_counts_alike() -> None:
-    """Batches of different sizes, and then more sentences than are remembered."""
-    batches = [torch.randn(rows, WIDTH) + rows for rows in (5, 1, 30)]
-    body = WithoutLanguage(Same(batches[0]), ["en", "fr"], memory=36)
-    for vectors in batches:
+def read(body: WithoutLanguage, **sides: Tensor) -> None:
+    """One micro-batch: the vectors of each language."""
+    for lang, vectors in sides.items():
         body.body = Same(vectors)
-        body(sentences("en", len(vectors)))
+        body(sentences(lang, len(vectors)))
+    body.compare_languages()
+
+
+def test_each_translation_counts_alike() -> None:
+    """Micro-batches of different sizes, and then more sentences than are remembered."""
+    batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
+    body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
+
+    def apart() -> Tensor:
+        return body.means[1] - body.means[0]
+
+    for english, french in batches:
+        read(body, en=english, fr=french)
         body.settle(body.seen)
-    torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0))
-    body(sentences("en", 30))  # the last again
+    differences = torch.cat([french - english for english, french in batches])
+    torch.testing.assert_close(apart(), differences.mean(0))
+    read(body, en=batches[-1][0], fr=batches[-1][1])
     body.settle(body.seen)
-    torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0) * 6 / 36 + batches[-1].mean(0) * 30 / 36)
+    torch.testing.assert_close(apart(), differences.mean(0) * 6 / 36 + differences[6:].mean(0) * 30 / 36)
+
+
+def test_topics_of_one_language_do_not_move_languages_apart() -> None:
+    """Chat in English alone, and news in French and German: languages differ as translations do, wherever those lie."""
+    chat, news = torch.randn(2, WIDTH)
+    french, german = torch.randn(2, WIDTH)
+    body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
+    for _ in range(400):
+        topics = torch.randn(20, WIDTH)
+        topics -= topics.mean(0)
+        read(body, en=topics, fr=topics + french)
+        read(body, fr=topics + french + news, de=topics + german + news)
+        read(body, en=topics + chat)
+        body.settle(body.seen)
+    torch.testing.assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
+    torch.testing.assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 100 sentences, of which 40 are news
 
 
 def test_what_it_has_read_fits_a_checkpoint_in_16_bits(trained: WithoutLanguage) -> None:

@@ -16,7 +16,6 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import BgtError
 
 STEPS = 9
-MAX_OFFERED = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +31,20 @@ class Interpolation:
 
 
 def form(
-    loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
+    loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Show the form for two sentences, and the last interpolation; `at_once` makes one without a button press."""
+    """Show the form for two sentences, at first `ends`, and the last interpolation; `at_once` makes one without a
+    button press."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
         return None
     st.markdown("Move through a latent in a straight line, and generate a sentence at every step.")
-    chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
-    first, second, *_ = listed = list(dict.fromkeys(table["text"].head(MAX_OFFERED)))
-    offered = list(dict.fromkeys([*chosen, *listed]))
     with st.form("way"):
         left, right = st.columns(2)
-        tip = "Choose one, or type your own."
-        start = left.selectbox(
-            "From", offered, offered.index(first), key="start", accept_new_options=True, help=tip, **BOUND
-        )
-        end = right.selectbox(
-            "To", offered, offered.index(second), key="end", accept_new_options=True, help=tip, **BOUND
-        )
+        most = writing.MAX_CHARACTERS
+        start = left.text_input("From", ends[0], key="start", max_chars=most, **BOUND)
+        end = right.text_input("To", ends[1], key="end", max_chars=most, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             moves = what_moves(loaded.second_latent)
             moved = controls.choice("Move", list(moves), "move")
@@ -61,7 +54,6 @@ def form(
     walk = st.session_state.get("walked")
     walk = walk if walk and walk.model == loaded.digest else None
     if submitted or (at_once and walk is None):
-        start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
         try:
             with st.spinner("Writing"):
                 table_of_steps, latents = writing.interpolate(loaded, start, end, lang, moves[moved], STEPS)

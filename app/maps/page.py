@@ -61,7 +61,8 @@ def page() -> None:
     method, fitted = settings.fitted(loaded, table, choice)
     coloured = spaces.coloured(fitted, choice.colour)
     above = st.container()
-    walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.second_latent else None
+    ends = list(dict.fromkeys(table["text"]))[:2]
+    walk = interpolation.form(loaded, ends, langs) if loaded.second_latent else None
     with above:
         explore(loaded, coloured, method, choice, compute.paths(walk, coloured))
     scores(loaded, coloured, langs)

@@ -133,6 +133,10 @@ def inspect(
         columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
         st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
     with st.container(horizontal=True):
+        if len(chosen) == 2 and not loaded.cannot_write:
+            ends = dict(zip(("start", "end"), table.loc[selection, "text"], strict=True))
+            if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
+                st.rerun()  # the form is outside this fragment
         copy_link()
         exports.offer(
             f"bgt-maps-{loaded.short}-seed{method.seed}",

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, exports, interpolation, rows, state, writing
-from app.core.address import BOUND
+from app.core.address import BOUND, ONE_SENTENCE
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, problem, verbatim, written
 from app.rewrite import compute, decoding, directions, grid
@@ -19,7 +19,7 @@ from bgt_core.errors import BgtError
 
 EXAMPLE = ("Tom is my friend.", "Can you help me?")
 REMEMBERED = 20  # results of a session
-GRID, ONE, DIRECTION, BETWEEN = "A grid", "One sentence", "In a direction", "Between two sentences"
+GRID, DIRECTION, BETWEEN = "A grid", "In a direction", "Between two sentences"
 HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
@@ -35,8 +35,8 @@ HELP = """
   the subword units that the model reads and writes.
 """
 BETWEEN_ENDS = {
-    "en": ("I love you.", "They live in Paris.", "Tom is my friend.", "I want to go home.", "Where do you live?"),
-    "fr": ("Je t'aime.", "Ils habitent à Paris.", "Tom est mon ami.", "Où habites-tu ?"),
+    "en": ("I love you.", "They live in Paris."),
+    "fr": ("Je t'aime.", "Ils habitent à Paris."),
 }
 BETWEEN_HELP = """
 - The two sentences' latents are the ends of a straight line. At each step the model writes a sentence from the latents
@@ -59,10 +59,7 @@ def page() -> None:
         )
         return
     st.markdown("Write the meaning of one sentence in another's style, make it longer, or turn it into a question.")
-    if "source" in st.query_params:  # from a link to a sentence; the address omits it if it is the example
-        st.session_state["opened on"] = ONE
-    titles, default = [GRID, ONE, DIRECTION, BETWEEN], st.session_state.get("opened on", GRID)
-    of_many, of_one, by_direction, way = st.tabs(titles, default=default, key="how", **BOUND)
+    of_many, of_one, by_direction, way = st.tabs([GRID, ONE_SENTENCE, DIRECTION, BETWEEN], key="how", **BOUND)
     with of_many:
         grid.page(loaded, bool(of_many.open))
     with of_one:
@@ -175,12 +172,9 @@ def between(loaded: state.Loaded, is_open: bool) -> None:
         st.info("The app has no example sentences in this model's languages.")
         return
     lang = known[0]
-    texts = (
-        BETWEEN_ENDS.get(lang)
-        or [text for (text,) in example_sentences((lang,)) if len(text) < 30][: interpolation.MAX_OFFERED]
-    )
+    ends = BETWEEN_ENDS.get(lang) or [text for (text,) in example_sentences((lang,)) if len(text) < 30][:2]
     langs = [lang, *(other for other in loaded.langs if other != lang)]
-    walk = interpolation.form(loaded, rows.table(texts, lang, None), langs, is_open)
+    walk = interpolation.form(loaded, ends, langs, is_open)
     if walk is not None:
         exports.offer(f"bgt-interpolation-{loaded.short}", walk.table)
     how_to_read(BETWEEN_HELP)

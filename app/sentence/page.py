@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
 from app.core import controls, rows, startup, state
-from app.core.address import BOUND
+from app.core.address import BOUND, ONE_SENTENCE
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
 from app.sentence import chart, compute, properties
@@ -161,9 +161,16 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
     offered = compute.exchanged(loaded, text, lang)
     if offered.empty:
         return
-    other = st.selectbox("The other sentence: choose or type one", offered["other"], accept_new_options=True)
-    other = normalise(other[:MAX_CHARACTERS])
-    parts = ((text, other, "Your meaning, the other's style"), (other, text, "The other's meaning, your style"))
+    best = offered["other"].iloc[0]
+    typed = st.text_input(
+        "The other sentence", placeholder=f"{best} (type another)", max_chars=MAX_CHARACTERS, key="other", **BOUND
+    )
+    other = normalise(typed) or best
+    quoted = f"“{verbatim(other)}”"
+    parts = (
+        (text, other, f"Your meaning, in the style of {quoted}"),
+        (other, text, f"The meaning of {quoted}, in your style"),
+    )
     for side, (meaning, style, title) in zip(st.columns(2, gap="large"), parts, strict=True):
         (row,) = compute.written(loaded, [meaning], [style], lang).itertuples()
         side.markdown(f"**{title}**")
@@ -172,7 +179,7 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
             st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang, checked))
     language = rows.language_name(lang)
     label = "More on writing: meaning by style"
-    onward(following.style, label, source=text, style=other, source_lang=language, lang=language)
+    onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:
@@ -272,4 +279,4 @@ def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
     )
     other = table.loc[table["lang"] != lang, "lang"].iloc[0]
     langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other)}
-    onward(style, "More on writing in another language", source=text, **langs)
+    onward(style, "More on writing in another language", how=ONE_SENTENCE, source=text, **langs)

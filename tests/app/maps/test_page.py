@@ -277,7 +277,7 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     move.set_value(what)
     app.press("Interpolate")
     walked = app.session_state["walked"]
-    first, last = app.box("From").value, app.box("To").value
+    first, last = app.text_input(key="start").value, app.text_input(key="end").value
     sources, styles = ([first, last if side in moves else first] for side in (0, 1))
     ends = [best.text for best in library(sources, styles)]
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
@@ -289,3 +289,10 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
         app.run()
         written = walked.table["text"].iloc[step - 1] or "(nothing)"
         assert escape(written) in app.html()
+
+
+def test_two_selected_sentences_become_the_ends_of_the_way(opened: Open) -> None:
+    app = opened("maps", rows="en3.5").press("Interpolate between these")
+    table = rows.examples(("en", "fr"), 10).set_index("id")["text"]
+    ends = [app.text_input(key=key).value for key in ("start", "end")]
+    assert ends == table[["en3", "en5"]].tolist()

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 import bgt_core
 from app.core import state, writing
-from app.rewrite import compute, decoding, page
+from app.rewrite import compute, decoding
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
@@ -187,11 +187,3 @@ def test_the_way_between_two_sentences_is_there_at_once(opened: Open, library: C
     written = library([walked.start, walked.end], [walked.start] * 2)  # the meaning moves
     assert ends == [best.text for best in written]
     assert shown(app) == walked.table["text"].iloc[4]
-
-
-def test_a_link_to_the_example_stays_on_one_sentence_when_the_address_drops_it(opened: Open) -> None:
-    app = opened("rewrite", source=page.EXAMPLE[0])
-    assert app.session_state["how"] == page.ONE
-    app.query_params.clear()  # as the browser does with what a field would say anyway
-    app.press("Generate")
-    assert app.session_state["how"] == page.ONE and shown(app)

@@ -1,0 +1,42 @@
+"""Nothing typed is lost: a field is filled in, left, and the next typed into at once, while the page runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+PAIRS = [  # on which page and tab, and the labels of the fields
+    ("", "Your sentence", "The other sentence"),
+    ("style?how=One+sentence", "Source: what to say", "Style: how to say it"),
+    ("style", "Meanings, one per line", "Styles, one per line"),
+    ("style?how=Between+two+sentences", "From", "To"),
+    ("similarity", "Left", "Right"),
+    ("models?by=Similarity", "One sentence", "Another"),
+    ("models?by=Writing", "Meaning of", "Style of"),
+]
+
+
+@pytest.mark.parametrize(("place", "first", "second"), PAIRS)
+def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
+    visit: Callable[..., Page],
+    settle: Callable[[Page], None],
+    within: Callable[[float], float],
+    address: str,
+    place: str,
+    first: str,
+    second: str,
+) -> None:
+    page = visit(f"{address}/{place}", quiet_404=True)
+    fields = [page.get_by_label(name, exact=True) for name in (first, second)]
+    for texts in (("The cat sleeps.", "Is it late?"), ("A dog barks.", "What a day!")):
+        for field, text in zip(fields, texts, strict=True):
+            field.click(timeout=within(30))
+            page.keyboard.press("Control+A")
+            page.keyboard.type(text, delay=40)  # as people do: the page runs again meanwhile
+        page.wait_for_timeout(1_000)
+        settle(page)
+        for field, text in zip(fields, texts, strict=True):
+            expect(field).to_have_value(text)

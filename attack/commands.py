@@ -56,14 +56,20 @@ class Ended(NamedTuple):
 
 def commands() -> dict[str, Command]:
     """Every command that writes files."""
-    settings = [part for setting in TINY.split() for part in ("--set", setting)]
-    train = "bgt train bgt-small --langs en,fr --data {data}/pairs.tsv --out {out}/run --workers 1 --device cpu".split()
+    settings = {setting.partition("=")[0]: ("--set", setting) for setting in TINY.split()}
+    run = "--out {out}/run --workers 1 --device cpu"
+    train = f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {run}".split()
+    writer = f"bgt train writer --encoder baseline:words --langs en,fr --data {{data}}/pairs.tsv {run}".split()
     embed = "bgt embed {data}/english.txt --lang en --model {data}/model --out {out}/vectors"
     translator = (
         "bgt data backtranslate {data}/few.tsv --langs en,fr --model {data}/translator --beam 1 --out {out}/p.tsv"
     )
     return {
-        "train": Command([*train, *settings], "bgt train --resume --out {out}/run --workers 1 --device cpu".split()),
+        "train": Command([*train, *itertools.chain(*settings.values())], f"bgt train --resume {run}".split()),
+        "writer": Command(
+            [*writer, *itertools.chain(*(setting for name, setting in settings.items() if name != "semantic_dim"))],
+            f"bgt train --resume {run}".split(),
+        ),
         "embed npy": Command(f"{embed}.npy".split()),
         "embed safetensors": Command(f"{embed}.safetensors".split()),
         "prepare": Command("bgt data prepare {data}/pairs.tsv --langs en,fr --out {out}/clean.tsv.gz".split()),
@@ -73,6 +79,9 @@ def commands() -> dict[str, Command]:
             "bgt mine {data}/english.txt {data}/french.txt --langs en,fr --model {data}/model --out {out}/m.tsv".split()
         ),
         "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s --json".split()),
+        "split": Command(
+            "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
+        ),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
         "reproduce": Command(
             f"analysis.reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "

@@ -35,8 +35,8 @@ TOKENS = [
 
 
 def prepare(data: Path, folder: Path) -> Path:
-    """A folder of what a small training and a small probe leave."""
-    for name in ("train", "probe"):
+    """A folder of what a small training, a small probe and a split leave."""
+    for name in ("train", "probe", "split"):
         command = commands.commands()[name]
         end = commands.run(command.arguments, folder / name, data)
         if end.code:
@@ -47,6 +47,7 @@ def prepare(data: Path, folder: Path) -> Path:
     shutil.copy(cell, files / "cell.parquet")
     for name in ("tokenizer.model", "data/store.json"):
         shutil.copy(folder / "train" / "run" / name, files)
+    shutil.copytree(folder / "split" / "split", files / "split")
     return files
 
 

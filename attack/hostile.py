@@ -1,4 +1,4 @@
-"""Checkpoints and archives made to do harm: other sizes, names, kinds, depths; links, bombs, paths that lead out.
+"""Checkpoints, splits and archives that do harm: other sizes, names, kinds, depths; links, bombs, paths that lead out.
 
 Held: one clear line within seconds, nothing outside the folder is touched, and memory stays bounded.
 """
@@ -17,10 +17,16 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from attack import commands
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
 from bgt_core.data.fetch.unpack import unpack
 from bgt_core.errors import BgtError
+from bgt_core.files import sha256_file
+from bgt_core.splitting import store as split
 
 COUNT = 240
 SECONDS, BYTES = 10.0, 512 * 2**20  # that reading one may take
@@ -29,18 +35,23 @@ NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "
 
 
 def prepare(data: Path, folder: Path) -> Path:
-    return data / "model"
+    """A folder with an untrained model and a split of its vectors."""
+    end = commands.run(commands.commands()["split"].arguments, folder, data)
+    if end.code:
+        raise RuntimeError(f"split: {end.errors[-500:]}")
+    shutil.copytree(data / "model", folder / "model")
+    return folder
 
 
-def attack(seed: int, model: Path, folder: Path) -> str:
+def attack(seed: int, prepared: Path, folder: Path) -> str:
     draw = random.Random(seed)
     folder.mkdir(parents=True)
     (folder / "canary").write_text("here", "utf-8")
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    what = archive if draw.random() < 0.5 else damaged_checkpoint
+    what = draw.choice((archive, damaged_checkpoint, damaged_split))
     failure = ""
     try:
-        failure = what(draw, model, folder / "inside")
+        failure = what(draw, prepared, folder / "inside")
     except BgtError as error:
         if "\n" in str(error) or len(str(error)) > 2_000:
             failure = f"an error of {len(str(error))} characters: {str(error)[:80]!r}"
@@ -57,9 +68,9 @@ def attack(seed: int, model: Path, folder: Path) -> str:
     return f"{what.__name__}: {failure}" if failure else ""
 
 
-def damaged_checkpoint(draw: random.Random, model: Path, folder: Path) -> str:
+def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> str:
     """One value of its configuration is another; hashes are right."""
-    shutil.copytree(model, folder)
+    shutil.copytree(prepared / "model", folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     kind = draw.randrange(6)
     if kind == 0:
@@ -84,7 +95,31 @@ def damaged_checkpoint(draw: random.Random, model: Path, folder: Path) -> str:
     return ""  # a value that changes nothing
 
 
-def archive(draw: random.Random, model: Path, folder: Path) -> str:
+def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> str:
+    """One value of its description, or one array, is another; hashes are right. If it opens, it splits vectors."""
+    shutil.copytree(prepared / "split", folder)
+    about = json.loads((folder / split.ABOUT).read_text("utf-8"))
+    tensors = load_file(folder / split.WEIGHTS)
+    name = draw.choice(list(tensors))
+    shape = draw.choice(((), (0,), (1,), (12,), (13,), (1, 13), (12, 12), (3, 3, 3)))
+    array = np.full(shape, draw.choice((0, 1, np.nan, np.inf)), draw.choice(("f4", "f2", "f8")))
+    if (kind := draw.randrange(3)) == 0:
+        about[draw.choice(list(about))] = draw.choice(VALUES)
+    elif kind == 1:
+        tensors[draw.choice((name, draw.choice(NAMES)))] = array
+    else:
+        del tensors[name]
+    save_file(tensors, folder / split.WEIGHTS)
+    if isinstance(about["files"], dict):
+        about["files"][split.WEIGHTS] = sha256_file(folder / split.WEIGHTS)
+    (folder / split.ABOUT).write_text(json.dumps(about), "utf-8")
+    opened = split.load(folder)
+    shared, private = opened.split.parts(np.ones((2, 12), np.float32), "en")
+    again = opened.split.join(shared, private, "en")
+    return "" if np.allclose(again, 1, atol=1e-3) else f"{name} {array.shape}: the parts do not give the vector again"
+
+
+def archive(draw: random.Random, prepared: Path, folder: Path) -> str:
     """A zip, tar or gz with a name, a link or a size that does harm."""
     folder.mkdir()
     kind, name = draw.choice(("zip", "tar", "gz")), draw.choice(NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -41,6 +42,7 @@ from bgt_core.questions.card import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
 from bgt_core.run.plan import SETTINGS, RunSettings
 from bgt_core.run.prepare import rows_until
+from bgt_core.splitting import store as split
 from bgt_core.tables import save as save_table
 from bgt_core.vectors.file import read as read_vectors
 from probes.cli.output import document
@@ -152,9 +154,15 @@ def with_record(path: Path) -> object:
     return read_vectors(vectors)
 
 
+def with_weights(whole: Path, about: Path) -> object:
+    """A split's description, beside its weights."""
+    shutil.copy(whole / split.WEIGHTS, about.parent)
+    return split.load(about.parent)
+
+
 @cache
 def readers(prepared: Path) -> dict[str, Reader]:
-    """By name; `prepared` holds a cell of results, a tokenizer and the description of a token store."""
+    """By name; `prepared` holds a cell of results, a tokenizer, a split and the description of a token store."""
     cell = read_cell(prepared / "cell.parquet", "m")
     assert cell
     table = prepared / "table.csv"
@@ -214,6 +222,9 @@ def readers(prepared: Path) -> dict[str, Reader]:
         "probe csv": Reader(table.read_bytes(), "x.csv", results),
         "probe parquet": Reader(predictions.getvalue(), "x.parquet", results),
         "probe cell": Reader((prepared / "cell.parquet").read_bytes(), "x.parquet", partial(read_cell, model="m")),
+        "split": Reader(
+            (prepared / "split" / split.ABOUT).read_bytes(), split.ABOUT, partial(with_weights, prepared / "split")
+        ),
         "upload tsv": Reader(b"en\tfr\n" + PAIRS, "x.tsv", upload),
         "upload csv": Reader(b'en,fr\n"Yes, he is.",Oui.\n', "x.csv", upload),
         "upload jsonl": Reader(b'{"en": "Yes.", "n": 1}\n{"en": "No."}\n', "x.jsonl", upload),

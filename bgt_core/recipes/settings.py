@@ -12,8 +12,8 @@ from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.files import parse_json
 
 LARGEST = 2**31
-# upper limits, by the end of a setting's name
-MOST = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
+# upper limits of sizes, by the end of a setting's name
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
 HIDDEN = ("name", "arguments")  # of a recipe: not settings
 
 
@@ -57,18 +57,16 @@ def checked(name: str, value: Any, default: Any) -> Any:
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
-    if isinstance(value, int) and abs(value) >= most(name):
-        raise UsageError(f"{name}={str(value)[:40]} should be a number below {most(name):,}.")
+    if isinstance(value, int):
+        limit = next((size for ending, size in SIZES.items() if name.endswith(ending)), None)
+        least, most = (1 - LARGEST, LARGEST) if limit is None else (0, limit)
+        if not least <= value < most:
+            raise UsageError(f"{name}={str(value)[:40]} should be a number from {least:,} to {most - 1:,}.")
     if isinstance(default, float):
         if not math.isfinite(value):
             raise UsageError(f"{name}={value!r} should be a finite number.")
         return float(value)
     return tuple(value) if isinstance(default, tuple) else value
-
-
-def most(name: str) -> int:
-    """The upper limit of a setting of that name: a larger size does not fit any machine."""
-    return next((limit for ending, limit in MOST.items() if name.endswith(ending)), LARGEST)
 
 
 def full_name(config: Any, name: str) -> str:

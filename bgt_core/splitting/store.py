@@ -104,10 +104,28 @@ def load(folder: Path) -> StoredSplit:
             )
             for lang in about["langs"]
         }
-        split = Split(about["method"], maps, about["about"])
-        return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
-    except (SafetensorError, KeyError, IndexError, TypeError) as error:
+        for of in maps.values():
+            check(of, len(same), len(maps[about["langs"][0]].centre))
+        split = Split(str(about["method"]), maps, dict(about["about"]))
+        return StoredSplit(split, str(about["encoder"]), str(about["fingerprint"]), sha256)
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError) as error:
         raise DataError(f"{folder}: not a complete split ({error}). Fit it again.") from None
+
+
+def check(of: Map, width: int, shared_width: int) -> None:
+    """Raise ValueError for a map of other shapes, or with NaN or infinity."""
+    wanted = {
+        "offset": (width,),
+        "read": (shared_width, width),
+        "back": (width, shared_width),
+        "centre": (shared_width,),
+    }
+    if of.hidden:
+        hidden = len(of.hidden.bias)
+        wanted |= {"up": (hidden, width), "bias": (hidden,), "down": (shared_width, hidden)}
+    for name, array in arrays(of).items():
+        if array.shape != wanted[name] or not np.isfinite(array).all():
+            raise ValueError(f"{name} {array.shape}: expected {wanted[name]}, and finite numbers")
 
 
 def arrays(of: Map) -> dict[str, np.ndarray]:

@@ -57,10 +57,18 @@ def test_a_configuration_beyond_limits_is_refused(text: str, saved: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "setting", ["d_model=1000000000", "model.decoder_layers=10000", f"seed={10**30}", f"log_variance={10**400}"]
+    "setting",
+    [
+        "d_model=1000000000",
+        "model.language_dim=-1",
+        "model.heads=-2",
+        "model.decoder_layers=10000",
+        f"seed={10**30}",
+        f"log_variance={10**400}",
+    ],
 )
 def test_sizes_are_bounded(setting: str) -> None:
-    with pytest.raises(UsageError, match="should be a number below"):
+    with pytest.raises(UsageError, match="should be a number from"):
         recipes.build("bgt-small", recipes.parse_overrides([setting]))
 
 

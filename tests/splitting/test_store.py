@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from bgt_core.errors import BgtError, UsageError
+from bgt_core.files import sha256_file
 from bgt_core.splitting import Map, Split, store
 from bgt_core.splitting.parts import Hidden
 
@@ -56,6 +58,25 @@ def test_an_identity_takes_no_room(tmp_path: Path) -> None:
     folder = saved(tmp_path, {"en": wide, "fr": wide})
     assert (folder / store.WEIGHTS).stat().st_size < 10_000
     np.testing.assert_array_equal(store.load(folder).split.of("fr").read, np.eye(300))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("en/read", np.ones((3, 4), np.float32)),
+        ("fr/centre", np.full(2, np.nan, np.float32)),
+        ("fr/down", np.ones((2, 9), np.float32)),
+        ("en/offset", np.ones((), np.float32)),
+    ],
+)
+def test_arrays_of_other_shapes_and_nan_are_refused(tmp_path: Path, name: str, array: np.ndarray) -> None:
+    folder = saved(tmp_path, MAPS)
+    save_file(load_file(folder / store.WEIGHTS) | {name: array}, folder / store.WEIGHTS)
+    about = json.loads((folder / store.ABOUT).read_text("utf-8"))
+    about["files"][store.WEIGHTS] = sha256_file(folder / store.WEIGHTS)
+    (folder / store.ABOUT).write_text(json.dumps(about), "utf-8")
+    with pytest.raises(BgtError, match="not a complete split"):
+        store.load(folder)
 
 
 def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:

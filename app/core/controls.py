@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ from app.core.startup import ParallelText
 from app.core.uploads import dialog
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
+CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a table's head, and around the head
 T = TypeVar("T")
 
 
@@ -76,3 +78,8 @@ def bounded(text: str, most: int, title: str) -> str:
     if len(text) > most:
         st.warning(f"{title} is too long: only its first {most:,} characters are used.")
     return text[:most]
+
+
+def width(title: str, least: int = 0) -> int:
+    """The width in pixels of a column whose head must not be cut."""
+    return max(least, math.ceil(CHARACTER * len(title) + MARGINS))

@@ -194,8 +194,8 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
         styled.map(lambda _: grey, subset=[*paper]),
         hide_index=True,
         column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
-        | {name: text(width=215, alignment="left") if several else text(width=165, alignment="right") for name in own}
-        | {name: text(width=70, alignment="right") for name in paper},
+        | {name: text(width=controls.width(name, 165), alignment="left" if several else "right") for name in own}
+        | {name: text(width=controls.width(name), alignment="right") for name in paper},
         alt=f"{what}, with its interval, one row per task",
     )
     return shown

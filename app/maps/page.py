@@ -17,9 +17,9 @@ from app.maps import chart, component, compute, selection, settings
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
 HELP = """
-- A point is a sentence, its symbol the language. The **semantic latent** holds the meaning: a sentence and its
-  translation lie close together there. The **language latent** (or syntactic latent) holds how it is said; each
-  language has a space of its own.
+- A point is a sentence, its symbol the language. The **semantic latent** is one space for all languages: how often a
+  sentence and its translation are neighbours there is measured below. The **language latent** has a space of its own
+  in each language.
 - **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
   latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
 - **Drag the star** on either map: the model moves that latent there and generates a new sentence.

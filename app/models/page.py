@@ -261,9 +261,10 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
         shown = table[list(titles)].rename(columns=titles)
         number = st.column_config.NumberColumn
-        columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=52))
+        columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=controls.width("Points")))
         columns |= dict.fromkeys(shown.columns[5:7], number(format="%.1f"))
-        widths = {name: st.column_config.Column(width=width) for name, width in (("Task", 146), ("Language", 62))}
+        least = {"Task": 146, "Language": 0}
+        widths = {name: st.column_config.Column(width=controls.width(name, px)) for name, px in least.items()}
         st.dataframe(shown, hide_index=True, column_config=widths | columns,
                      alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
         exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)

@@ -14,7 +14,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from app.core import controls, exports, rows, state
 from app.core.address import BOUND
 from app.core.markdown import verbatim
-from app.core.results import chart, gather, listing, task_names
+from app.core.results import chart, gather, listing, reading, task_names
 from app.core.results.gather import Key
 from app.core.results.listing import p_value
 from app.probes import chart as curve_chart
@@ -27,7 +27,8 @@ TITLES = {
     "ci_low": "from",
     "ci_high": "to",
     "best": "Best baseline, %",
-    "which": "It is",
+    "which": "Which baseline",
+    "shown": "Shown by",
     "lang": "Language",
     "model": "Model",
     "latent": "Latent or baseline",
@@ -66,8 +67,8 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         "Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
     )
     st.caption(
-        "Bars are 95% intervals over test sentences. A latent holds a property only if it beats the grey tick, the "
-        "best baseline that never saw the model: the commonest label, the length, a bag of words or of letters."
+        f"Bars are 95% intervals over test sentences. {reading.RULE} The grey tick is the best classifier that never "
+        "saw the model: the most frequent answer, the length, a bag of words or of letters."
     )
     gaps = matching(results.gaps, table)
     wide, long = listing.by_result(table, gaps), listing.percentages(table)
@@ -95,18 +96,20 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 
 def listed(wide: pd.DataFrame) -> None:
     """A row per result, its numbers beside the task, which a phone shows too."""
-    latents = {name: f"{name.capitalize()}, %" for name in listing.LATENTS if name in wide}
-    number = st.column_config.NumberColumn(format="%.1f", width=74)
-    signed = st.column_config.NumberColumn(format="%+.1f", width=85)
+    latents = {name: f"{name.capitalize()}, %" for name in reading.LATENTS if name in wide}
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    heads = (*latents.values(), TITLES["best"])
+    percent = {title: number(format="%.1f", width=controls.width(title)) for title in heads}
+    signed = number(format="%+.1f", width=controls.width(TITLES["points"]))
     st.dataframe(
         wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
         hide_index=True,
         column_config={
-            "Task": st.column_config.TextColumn(width=150, pinned=True),
-            "Language": st.column_config.TextColumn(width=66),
+            "Task": text(width=150, pinned=True),
+            "Language": text(width=controls.width("Language")),
+            "p": text(width=70, alignment="right"),
         }
-        | dict.fromkeys(latents.values(), number)
-        | {TITLES["best"]: number, "p": st.column_config.TextColumn(width=70, alignment="right")}
+        | percent
         | dict.fromkeys((TITLES[name] for name in ("points", "ci_low", "ci_high")), signed),
         placeholder="",
         alt="Accuracy of each latent in percent, their difference in points with its interval and p, the best baseline",

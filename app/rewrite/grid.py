@@ -36,8 +36,7 @@ HELP = """
   both have, and a much longer or shorter text.
 - **⚠** marks a meaning that the model cannot reconstruct from its own latents; expect its row to be no better.
 - Of the eight candidates of the search, the one with the highest score is shown: semantic cosine + 0.5 × second
-  latent's cosine + 0.3 × log-probability per token. These are small models: they best transfer questions,
-  exclamations, commas and length.
+  latent's cosine + 0.3 × log-probability per token.
 """
 
 

@@ -130,7 +130,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
     measured = pd.DataFrame(transferred["measures"])
     numbers = [*titles, *rows.COUNTED]
-    two = st.column_config.NumberColumn(format="%.2f", width=112)
+    two = st.column_config.NumberColumn(format="%.2f", width=controls.width(style))
     st.dataframe(
         measured[["sentence", *numbers, "text"]].rename(
             columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}
@@ -138,7 +138,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
         hide_index=True,
         column_config={"": st.column_config.TextColumn(width=110)}
         | dict.fromkeys(titles.values(), two)
-        | {title: st.column_config.Column(width=90) for title in rows.COUNTED.values()},
+        | {title: st.column_config.Column(width=controls.width(title)) for title in rows.COUNTED.values()},
         placeholder="",
         alt="Output, source and style, and both rebuilt: cosines in both latents, words shared, length, punctuation",
     )

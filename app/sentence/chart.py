@@ -123,7 +123,7 @@ def probes(known: Sequence[properties.Property]) -> str:
         for reading in one.readings:
             answer = escape(reading.label)
             right = f"<b>✓ {answer}</b>" if reading.label == one.truth else answer
-            cells.append(f"<td>{right} ({reading.accuracy:.0%})</td>")
+            cells.append(f"<td>{right} ({reading.accuracy:.0%}{', shown' * reading.shown})</td>")
         body.append(
             f"<tr><td>{escape(one.question)}</td><td>{escape(one.truth)}</td>{''.join(cells)}"
             f"<td>{one.majority:.0%}</td></tr>"

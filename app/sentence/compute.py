@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,29 +11,19 @@ import streamlit as st
 
 from app.core import corpora, rows, startup
 from app.core.state import BY_DIGEST, Loaded, embed
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
-from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, split_langs
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
-SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to hold more of a property than the other
 LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 OFFERED = 20  # sentences to exchange latents with
 CLOSE = 1  # words more or less that count as the same length
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
-STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # by the name of the second latent
-SUCH_AS = {  # by probing task
-    "length": "length",
-    "punct-num": "punctuation",
-    "punct-first": "punctuation",
-    "top-const": "sentence pattern",
-    "depth": "sentence pattern",
-    "gender": "gender of articles",
-}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -134,21 +123,6 @@ def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang
     )
 
 
-@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
-def second_knows(loaded: Loaded) -> list[str]:
-    """The probing tasks on which the second latent beats the semantic one in most languages, by the results stored with
-    the model."""
-    from app.core.results import gather  # slow to import, and not needed for the first words of the page
-
-    folder = Path(loaded.info["folder"]) / startup.PROBES_FOLDER if loaded.info else None
-    gaps = gather.gathered([folder] if folder and folder.is_dir() else [], []).gaps
-    one_language = gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)
-    gaps = gaps[(gaps["first"] == SEMANTIC) & one_language]
-    better = (gaps["points"] < 0) & (gaps["adjusted_p"] < SEPARABLE)
-    share = better.groupby(gaps["task"], sort=False).mean()
-    return share.index[share > 0.5].tolist()
-
-
 def units(text: str, lang: str) -> list[tuple[int, int]]:
     """The spans of words and marks; in Japanese and Chinese, which have no spaces, runs of one script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
@@ -197,14 +171,6 @@ def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
         nearest = np.argsort(-loaded.encoder.similarity(second, own)[0], kind="stable")[:LIKE]
         second = other[nearest].mean(0, keepdims=True)
     return writing.write(loaded, embed(loaded, [text], lang, SEMANTIC), second, target)[0]
-
-
-def such_as(loaded: Loaded) -> str:
-    """Name the properties that the second latent holds better than the semantic one, by stored probes."""
-    known = second_knows(loaded)
-    kept = dict.fromkeys(words for task, words in SUCH_AS.items() if task in known)
-    words = " and ".join(", ".join(kept).rsplit(", ", 1))
-    return f", such as its {words}" if kept else ""
 
 
 def learnt_from(loaded: Loaded) -> str:

@@ -35,11 +35,11 @@ class Next:
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Write the title and one line about the model; until it is loaded, the line that fits most models."""
+    """Write the title, how the latents were trained, and what stored probes found in them; until the model is loaded,
+    the line that fits most models."""
     second = loaded.second_latent if loaded else LANGUAGE
-    meaning = f"{chart.square(SEMANTIC)} the <b>semantic latent</b> keeps <b>what it means</b>"
-    style = compute.STYLE_OF.get(second, "how it is said")
-    learnt = f" Learnt from {compute.learnt_from(loaded)}." if loaded and loaded.info else ""
+    learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
+    semantic = f"{chart.square(SEMANTIC)} <b>semantic latent</b>"
     with place.container():
         if loaded and loaded.translates:
             st.title("A translator")
@@ -48,15 +48,25 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
                 "The average of its encoder's states is shown as a **semantic latent**, but was not trained as one."
             )
         elif second:
-            more = compute.such_as(loaded) if loaded else ""
             st.title("A sentence, in two parts")
             st.html(
-                f"{chart.STYLE}This model reads a sentence twice: {meaning}, {chart.square(second)} the "
-                f"<b>{second} latent</b> <b>{style}</b>{more}.{learnt}"
+                f"{chart.STYLE}This model computes two latents from a sentence. In training, {learnt_from} share the "
+                f"{semantic}, and each sentence has a {chart.square(second)} <b>{second} latent</b> of its own."
+                f"{tells_more(loaded) if loaded else ''}"
             )
         else:
-            st.title("What a sentence means")
-            st.html(f"{chart.STYLE}This model reads a sentence once: {meaning}. It has no latent for style.{learnt}")
+            st.title("A sentence")
+            learnt = f" It was trained on {learnt_from}." if loaded and loaded.info else ""
+            st.html(f"{chart.STYLE}This model computes one latent from a sentence, its {semantic}.{learnt}")
+
+
+def tells_more(loaded: state.Loaded) -> str:
+    """Say what is easier to read from which latent, by stored probes; "" without any."""
+    from app.core.results import reading  # slow to import, and not needed while the model loads
+
+    leads = reading.leads(loaded)
+    parts = [f"from the {latent} latent {reading.named(tasks)}" for latent, tasks in leads.items()]
+    return f" By stored probes, easier to read are {'; '.join(parts)}." if parts else ""
 
 
 def page(place: DeltaGenerator, following: Next) -> None:
@@ -108,17 +118,14 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
     for side, latent in zip(sides, loaded.latents, strict=True):
         near = compute.nearest(loaded, text, lang, latent)
         with side:
-            if latent == SEMANTIC:
-                where = "in any language" if several else "of all"
-                st.html(chart.head("By meaning", f"Nearest {where} in the semantic latent", latent))
-            else:
-                where = f" {rows.language_name(lang)} ones" if several else ""
-                st.html(chart.head("By style", f"Nearest{where} in the {latent} latent", latent))
+            title = f"Nearest in the {latent} latent"
             if near.empty:
-                st.caption("No sentences to compare with. Start the app with `--data LANG=FILE`.")
+                st.html(chart.head(title, "No sentences to compare with.", latent))
+                st.caption("Start the app with `--data LANG=FILE`.")
                 continue
+            within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
+            st.html(chart.head(title, within + in_common(loaded, text, lang, latent, near), latent))
             st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
-            st.caption(in_common(loaded, text, lang, latent, near))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         onward(following.latents, label, star=text, star_lang=lang)
@@ -135,7 +142,7 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
     shared = compute.alike(text, lang, near).sum()
     mark = rows.mark(text)
     return (
-        f"{shared['mark']} of {len(near)} share its final mark, {mark} ({of_all['mark']:.0%} of all sentences do); "
+        f"{shared['mark']} of {len(near)} share its final mark, {mark} ({of_all['mark']:.0%} of all sentences do), "
         f"{shared['length']} of {len(near)} its length within a word ({of_all['length']:.0%})."
     )
 
@@ -187,14 +194,15 @@ def explained(loaded: state.Loaded) -> None:
     lines = [
         "- A **latent** is a list of numbers that a model computes from a sentence. Two sentences are near where their "
         "lists point the same way: **cosine** 1 is the same direction, 0 has nothing in common.",
-        "- **By meaning** lists the sentences with the nearest semantic latents, of all the example sentences. There "
-        "are about a thousand in a language, so few are close to what you type. Marked: words that both have.",
+        "- **Nearest in the semantic latent** are sought among all the example sentences. There are about a thousand "
+        "in a language, so few are close to what you type. Marked: words that both have. ✓ marks a shared length, "
+        "within a word, and a shared final mark; the heading counts them, and says how many of all sentences share "
+        "them.",
     ]
     if second:
         lines.append(
-            f"- **By style** lists those with the nearest {second} latents. They may be about anything. ✓ marks what "
-            "they share: length within a word, final mark. The line below compares that with the share of "
-            "all sentences."
+            f"- **Nearest in the {second} latent** may be about anything. They are alike in style only as far as the "
+            "heading counts."
         )
     if not loaded.cannot_write:
         lines.append(
@@ -245,6 +253,8 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
 
 def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
     """Show what linear probes read from each latent."""
+    from app.core.results import reading
+
     names = properties.names(lang)
     if not names:
         return
@@ -259,10 +269,9 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
     tested = min(one.tested for one in known)
     st.caption(
         f"✓: right for this sentence. In brackets: accuracy on {tested} or more {rows.language_name(lang)} "
-        "held-out sentences. The last column: accuracy of always giving the most frequent answer. A latent that does "
-        "not exceed it does not hold the property."
+        f"held-out sentences. The last column: accuracy of always giving the most frequent answer. {reading.RULE}"
     )
-    onward(probes, "More on what each latent knows: probes")
+    onward(probes, "More on what each latent shows: probes")
 
 
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:

@@ -17,6 +17,7 @@ import streamlit as st
 from app.core import rows
 from app.core.state import BY_DIGEST, Loaded, embed
 from app.sentence.compute import corpus
+from bgt_core.evaluation.bootstrap import wilson
 from probes.task import Items, ProbeTask
 from probes.tasks.length import LENGTH
 from probes.words import count_words
@@ -92,6 +93,7 @@ class Reading:
     latent: str
     label: str
     accuracy: float
+    shown: bool  # by `reading.RULE`
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,18 @@ def names(lang: str) -> list[str]:
 
 def read(loaded: Loaded, text: str, lang: str, name: str) -> Property:
     """One property of a sentence; its probes are fitted once for all sessions."""
+    from app.core.results.reading import shows
+
     study = _study(lang, name)
+    tested = sum(len(test) for _, _, test in study.cuts)
+    majority = max(Counter(study.labels.tolist()).values()) / len(study.labels)
     readings = []
     for latent in loaded.latents:
         probe, accuracy = _fitted(loaded, lang, name, latent)
         predicted = int(probe.predict(embed(loaded, [text], lang, latent))[0])
-        readings.append(Reading(latent, study.names[predicted], accuracy))
-    rest = np.concatenate([test for _, _, test in study.cuts])
-    majority = max(Counter(study.labels.tolist()).values()) / len(study.labels)
-    return Property(PROPERTIES[name][0], truth(text, lang, name, study.names), readings, majority, len(rest))
+        low, _ = wilson(accuracy * tested, tested)
+        readings.append(Reading(latent, study.names[predicted], accuracy, shows(low, majority)))
+    return Property(PROPERTIES[name][0], truth(text, lang, name, study.names), readings, majority, tested)
 
 
 def truth(text: str, lang: str, name: str, labels: Sequence[str]) -> str:

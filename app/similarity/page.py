@@ -235,12 +235,10 @@ def listing(scored: pd.DataFrame, whole: bool = False) -> None:
     titles = NAMES | {
         system: title.removesuffix(" latent").removesuffix(" (tf-idf)") for system, title in systems.items()
     }
-    two, text = (
-        st.column_config.NumberColumn(format="%.2f", width=80),
-        st.column_config.TextColumn(width=200 if whole else 340),
-    )
-    columns: dict[str, Any] = {"Left": text, "Right": text}
-    columns |= {titles[name]: two for name in order if name not in ("left", "right")}
+    number = st.column_config.NumberColumn
+    columns: dict[str, Any] = dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=200 if whole else 340))
+    numbers = [titles[name] for name in order if name not in ("left", "right")]
+    columns |= {title: number(format="%.2f", width=controls.width(title, 80)) for title in numbers}
     columns[NAMES["swer"]] = st.column_config.NumberColumn(
         format="%.2f", width=120, help="Symmetric: 0 for the same words; the more, the less alike"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_a_model_of_one_language_and_latent_has_a_map_of_it(begin: Callable, ope
     begin("english-vae")
     app = opened("maps")
     assert len(app.figures()) == 1 and not app.table
-    assert "This model reads a sentence once:" in opened("sentence").html()
+    assert "This model computes one latent from a sentence" in opened("sentence").html()
 
 
 def test_a_translator_says_that_it_translates_and_what_its_latent_is(begin: Callable, opened: Open) -> None:
@@ -257,3 +258,24 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
     begin("sentence_transformer")
     assert state.titles()[0] == "sentence-transformers:bag"
     np.testing.assert_allclose(state.embed(state.model(), PAIR, "en", "semantic"), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]])
+
+
+@pytest.mark.parametrize("page", ["rewrite", "probes", "plane", "similarity", "maps", "languages", "card", "models"])
+def test_heads_of_columns_are_not_cut(
+    opened: Open, start: Start, model_of: Callable, document_of: Callable[..., dict], tmp_path: Path, page: str
+) -> None:
+    """A character of a head takes up to 6.6 pixels, the margins 16."""
+    documents = {name: document_of(str(model_of(name))) for name in ("three languages", "paraphrases")}
+    for name, document in documents.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), "utf-8")
+    models = [argument for name in documents for argument in ("--model", model_of(name))]
+    start(*models, "--results", tmp_path)
+    parameters = {"rewrite": {"how": "One sentence"}, "models": {"by": "Probes"}}
+    app = opened(page, **parameters.get(page, {}))
+    heads = [(table.proto.columns, list(table.value)) for table in app.dataframe]
+    assert heads or page == "card"
+    for columns, names in heads:
+        for name, column in json.loads(columns or "{}").items():
+            title, width = column.get("label") or name, column.get("width")
+            if title in names and isinstance(width, int):
+                assert 6.6 * len(title) + 16 <= width, (title, width)

@@ -6,13 +6,10 @@ import re
 
 import pandas as pd
 
-from app.core.results import task_names
+from app.core.results import reading, task_names
 from app.core.results.gather import CELL, OPTIONAL
 from app.core.rows import language_name
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
-
-LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 
 
 def language_names(lang: str) -> str:
@@ -51,11 +48,12 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
     wide = accuracies.unstack("latent")
-    latents = [name for name in LATENTS if name in wide]
+    latents = [name for name in reading.LATENTS if name in wide]
     baselines = wide.drop(columns=latents)
     best = pd.DataFrame({"best": baselines.max(axis=1)})
     if len(baselines.columns):
         best["which"] = baselines.fillna(-1).idxmax(axis=1)
+    best = best.join(reading.shown(scores).rename("shown"))
     table = results.merge(wide[latents].join(best).reset_index(), "left", keys)
     differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p"]]
     table = table.merge(differences, "left", keys)
@@ -69,6 +67,7 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
         "ci_low",
         "ci_high",
         "p",
+        "shown",
         "best",
         "which",
         "model",

@@ -16,8 +16,10 @@ import pytest
 import bgt_core
 import probes
 from app.core import rows, state
+from app.core.results import reading
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
+from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.vectors.compare import cosines
 
@@ -109,36 +111,6 @@ def test_words_that_are_said_again_are_counted() -> None:
     assert compute.repetitions("We ate dinner.") == 0
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("bgt-en-fr", ""),  # no stored task asks for the closing mark
-        ("bgt-multilingual", ""),
-        ("translator-fr-en", ""),  # nothing was probed
-    ],
-)
-def test_what_the_second_latent_keeps_is_what_stored_probes_say(
-    start: Callable[..., None], model: str, expected: str
-) -> None:
-    start("--model", bgt_core.PRETRAINED.parent / model)
-    assert compute.such_as(state.model()) == expected
-
-
-def test_what_stored_probes_find_in_the_second_latent_is_named(
-    start: Callable[..., None], saved: Path, tmp_path: Path
-) -> None:
-    """The stored results of the default model, with the sign of each difference changed."""
-    model = Path(shutil.copytree(saved, tmp_path / "model"))
-    results = json.loads((bgt_core.PRETRAINED / "probes" / "surface-en.json").read_text("utf-8"))
-    for result in results["results"]:
-        gap = result["difference"]
-        gap |= {"points": -gap["points"], "ci_low": -gap["ci_high"], "ci_high": -gap["ci_low"]}
-    (model / "probes").mkdir()
-    (model / "probes" / "surface.json").write_text(json.dumps(results), "utf-8")
-    start("--model", model)
-    assert compute.such_as(state.model()) == ", such as its punctuation and sentence pattern"
-
-
 def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: Path) -> None:
     bgt = bgt_core.load(saved)
     table = compute.in_every_language(loaded, TEXT, "en").set_index("lang")
@@ -194,6 +166,9 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     for latent in loaded.latents:
         for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
             assert near in text
+    for latent in loaded.latents:  # a heading counts what the list below it shows
+        alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
+        assert f"{alike['mark']} of 5 share its final mark, question" in text
     heads = [head.value for head in app.subheader]
     assert heads == [
         "Reconstruction: written from its own two latents",
@@ -209,7 +184,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
 def test_the_link_brings_the_sentence_and_its_language(opened: Open) -> None:
     app = opened("main", sentence="Il fait froid.", language="French")
     assert app.text_input(key="sentence").value == "Il fait froid." and app.selectbox(key="language").value == "fr"
-    assert "Nearest French" in shown(app)
+    assert "In French." in shown(app)
 
 
 def test_markup_is_shown_as_text(opened: Open) -> None:
@@ -225,3 +200,27 @@ def test_poor_writing_is_said(opened: Open, loaded: state.Loaded) -> None:
     changed = differences(checks(text, "en", kept["text"].iloc[0], "en"))
     assert any(f"cannot reconstruct this sentence ({changed})" in each.value for each in app.warning) == bool(changed)
     assert np.isfinite(kept["meaning"]).all()
+
+
+def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
+    start: Callable[..., None], opened: Open, saved: Path, document_of: Callable[..., dict], tmp_path: Path
+) -> None:
+    training = "In training, translations share the"
+    assert training in shown(opened("main")) and "By stored probes" not in shown(opened("main"))
+    model = Path(shutil.copytree(saved, tmp_path / "model"))
+    (model / "probes").mkdir()
+    document = document_of("model")
+    for result in document["results"]:
+        result["difference"]["adjusted_p"] = 0.02
+    (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
+    start("--model", model)
+    text = shown(opened("main"))
+    assert "easier to read are from the semantic latent nothing; from the language latent length and" in text
+
+
+def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:
+    for name in ("length", "negation"):
+        read = properties.read(loaded, TEXT, "en", name)
+        for one in read.readings:
+            low, _ = wilson(one.accuracy * read.tested, read.tested)
+            assert one.shown == reading.shows(low, read.majority)

@@ -1,0 +1,63 @@
+"""The one rule by which the app says that a latent shows a property, and which latent tells more by stored probes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from app.core import startup
+from app.core.results import gather, task_names
+from app.core.state import Loaded
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.data.columns import split_langs
+from probes.result import MAJORITY
+
+LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
+SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to tell more of a property than the other
+RULE = (
+    "A latent **shows** a property if the 95% interval of its probe's accuracy is above the accuracy of always giving "
+    "the most frequent answer. A latent that does not may still hold the property: a linear probe can miss it."
+)
+
+
+def shows(low: float, most_frequent: float) -> bool:
+    """Apply `RULE` to the lower end of a probe's interval and the accuracy of the most frequent answer."""
+    return low > most_frequent
+
+
+def shown(scores: pd.DataFrame) -> pd.Series:
+    """Name the latents that show the property of each result, as in "semantic, language", by `CELL` and mark."""
+    keys = [*gather.CELL, "mark"]
+    majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
+    latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
+    named = [row.latent if shows(row.ci_low, row.majority) else "" for row in latents.itertuples()]
+    by_result = latents.assign(named=named).groupby(keys)["named"]
+    return by_result.agg(lambda names: ", ".join(filter(None, names)))
+
+
+def leads(loaded: Loaded) -> dict[str, list[str]]:
+    """For each latent the tasks that it shows and that it leads on in most languages, the largest lead first, by the
+    probes stored with the model; empty if nothing is stored."""
+    folder = Path(loaded.info["folder"]) / startup.PROBES_FOLDER if loaded.info else None
+    if not folder or not folder.is_dir():
+        return {}
+    stored = gather.gathered([folder], [])
+    gaps = stored.gaps.join(shown(stored.scores).rename("shown"), on=[*gather.CELL, "mark"])
+    gaps = gaps[gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)]
+    found = {}
+    for latent, sign in ((SEMANTIC, 1), (loaded.second_latent, -1)):
+        has = np.array([latent in names.split(", ") for names in gaps["shown"]], bool)
+        leading = (sign * gaps["points"] > 0) & (gaps["adjusted_p"] < SEPARABLE) & has
+        share = leading.groupby(gaps["task"], sort=False).mean()
+        lead = (sign * gaps["points"]).groupby(gaps["task"], sort=False).mean()
+        found[latent] = lead[share > 0.5].sort_values(ascending=False).index.tolist()
+    return found
+
+
+def named(tasks: list[str], most: int = 3) -> str:
+    """List tasks by their titles, as in "length, tense and 2 more"; "nothing" without any."""
+    titles = [task_names.title(task).lower() for task in tasks[:most]]
+    more = [f"{len(tasks) - most} more"] if len(tasks) > most else []
+    return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1)) or "nothing"

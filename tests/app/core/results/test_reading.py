@@ -1,0 +1,65 @@
+"""The one rule by which a latent shows a property, and which latent tells more."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from app.core import state
+from app.core.results import gather, listing, reading
+
+
+def test_a_latent_shows_a_property_above_the_most_frequent_answer_only() -> None:
+    assert reading.shows(0.51, 0.5) and not reading.shows(0.5, 0.5)
+
+
+def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTables]) -> None:
+    """Intervals from 0.3 and from 0.6, the most frequent answer at 0.2: no other baseline counts."""
+    tables = tables_of()
+    scores = tables.scores
+    assert listing.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
+    raised = scores.assign(accuracy=scores["accuracy"].where(scores["latent"] != "majority", 0.4))
+    assert set(reading.shown(raised)) == {"language"}
+    beside = scores[scores["latent"] == "majority"].assign(latent="length", accuracy=1.0)
+    assert set(reading.shown(pd.concat([scores, beside]))) == {"semantic, language"}
+
+
+@pytest.mark.parametrize(
+    ("points", "low", "expected"),
+    [(-30.0, 0.6, ["length", "punct-num"]), (30.0, 0.6, []), (-30.0, 0.1, [])],
+    ids=("it leads", "it does not", "it leads without showing anything"),
+)
+def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
+    start: Callable[..., None],
+    saved: Path,
+    document_of: Callable[..., dict],
+    tmp_path: Path,
+    points: float,
+    low: float,
+    expected: list[str],
+) -> None:
+    model = Path(shutil.copytree(saved, tmp_path / "model"))
+    (model / "probes").mkdir()
+    document = document_of("model", points=points)
+    for result in document["results"]:
+        for row in result["rows"]:
+            row["ci_low"] = low if row["latent"] == "language" else row["ci_low"]
+        result["difference"]["adjusted_p"] = 0.02
+    (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
+    start("--model", model)
+    assert reading.leads(state.model())["language"] == expected
+
+
+def test_nothing_is_said_without_stored_probes(start: Callable[..., None]) -> None:
+    assert reading.leads(state.model()) == {}
+
+
+def test_tasks_are_listed_and_the_rest_counted() -> None:
+    assert reading.named([]) == "nothing"
+    assert reading.named(["length", "tense"]) == "length and tense"
+    assert reading.named(["length", "tense", "gender", "mine"]) == "length, tense, gender of articles and 1 more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,13 +28,14 @@ def plane(
     cuts: tuple[float, float],
     counts: Mapping[str, int],
     titles: tuple[str, str, str],
+    ticks: tuple[Mapping[str, float], Mapping[str, float]],
     theme: str = "light",
 ) -> go.Figure:
-    """Draw rows (kind, left, right, semantic, style, `colour`) as points; `customdata` is the row's index.
+    """Draw rows (kind, left, right, semantic, style, their ranks, `colour`) as points; `customdata` is the row's index.
 
     `colour` is the column "kind", another category, or a number. `cuts` are the similarity thresholds of both axes;
     `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right. `titles`
-    name the axes and the colour.
+    name the axes and the colour. `ticks` are similarities by their labels, for both axes.
     """
     size, opacity = look(len(pairs))
     figure = go.Figure()
@@ -46,8 +48,8 @@ def plane(
                 x=part["semantic"].to_numpy(np.float32),
                 y=part["style"].to_numpy(np.float32),
                 customdata=places.tolist(),
-                text=[hover_text(row.left, row.right) for row in part.itertuples()] if hover else None,
-                hovertemplate="%{text}<br>%{x:.2f}, %{y:.2f}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
+                text=[hover_text(row) for row in part.itertuples()] if hover else None,
+                hovertemplate="%{text}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
                 name=plain(name),
                 mode="markers",
                 marker={"size": size, "opacity": opacity, "line": {"width": 0}, **marker},
@@ -65,11 +67,13 @@ def plane(
             align="left" if x < 0.5 else "right", font_color=INK[theme],
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
-    figure.update_xaxes(title_text=titles[0], zeroline=False, gridcolor=EDGE, griddash="dot")
+    grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
+    across, up = ({"tickvals": list(axis.values()), "ticktext": list(axis)} for axis in ticks)
+    figure.update_xaxes(title_text=titles[0], tickangle=0, **grid, **across)
     low, high = pairs["style"].min(), pairs["style"].max()
     room = 0.18 * max(high - low, 0.1)  # for the names of the quadrants
     vertical = [float(low - room), float(high + room)]
-    figure.update_yaxes(title_text=titles[1], zeroline=False, gridcolor=EDGE, griddash="dot", range=vertical)
+    figure.update_yaxes(title_text=titles[1], range=vertical, **grid, **up)
     return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
 
 
@@ -100,5 +104,9 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         yield name, np.flatnonzero(names == name), {"color": colour_of}
 
 
-def hover_text(left: str, right: str) -> str:
-    return "<br>".join(plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (left, right))
+def hover_text(row: Any) -> str:
+    """Both sentences; then each cosine, and the share of random pairs below it."""
+    lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
+    lines.append(f"meaning {row.semantic:z.2f}: nearer than {row.semantic_rank:.4g} % of random pairs")
+    lines.append(f"style {row.style:z.2f}: nearer than {row.style_rank:.4g} %")
+    return "<br>".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -15,33 +16,43 @@ from app.core.latents import spaces
 from app.core.startup import ParallelText
 from app.core.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
+from bgt_core.grammar import triples
+from bgt_core.grammar.triple_frames import NEGATION
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
+PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
+BUILT_IN_LANGS = triples.LANGS
+BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
+BACKGROUND = 20_000  # random pairs that percentiles are of
+TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
 AT_ONCE = 1_000  # rows whose similarities are in memory at once
 ANCHORS = 300  # translations through which two sentences of different languages are compared
 AXES = ("semantic", "style")  # columns of pairs
-QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order of the page
-    (False, True): "Alike in style, not in meaning",
-    (True, True): "Alike in both",
-    (False, False): "Alike in neither",
-    (True, False): "Alike in meaning, not in style",
+QUADRANTS = {  # (near in meaning, near in style) -> its name, in the order of the page
+    (False, True): "Near in style only",
+    (True, True): "Near in both",
+    (False, False): "Near in neither",
+    (True, False): "Near in meaning only",
 }
 
 
 @dataclass(frozen=True)
 class PairSource:
-    """Kinds of pairs from a text: translations of two languages; the user's own pairs of one language, or pairs made
-    here."""
+    """Kinds of pairs from a text: translations of two languages; the user's own pairs of one language, pairs made
+    here, or those of the built-in grammar beside random pairs of the text."""
 
     left: str
     right: str
     given: bool  # the text's own pairs
+    built_in: bool = False
 
     @property
     def title(self) -> str:
         left, right = map(rows.language_name, (self.left, self.right))
+        if self.built_in:
+            return f"Paraphrases, negations, roles: {left}"
         if not self.given:
             return f"Within {left}"
         return OWN_PAIRS if self.left == self.right else f"{left} and {right}"
@@ -56,18 +67,22 @@ def sources(text: ParallelText) -> list[PairSource]:
     """The pairs that can be made of a text, those of one language first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     made = [PairSource(lang, lang, False) for lang in text.langs]
-    return [*own, *made, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
+    built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in BUILT_IN_LANGS]
+    return [*own, *made, *built_in, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
 
 
 def pairs(loaded: Loaded, text: ParallelText, count: int, source: PairSource) -> pd.DataFrame:
     """A row per pair of the first `count` rows of a text, random pairs last; shared, so do not change it.
 
-    Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row`; their similarity `semantic`,
-    and `style` in the second latent; the share of words in common, `overlap`, and the difference in length, `length`; a
-    user's own columns, for given pairs only.
+    Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row` ("" for built-in pairs);
+    their similarity `semantic`, and `style` in the second latent; the share of random pairs that are less alike in
+    each, in percent, `semantic_rank` and `style_rank`; the share of words in common, `overlap`, and the difference in
+    length, `length`; a user's own columns, for given pairs only.
     """
     table = corpora.sentences(text, count)
     compared = _pairs(loaded.digest, content(table["text"]), source, table, loaded)
+    random = background(loaded, text, count, source)
+    compared = compared.assign(**{f"{axis}_rank": ranks(compared[axis], random[axis]) for axis in AXES})
     own = [column for column in table if column.startswith("own:")]
     if not (own and source.given):
         return compared
@@ -76,28 +91,82 @@ def pairs(loaded: Loaded, text: ParallelText, count: int, source: PairSource) ->
     return compared.join(extra)
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing pairs")
-def _pairs(digest: str, content: str, source: PairSource, _table: pd.DataFrame, _loaded: Loaded) -> pd.DataFrame:
-    part = _table[_table["lang"].isin([source.left, source.right])]
+def background(loaded: Loaded, text: ParallelText, count: int, source: PairSource) -> pd.DataFrame:
+    """The similarities `semantic` and `style` of many random pairs, to which all others are compared."""
+    table = corpora.sentences(text, count)
+    return _background(loaded.digest, content(table["text"]), source, table, loaded)
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing random pairs")
+def _background(digest: str, content: str, source: PairSource, _table: pd.DataFrame, _loaded: Loaded) -> pd.DataFrame:
+    part = sentences(_table, source)
+    meaning, style = (spaces.vectors_of(_loaded, part, latent) for latent in (SEMANTIC, _loaded.second_latent))
+    size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences come before all right ones
+    left, right = np.random.default_rng(1).integers(size, size=(2, BACKGROUND))
+    right = right + size * source.given
+    texts = part["text"].to_numpy()
+    different = (left + size * source.given != right) & (texts[left] != texts[right])
+    left, right = left[different], right[different]
+    return pd.DataFrame(dict(zip(AXES, similarities(_loaded, source, (meaning, style), left, right), strict=True)))
+
+
+def sentences(table: pd.DataFrame, source: PairSource) -> pd.DataFrame:
+    """The rows of a text that a source makes pairs of."""
+    part = table[table["lang"].isin([source.left, source.right])]
     if not source.given:
         part = part.drop_duplicates("text").head(MAX_SEARCHED)
-    part = part.reset_index(drop=True)
+    return part.reset_index(drop=True)
+
+
+def similarities(
+    loaded: Loaded, source: PairSource, latents: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compare rows `left` and `right` of both latents, (N, D) and (N, M), in meaning and in style: (P,) each."""
+    meaning, style = latents
+    pairwise = loaded.encoder.similarity_pairwise
+    in_style = (
+        pairwise(style[left], style[right]).astype(float)
+        if source.left == source.right
+        else across(loaded, style, left, right)
+    )
+    return pairwise(meaning[left], meaning[right]).astype(float), in_style
+
+
+def ranks(values: pd.Series, random: pd.Series) -> np.ndarray:
+    """The share of random pairs that are less alike than each value, in percent: (N,)."""
+    return 100 * np.searchsorted(np.sort(random), values, side="left") / max(1, len(random))
+
+
+@cache
+def built_in(lang: str) -> pd.DataFrame:
+    """Pairs of the built-in grammar, of words that the shipped models were not trained on: `kind`, `left`, `right`."""
+    pairs = []
+    for triple in triples.triples(BUILT_IN, held_out=True):
+        sentence, paraphrase, altered = triple.texts[lang]
+        pairs.append((PARAPHRASES, sentence, paraphrase))
+        pairs.append((NEGATIONS if triple.kind == NEGATION else ROLES, sentence, altered))
+    return pd.DataFrame(pairs, columns=["kind", "left", "right"])
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing pairs")
+def _pairs(digest: str, content: str, source: PairSource, _table: pd.DataFrame, _loaded: Loaded) -> pd.DataFrame:
+    part = sentences(_table, source)
+    if source.built_in:
+        pairs = built_in(source.left)
+        own = rows.table([*pairs["left"], *pairs["right"]], source.left, None).assign(id="")
+        part = pd.concat([part, own], ignore_index=True)
     meaning, style = (spaces.vectors_of(_loaded, part, latent) for latent in (SEMANTIC, _loaded.second_latent))
-    pairwise = _loaded.encoder.similarity_pairwise
     tables = []
     for kind, left, right in indices(_loaded, part, source, meaning, style):
+        in_meaning, in_style = similarities(_loaded, source, (meaning, style), left, right)
         compared = {
             "kind": kind,
             "left": part["text"].to_numpy()[left],
             "right": part["text"].to_numpy()[right],
             "left_row": part["id"].to_numpy()[left],
             "right_row": part["id"].to_numpy()[right],
-            "semantic": pairwise(meaning[left], meaning[right]).astype(float),
-            "style": (
-                pairwise(style[left], style[right]).astype(float)
-                if source.left == source.right
-                else across(_loaded, style, left, right)
-            ),
+            "semantic": in_meaning,
+            "style": in_style,
             "length": np.abs(part["words"].to_numpy()[left] - part["words"].to_numpy()[right]),
         }
         tables.append(pd.DataFrame(compared))
@@ -116,6 +185,14 @@ def indices(
         yield source.kind, left, right
         shuffled = rng.permutation(left)
         other = np.roll(shuffled, 1) + len(left)
+    elif source.built_in:
+        kinds = built_in(source.left)["kind"].to_numpy()
+        first = len(table) - 2 * len(kinds)
+        for kind in (PARAPHRASES, NEGATIONS, ROLES):
+            left = first + np.flatnonzero(kinds == kind)
+            yield kind, left, left + len(kinds)
+        shuffled = rng.permutation(first)
+        other = np.roll(shuffled, 1)
     else:
         latents = {NEAR_IN_MEANING: meaning, NEAR_IN_STYLE: style}
         for kind, vectors in latents.items():
@@ -158,9 +235,8 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
     return (profiles[0][left] * profiles[1][right - half]).sum(1)
 
 
-def cuts(table: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
+def cuts(random: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
     """The thresholds of similarity in meaning and in style: these percentiles of random pairs."""
-    random = table[table["kind"] == RANDOM]
     meaning, style = (float(np.percentile(random[column], at)) for column, at in zip(AXES, percentiles, strict=True))
     return meaning, style
 
@@ -176,3 +252,9 @@ def quadrants(table: pd.DataFrame, lines: tuple[float, float]) -> dict[str, pd.D
         name: table[(meaning == alike) & (style == similar)].sort_values("extreme", ascending=False, kind="stable")
         for (alike, similar), name in QUADRANTS.items()
     }
+
+
+def ticks(random: pd.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
+    """For each axis the similarities at the percentiles of random pairs that are marked, by their labels."""
+    meaning, style = ({f"{at:g}": float(np.percentile(random[axis], at)) for at in TICKS} for axis in AXES)
+    return meaning, style

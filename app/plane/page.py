@@ -20,13 +20,15 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 EXTREME = 5  # pairs listed of each quadrant
 MAX_SELECTED = 1_000  # rows of the table of selected pairs
 HELP = """
-- **A point is a pair of sentences.** To the right the *semantic* latent finds them more alike: they mean nearly the
-  same. Upwards the *{second}* latent does: they are written alike, in length, in mood, in how they begin and end.
-  Both are cosines: 1 is the same direction, 0 nothing in common.
-- **The dashed lines** are similarity thresholds: 95 % of random pairs are below each. The sliders change the share.
-  They only sort pairs into quadrants.
-- **The model was trained to make the latents disagree**: lower right are pairs that mean much the same and are written
-  differently, upper left pairs that are written the same way and mean something else.
+- **A point is a pair of sentences.** The farther right, the nearer in the *semantic* latent; the higher up, the nearer
+  in the *{second}* latent. Points are placed by cosine; the marks on the axes are percentiles of random pairs: at 99 %
+  a pair is nearer than 99 % of random pairs.
+- **Near** is measured against random pairs, and is no claim about meaning: a sentence and its negation are nearer than
+  nearly all random pairs. *Paraphrases, negations, roles* shows how far each model tells them apart.
+- **The dashed lines** sort pairs into quadrants: near is nearer than 95 % of random pairs. The sliders change that.
+- **Paraphrases, negations, roles** are pairs of the built-in grammar: the same meaning in other words or another order,
+  one of the two negated, or who does what to whom exchanged. A good semantic latent puts paraphrases to the right of
+  the others. Random pairs are of the chosen sentences.
 - **Which pairs?** *Within* a language each sentence is paired with its nearest in meaning, its nearest in style and a
   random one, so the shares of these three kinds say nothing about the language. Your own pairs are
   drawn as they are, beside random ones.
@@ -49,26 +51,27 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         )
         return
     st.markdown(
-        "Each point is a pair of sentences: the farther right, the more alike in **meaning**; the higher up, the more "
-        "alike in **style**."
+        f"Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); the "
+        f"higher up, the nearer in the **{second}** latent (style)."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
             return
         sources = {source.title: source for source in compute.sources(text)}
-        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=170, **BOUND)]
+        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=250, **BOUND)]
         colour_place = st.container(width=180)
         with st.popover("More"):
             count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
             percentiles = tuple(
-                st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
+                st.slider(f"Near in {name}: nearer than this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
             )
     pairs = compute.pairs(loaded, text, count, source)
+    random = compute.background(loaded, text, count, source)
     with colour_place:
         colour, colour_title = choose_colour(pairs)
-    explore(loaded, pairs, (colour, colour_title), percentiles, source, (text, count), (maps, alike))
+    explore(loaded, (pairs, random), (colour, colour_title), percentiles, source, (text, count), (maps, alike))
     if text.credit:
         st.caption(text.credit)
     how_to_read(HELP.format(second=second, anchors=compute.ANCHORS))
@@ -87,27 +90,32 @@ def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
 @st.fragment
 def explore(
     loaded: state.Loaded,
-    pairs: pd.DataFrame,
+    tables: tuple[pd.DataFrame, pd.DataFrame],
     colour: tuple[str, str],
     percentiles: tuple[int, ...],
     source: compute.PairSource,
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
-    """The plane, the pairs that are selected on it, and the extreme ones; a selection reruns only this."""
-    cuts = compute.cuts(pairs, (percentiles[0], percentiles[1]))
+    """The plane, the pairs that are selected on it, and the extreme ones; a selection reruns only this.
+
+    `tables` are the pairs, and the background of random ones.
+    """
+    pairs, random = tables
+    cuts = compute.cuts(random, (percentiles[0], percentiles[1]))
     parts = compute.quadrants(pairs, cuts)
     style = rows.latent_title(loaded.second_latent)
-    y_title = f"{style}, cosine" if source.left == source.right else f"{style}, similarity through translations"
+    through = "" if source.left == source.right else ", through translations"
     counts = {name: len(part) for name, part in parts.items()}
-    titles = (f"{rows.latent_title(SEMANTIC)}, cosine", y_title, colour[1])
-    figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles)
+    below = "% of random pairs below"
+    titles = (f"{rows.latent_title(SEMANTIC)}: {below}", f"{style}{through}: {below}", colour[1])
+    figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles, compute.ticks(random))
     left, details = st.columns([2, 1], gap="medium")
     with left:
         event = exports.chart(
             f"bgt-plane-{loaded.short}",
             figure,
-            f"{len(pairs):,} pairs of sentences by how alike they are in meaning and in style; "
+            f"{len(pairs):,} pairs of sentences by how near they are in both latents; "
             + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
             + ". Extreme pairs are listed below.",
             key=f"plane {source.title} {text[0].digest} {len(pairs)}",
@@ -127,11 +135,10 @@ def explore(
             )
             kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in pairs["kind"].value_counts().items())
             st.caption(
-                f"{kinds}. The lines: a pair counts as alike in meaning from {cuts[0]:z.2f} on, where "
-                f"{percentiles[0]} % of random pairs stay below, and in style from {cuts[1]:z.2f} on, where "
-                f"{percentiles[1]} % do."
+                f"{kinds}. Near in meaning: nearer than {percentiles[0]} % of {len(random):,} random pairs, from "
+                f"cosine {cuts[0]:z.2f} on. Near in style: than {percentiles[1]} %, from {cuts[1]:z.2f} on."
             )
-            if not source.given and len(pairs) and text[1] > compute.MAX_SEARCHED:
+            if not (source.given or source.built_in) and len(pairs) and text[1] > compute.MAX_SEARCHED:
                 st.caption(f"Searched: the first {compute.MAX_SEARCHED:,} different sentences.")
             if len(pairs) > chart.MAX_HOVER:
                 st.caption(f"With more than {chart.MAX_HOVER:,} points, click a point to read its text.")
@@ -142,8 +149,8 @@ def explore(
             f"bgt-pairs-{loaded.short}",
             pairs,
             figure,
-            caption=f"{len(pairs):,} pairs, {source.title}. Lines: {percentiles[0]} % and {percentiles[1]} % of random "
-            f"pairs are less alike. {loaded.name}.",
+            caption=f"{len(pairs):,} pairs, {source.title}. Lines: nearer than {percentiles[0]} % and "
+            f"{percentiles[1]} % of random pairs. {loaded.name}.",
         )
 
 
@@ -164,6 +171,10 @@ def inspect(
             st.metric("Meaning", f"{first['semantic']:z.2f}", width="content")
             st.metric("Style", f"{first['style']:z.2f}", width="content")
             st.metric("Words in common", f"{first['overlap']:.0%}", width="content")
+        st.caption(
+            f"Nearer than {first['semantic_rank']:.4g} % of random pairs in meaning, than {first['style_rank']:.4g} % "
+            "in style."
+        )
         own = {name.removeprefix("own:"): first[name] for name in selected if name.startswith("own:")}
         if own and first["kind"] != compute.RANDOM:
             st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
@@ -172,7 +183,8 @@ def inspect(
         listing(selected.head(MAX_SELECTED), height=360)
     maps, alike = pages
     with st.container(horizontal=True):
-        to_maps(selected, text[1], maps)
+        if not source.built_in:  # its sentences are not on the maps
+            to_maps(selected, text[1], maps)
         if len(selected) == 1:
             langs = {
                 f"one_{side}_lang": rows.language_name(lang)
@@ -205,26 +217,30 @@ def to_maps(selected: pd.DataFrame, count: int, maps: StreamlitPage) -> None:
 def extremes(parts: dict[str, pd.DataFrame]) -> None:
     """The most extreme pairs of each quadrant, laid out as the quadrants are."""
     st.subheader("The most extreme pairs")
+    st.caption("The numbers are shares of random pairs that are less alike, in each latent.")
     names = list(parts)
     for line in (names[:2], names[2:]):
         for column, name in zip(st.columns(2, gap="medium"), line, strict=True):
             with column:
                 st.markdown(f"**{name}** ({len(parts[name]):,})")
                 if len(parts[name]):
-                    listing(parts[name].drop_duplicates(["left_row", "right_row"]).head(EXTREME), height="content")
+                    listing(parts[name].drop_duplicates(["left", "right"]).head(EXTREME), height="content")
                 else:
                     st.caption("No pairs.")
 
 
 def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
     """Numbers first, so that no long sentence pushes them out of sight."""
-    titles = {"semantic": "Meaning", "style": "Style", "left": "Left", "right": "Right"}
-    two = st.column_config.NumberColumn(format="%.2f", width=66)
+    titles = {"semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right"}
+    share = {
+        title: st.column_config.NumberColumn(format="%.1f", width=controls.width(title))
+        for title in ("Meaning, %", "Style, %")
+    }
     st.dataframe(
         pairs[list(titles)].rename(columns=titles),
         hide_index=True,
         height=height,
         row_height=84,  # four lines of text
-        column_config={"Meaning": two, "Style": two, "Left": {"width": 112}, "Right": {"width": 112}},
-        alt="Pairs of sentences with how alike they are in meaning and in style",
+        column_config=share | {"Left": {"width": 112}, "Right": {"width": 112}},
+        alt="Pairs of sentences, with the share of random pairs that are less alike in meaning and in style",
     )

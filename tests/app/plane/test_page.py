@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bgt_core.vectors.compare import cosines, unit
 
 Open = Callable[..., Any]
 WITHIN = PairSource("en", "en", False)
+SETS = "Paraphrases, negations, roles: English"
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_the_rows_of_a_pair_are_rows_of_the_maps(loaded: state.Loaded) -> None:
 def test_a_users_pairs_keep_their_columns_and_random_pairs_have_none(loaded: state.Loaded) -> None:
     lines = [[str(at), f"Sentence number {at}.", f"This is {at}.", "ab"[at % 2]] for at in range(9)]
     text = uploaded(lines, "gold", "en", "en", "own")
-    assert [source.title for source in sources(text)] == ["Your pairs", "Within English"]
+    assert [source.title for source in sources(text)] == ["Your pairs", "Within English", SETS]
     table = pairs(loaded, text, 100, sources(text)[0])
     given = table[table["kind"] == "Your pairs"]
     assert given["left"].tolist() == [line[1] for line in lines] and given["own:gold"].tolist() == list(range(9))
@@ -75,8 +77,11 @@ def test_a_users_pairs_keep_their_columns_and_random_pairs_have_none(loaded: sta
 
 
 def test_sources_are_each_language_and_each_pair_of_languages() -> None:
-    assert [source.title for source in sources(GRAMMAR)] == ["Within English", "Within French", "English and French"]
-    assert [source.title for source in sources(GRAMMAR.alone("fr"))] == ["Within French"]
+    sets = [SETS, SETS.replace("English", "French")]
+    titles = ["Within English", "Within French", *sets, "English and French"]
+    assert [source.title for source in sources(GRAMMAR)] == titles
+    assert [source.title for source in sources(GRAMMAR.alone("fr"))] == ["Within French", sets[1]]
+    assert [source.title for source in sources(ParallelText(("de",), None))] == ["Within German"]
 
 
 def test_sentences_of_two_languages_are_compared_by_where_they_stand(loaded: state.Loaded) -> None:
@@ -96,18 +101,19 @@ def scattered(count: int = 200) -> pd.DataFrame:
     kinds = np.array(["Translations", compute.RANDOM])[np.arange(count) % 2]
     texts = [f"text {at}" for at in range(count)]
     x, y = rng.normal(size=(2, count))
-    return pd.DataFrame({"kind": kinds, "left": texts, "right": texts, "semantic": x, "style": y, "length": 1})
+    table = pd.DataFrame({"kind": kinds, "left": texts, "right": texts, "semantic": x, "style": y, "length": 1})
+    return table.assign(semantic_rank=50.0, style_rank=99.9)
 
 
 def test_lines_are_percentiles_of_random_pairs_and_quadrants_are_all_pairs() -> None:
     table = scattered()
-    lines = cuts(table, (95, 60))
     random = table[table["kind"] == compute.RANDOM]
+    lines = cuts(random, (95, 60))
     assert (random["semantic"] < lines[0]).mean() == pytest.approx(0.95, abs=0.011)
     assert (random["style"] < lines[1]).mean() == pytest.approx(0.6, abs=0.011)
     parts = quadrants(table, lines)
     assert sum(map(len, parts.values())) == len(table)
-    lower_right = parts["Alike in meaning, not in style"]
+    lower_right = parts["Near in meaning only"]
     assert (lower_right["semantic"] >= lines[0]).all() and (lower_right["style"] < lines[1]).all()
     out = np.minimum(
         (lower_right["semantic"] - lines[0]) / table["semantic"].std(),
@@ -121,13 +127,15 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
     table = scattered(count).assign(left="<b>x</b>")
     counts = dict.fromkeys(compute.QUADRANTS.values(), 1)
     for colour in ("kind", "length"):
-        figure = plane(table, colour, (0.5, 0.1), counts, ("x", "y", "c"))
+        figure = plane(table, colour, (0.5, 0.1), counts, ("x", "y", "c"), ({"95 %": 0.5}, {"50 %": 0.1, "90 %": 0.2}))
         places = np.concatenate([trace.customdata for trace in figure.data]).astype(int)
         assert sorted(places) == list(range(count))
         xs = np.concatenate([trace.x for trace in figure.data])
         assert xs == pytest.approx(table["semantic"].to_numpy()[places], abs=1e-5)
         assert not any("<b>" in text for trace in figure.data for text in trace.text)
         assert figure.layout.shapes[0].x0 == 0.5
+        assert figure.layout.xaxis.ticktext == ("95 %",) and figure.layout.yaxis.tickvals == (0.1, 0.2)
+        assert "nearer than 99.9 %" in figure.data[0].text[0]
 
 
 def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Open) -> None:
@@ -138,7 +146,7 @@ def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Ope
         compute.NEAR_IN_STYLE,
         compute.RANDOM,
     }
-    headings = [part.value for part in app.markdown if part.value.startswith("**Alike")]
+    headings = [part.value for part in app.markdown if part.value.startswith("**Near")]
     assert len(headings) == 4 and app.dataframe
 
 
@@ -151,3 +159,45 @@ def test_translations_and_moved_lines_change_what_is_drawn(opened: Open) -> None
     (figure,) = app.figures()
     assert {trace["name"] for trace in figure["data"]} == {"Translations", compute.RANDOM}
     assert "through translations" in figure["layout"]["yaxis"]["title"]["text"]
+
+
+def test_each_pair_is_ranked_among_random_pairs(loaded: state.Loaded) -> None:
+    table, random = pairs(loaded, GRAMMAR, 40, WITHIN), compute.background(loaded, GRAMMAR, 40, WITHIN)
+    assert len(random) > 15_000
+    for axis in compute.AXES:
+        expected = [100 * (random[axis] < value).mean() for value in table[axis]]
+        assert table[f"{axis}_rank"].tolist() == pytest.approx(expected)
+    near = table[table["kind"] == compute.NEAR_IN_MEANING]["semantic_rank"]
+    assert near.min() > table[table["kind"] == compute.RANDOM]["semantic_rank"].median()
+
+
+@pytest.mark.parametrize("source", [WITHIN, PairSource("en", "fr", True)])
+def test_random_pairs_are_no_sentence_with_itself_or_its_translation(
+    loaded: state.Loaded, source: PairSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(
+        compute, "similarities", lambda loaded, source, latents, left, right: seen.append((left, right)) or (left, left)
+    )
+    compute.background(loaded, GRAMMAR, 40, source)
+    ((left, right),) = seen
+    half = len(corpora.sentences(GRAMMAR, 40)) // 2 if source.given else 0
+    assert (left != right - half).all()
+    assert not half or (left.max() < half <= right.min())
+
+
+def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open) -> None:
+    app = opened("plane", pairs_of=SETS)
+    (figure,) = app.figures()
+    assert {trace["name"] for trace in figure["data"]} == {
+        compute.PARAPHRASES,
+        compute.NEGATIONS,
+        compute.ROLES,
+        compute.RANDOM,
+    }
+    table = compute.built_in("en")
+    negated = table[table["kind"] == compute.NEGATIONS]
+    words = [set(re.findall(r"[\w']+", text)) for text in (*negated["left"], *negated["right"])]
+    assert sum(any("not" in word or "n't" in word for word in each) for each in words) >= len(negated)
+    for row in table[table["kind"] == compute.ROLES].itertuples():
+        assert row.left != row.right

@@ -60,7 +60,7 @@ def main() -> None:
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
     first = partial(sentence.page, above, sentence.Next(two, where, style, alike, probes))
     start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
-    split = st.Page(view("split"), title="Split an encoder", icon=":material/vertical_split:", url_path="split")
+    split = st.Page(view("split"), title="Your encoder", icon=":material/vertical_split:", url_path="split")
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, split, about])
     if page == start:
         sentence.heading(above)  # shown while the model loads

@@ -43,6 +43,18 @@ def scroll_to(heading: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("heading", name=heading).first.evaluate("e => e.scrollIntoView()")
 
 
+def split(page: Page) -> None:
+    """Open an encoder that is not ours, and split it."""
+    page.get_by_text("Open another encoder").click()
+    page.get_by_label("Encoder", exact=True).fill("baseline:random")
+    page.get_by_test_id("stForm").get_by_role("button", name="Open").click()
+    page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
+    page.get_by_text("Open another encoder").click()
+    settle(page)
+    page.get_by_role("button", name="Split", exact=True).click()
+    page.get_by_role("heading", name="Nearest neighbours").wait_for(timeout=300_000)
+
+
 VIEWS = (
     View("sentence", ""),
     View("latents", "latents"),
@@ -53,6 +65,7 @@ VIEWS = (
     View("probes", "probes", scroll_to("Results")),
     View("languages", "languages"),
     View("models", "models"),
+    View("split", "split", split),
     View("model", "model"),
 )
 SIZES = {"wide": (1280, 1000), "narrow": (400, 900)}

@@ -18,7 +18,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import kept_vectors, rows, startup
-from bgt_core.capabilities import GenerativeModel, TranslationModel
+from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
@@ -85,7 +85,7 @@ class Loaded:
     def cannot_write(self) -> str:
         """Explain why it can't write one sentence in the style of another; "" if it can."""
         if not self.bgt:
-            return "This encoder can't generate sentences."
+            return "This encoder can't generate sentences. A writer trained for it can: open one on “Your encoder”."
         if self.translates:
             return f"This model translates {self.translates}, and has no latent for style."
         if not self.second_latent:
@@ -143,13 +143,22 @@ def _load(title: str, path: str) -> Loaded:
         if SEMANTIC not in reader.latents:
             raise UsageError(f"{path}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
         return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind])
+    return checkpoint(title, path, bgt_core.open_encoder)
+
+
+def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
+    """Open a model of ours with its description of itself and its log; BgtError as `opens`, which opens its folder."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # of a checkpoint; of a run
     log = next((read_log(file) for file in logs if file.is_file()), [])
     log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued after this checkpoint
-    bgt = bgt_core.load(folder)
-    return Loaded(title, bgt, bgt.langs, info, log, f"Runs on {'the CPU' if bgt.device.type == 'cpu' else bgt.device}")
+    reader: Any = opens(folder)
+    reader.embed([], lang=reader.langs[0])  # refuses a writer whose encoder has changed
+    device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
+    if isinstance(reader.model, VectorModel):
+        device += f", from vectors of {reader.model.stored.encoder}"
+    return Loaded(title, reader, reader.langs, info, log, device)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

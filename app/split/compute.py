@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import tempfile
 import zipfile
@@ -15,14 +14,17 @@ from app.core import corpora, startup, state
 from app.core.startup import ParallelText
 from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
+from bgt_core.adapters.writer import attached
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import UsageError
+from bgt_core.errors import NotFound, UsageError
 from bgt_core.evaluation.split_report import Report, report
-from bgt_core.splitting import METHODS, Split, store
+from bgt_core.splitting import METHODS, store
 from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit
 from bgt_core.splitting.gather import gather, needed_rows
 
 MOST = 50_000  # pairs
+AT_ONCE = 512  # pairs embedded between two reports of progress
+EMBEDDED, FITTED = 0.5, 0.6  # shares of the time until all pairs are embedded, and all methods fitted
 RESAMPLES, TRIPLES = 500, 300
 KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # kinds that run no foreign code
 
@@ -31,9 +33,7 @@ KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  
 class Made:
     """A split of the chosen model's vectors, as a model of this session."""
 
-    split: Split
-    of: str  # the encoder's name for `open_encoder`
-    fingerprint: str
+    stored: store.StoredSplit
     loaded: state.Loaded
     report: Report
 
@@ -47,6 +47,19 @@ def opened(name: str) -> state.Loaded:
     if SEMANTIC not in reader.latents:
         raise UsageError(f"{name}: has the latent {', '.join(reader.latents)}; expected one called semantic")
     return state.Loaded(name, reader, reader.langs or startup.read().langs, {}, [], state.RUNS[kind])
+
+
+def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
+    """The encoder with a writer of its vectors, a model that generates; BgtError for a folder without one for it."""
+    if not Path(path).is_dir():
+        raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
+    title = f"{loaded.title}, with {Path(path).name}"
+    return state.checkpoint(title, path, lambda folder: attached(bgt_core.load(folder), loaded.reader, named(loaded)))
+
+
+def named(loaded: state.Loaded) -> str:
+    """The encoder's name for `open_encoder`."""
+    return startup.read().models.get(loaded.title, loaded.title)
 
 
 def texts(langs: Sequence[str]) -> dict[str, ParallelText]:
@@ -63,29 +76,56 @@ def columns_of(text: ParallelText) -> tuple[list[list[str]], list[str]]:
     return [table.loc[table["lang"] == lang, "text"].tolist() for lang in text.langs], list(text.langs)
 
 
-def methods(rows: int, width: int, langs: Sequence[str]) -> list[str]:
-    """The methods that so many rows of so many units allow, the best first."""
-    enough = rows >= needed_rows(width)
+def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
+    """The methods that these sentences with vectors of so many units allow, the best first."""
+    enough = min(len(set(column)) for column in columns) >= needed_rows(width)
     several = len(set(langs)) > 1
     ordered = ["neural", "bgt", *(method for method in METHODS if method not in FACTORED)]
     return [method for method in ordered if (enough if method in FACTORED else several)]
 
 
-def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[int, int | None], None]) -> Made:
-    """Fit every method that is possible, and measure all; the chosen one becomes a model of the session."""
+def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[float, str], object]) -> Made:
+    """Fit every method that is possible, and measure all; the chosen one becomes a model of the session.
+
+    `progress` is called with the share of the time that has passed, and what is done next.
+    """
     columns, langs = columns_of(text)
-    gathered = gather(loaded.encoder, [(langs, columns)], keep=max(TRAINED_ON.values()), report=progress)
-    possible = methods(len(columns[0]), gathered[0].moments.width, langs)
-    splits = {name: fit(gathered, name) for name in dict.fromkeys([method, *possible])}
+    rows = len(columns[0])
+    batches = ([column[start : start + AT_ONCE] for column in columns] for start in range(0, rows, AT_ONCE))
+
+    def embedded(done: int, _: int | None) -> None:
+        progress(EMBEDDED * done / rows, f"{done:,} of {rows:,} pairs embedded")
+
+    gathered = gather(
+        loaded.encoder,
+        [(langs, batches)],
+        keep=max(TRAINED_ON.values()),
+        report=embedded,
+    )
+    possible = methods(columns, gathered[0].moments.width, langs)
+    splits = {}
+    for number, name in enumerate(possible):
+        progress(EMBEDDED + (FITTED - EMBEDDED) * number / len(possible), f"Fitting {name}")
+        splits[name] = fit(gathered, name)
     held_out = [[column[row] for row in gathered[0].held_out_rows] for column in columns]
-    measured = report(loaded.encoder, loaded.title, splits, held_out, langs, resamples=RESAMPLES, triples=TRIPLES)
-    split = splits[method]
-    hashed = hashlib.sha256(b"".join(part.read.tobytes() for part in split.maps.values())).hexdigest()
+    measured = report(
+        loaded.encoder,
+        loaded.title,
+        splits,
+        held_out,
+        langs,
+        resamples=RESAMPLES,
+        triples=TRIPLES,
+        progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, "Measuring all methods"),
+    )
     title = f"{loaded.title}, split ({method})"
-    reader = split_encoder(title, split, loaded.reader, hashed)
+    with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
+        path = Path(folder) / "split"
+        store.save(path, store.StoredSplit(splits[method], named(loaded), identity(loaded.reader)))
+        stored = store.load(path)
+    reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
     device = f"Splits the vectors of {loaded.title}"
-    made = state.Loaded(title, reader, split.langs, {}, [], device)
-    return Made(split, startup.read().models.get(loaded.title, loaded.title), identity(loaded.reader), made, measured)
+    return Made(stored, state.Loaded(title, reader, stored.split.langs, {}, [], device), measured)
 
 
 def archive(made: Made) -> bytes:
@@ -93,7 +133,7 @@ def archive(made: Made) -> bytes:
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         saved = Path(folder) / "split"
-        store.save(saved, store.StoredSplit(made.split, made.of, made.fingerprint))
+        store.save(saved, made.stored)
         for file in sorted(saved.iterdir()):
             zipped.write(file, f"split/{file.name}")
         zipped.writestr("split/report.md", made.report.page)

@@ -1,6 +1,8 @@
-"""Split the vectors of any encoder, prove the split, and use it on every page."""
+"""Split the vectors of any encoder, prove the split, write text from its vectors, and use all that on every page."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +14,7 @@ from app.core.state import Loaded
 from app.core.uploads import dialog
 from app.split import compute
 from bgt_core.errors import BgtError
+from bgt_core.splitting.fit import FACTORED
 
 HELP = """
 - **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
@@ -20,17 +23,20 @@ HELP = """
   twice as many pairs as a vector has units. **centring, shift, leace, subspace** only take out what tells the language.
 - All numbers are of pairs that were held out: one in ten, at most 1,000.
 - A good shared part finds translations and does not tell the language; a good private part does the opposite.
+- `*` marks the best of a column, `=` those that do not differ from the best by more than chance.
 """
 
 
 def page() -> None:
-    st.title("Split an encoder")
+    st.title("Your encoder")
     st.markdown(
         "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they share "
         "and what each language adds."
     )
     another()
     loaded = state.model()
+    if loaded.cannot_write:
+        writer(loaded)
     texts = compute.texts(loaded.langs)
     if st.session_state.get("data") not in texts:  # another page showed a text without pairs
         st.session_state.pop("data", None)
@@ -42,21 +48,16 @@ def page() -> None:
         return
     columns, langs = compute.columns_of(texts[name])
     width = loaded.encoder.embed(columns[0][:1], lang=langs[0]).shape[1]
-    possible = compute.methods(len(columns[0]), width, langs)
+    possible = compute.methods(columns, width, langs)
     if not possible:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
-    method = controls.choice("Method", possible, "method")
+    method = controls.choice("Method", possible, "method" if possible[0] in FACTORED else "simple_method")
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.")
     if st.button("Split", type="primary", icon=":material/call_split:"):
         bar = st.progress(0.0, "Embedding sentences")
-
-        def shown(done: int, of: int | None) -> None:
-            bar.progress(done / (of or done), f"{done:,} of {of or done:,} pairs embedded")
-
         try:
-            with st.spinner("Splitting and measuring"):
-                st.session_state["split"] = compute.make(loaded, texts[name], method, shown)
+            st.session_state["split"] = compute.make(loaded, texts[name], method, bar.progress)
         except BgtError as error:
             problem(error)
         bar.empty()
@@ -67,12 +68,27 @@ def page() -> None:
 
 def another() -> None:
     """Open an encoder that the app was not started with."""
-    with st.expander("Open another encoder", icon=":material/folder_open:"):
+    with st.expander("Open another encoder", icon=":material/folder_open:"), st.form("other", border=False):
         name = st.text_input("Encoder", placeholder="sentence-transformers:NAME or FOLDER", key="split_open")
         st.caption(f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}, and stays on this machine.")
-        if st.button("Open", disabled=not name.strip()):
+        if st.form_submit_button("Open") and name.strip():
             try:
                 add(compute.opened(name.strip()))
+            except BgtError as error:
+                problem(error)
+
+
+def writer(loaded: Loaded) -> None:
+    """Open a writer of the chosen encoder's vectors."""
+    with st.expander("Write text from its vectors", icon=":material/edit_note:"), st.form("writer", border=False):
+        folder = st.text_input("Writer", placeholder="FOLDER", key="split_writer")
+        st.caption(
+            f"A run of `bgt train writer --encoder NAME`, trained for {verbatim(loaded.title)}. With it, all pages "
+            "that generate text do so from its vectors."
+        )
+        if st.form_submit_button("Use this writer") and folder.strip():
+            try:
+                add(compute.with_writer(loaded, folder.strip()))
             except BgtError as error:
                 problem(error)
 
@@ -86,11 +102,14 @@ def add(loaded: Loaded) -> None:
 
 def result(made: compute.Made) -> None:
     """The proof, and what to do with the split."""
+    about = made.stored.split.about
+    counts = f"fitted on {about['rows']:,} pairs, measured on {about['held_out_rows']:,} others."
+    st.caption(f"{verbatim(made.loaded.title)}: {counts}")
     with st.container(horizontal=True):
         if st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded)
         st.download_button(
-            "Download it", compute.archive(made), "split.zip", icon=":material/download:",
+            "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:", on_click="ignore",
             help="The folder that --model split:FOLDER opens",
         )  # fmt: skip
     for title, (table, note) in made.report.tables.items():

@@ -8,12 +8,12 @@ from typing import cast
 
 import numpy as np
 
-from bgt_core.adapters.named import Opens, named_encoder
+from bgt_core.adapters.named import Opens, identity, named_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
-from bgt_core.errors import DataError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.vectors.compare import unit
 
@@ -86,3 +86,25 @@ def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
     if not isinstance(embedder, Embedder) or not isinstance(embedder.model, VectorModel):
         return embedder
     return WriterEmbedder(embedder.model, embedder.tokenizer, embedder.langs, embedder.precision, opens)
+
+
+def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:
+    """Give a writer an encoder that is open already, instead of one that it opens by name.
+
+    Args:
+        embedder: The writer.
+        encoder: The encoder that it was trained for.
+        name: The encoder's name, as `--model` takes it.
+
+    Returns:
+        The writer with this encoder.
+
+    Raises:
+        UsageError: The model is not a writer, or it was trained for another encoder.
+    """
+    if not isinstance(embedder.model, VectorModel):
+        raise UsageError("This model reads sentences itself; expected a writer, as `bgt train writer` makes it.")
+    stored = embedder.model.stored
+    if name != stored.encoder and not (stored.fingerprint and identity(encoder) == stored.fingerprint):
+        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open one trained for it.")
+    return with_inner(embedder, lambda _: encoder)

@@ -127,7 +127,8 @@ def split(
             held_out.setdefault(tuple(of.langs), []).extend(files.rows(source, of.held_out_rows))
         for each, lines in held_out.items():
             columns = list(zip(*lines, strict=True))
-            measured = measure(encoder, model, splits, columns, each, sts=sts_data, seed=seed)
+            with rows_bar("measuring") as progress:
+                measured = measure(encoder, model, splits, columns, each, sts=sts_data, seed=seed, progress=progress)
             name = f"report-{'-'.join(each)}" if len(held_out) > 1 else "report"
             write_text(out / f"{name}.md", measured.page)
             write_json(out / f"{name}.json", measured.as_dict())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,7 @@ def report(
     resamples: int = 2_000,
     level: float = 0.95,
     seed: int = 0,
+    progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Report:
     """Measure an encoder's vectors and their parts by several methods.
 
@@ -96,6 +97,7 @@ def report(
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of resamples and of folds.
+        progress: Called with the number of measurements done, and of all.
 
     Returns:
         The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in the pool
@@ -107,22 +109,21 @@ def report(
     for method, split in splits.items():
         systems[f"{method}: shared"] = part(inner, split, 0)
         systems[f"{method}: private"] = part(inner, split, 1)
-    measured: dict[str, Result] = {}
-
-    def measure(title: str, task: Any, data: Any) -> None:
-        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed)
-
-    measure("What a linear probe tells", Surface(langs=",".join(langs)), columns)
+    tasks: dict[str, tuple[Any, Any]] = {"What a linear probe tells": (Surface(langs=",".join(langs)), columns)}
     for other in range(1, len(langs)):
-        pair = f"{langs[0]},{langs[other]}"
         title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
-        measure(title, Retrieval(langs=pair, pool=True), {"held-out lines": (columns[0], columns[other])})
+        pairs = {"held-out lines": (columns[0], columns[other])}
+        tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
     if sts:
         similarity = Sts(sets="2012-2015")
-        measure("English similarity (STS 2012-2015)", similarity, similarity.load([sts], seed=seed))
+        tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
     for lang in sorted(set(langs) & set(LANGS)):
-        task = TriplesTask(lang=lang, count=triples)
-        measure(f"Paraphrases nearer than altered sentences, {lang}", task, task.load([], seed=seed))
+        drawn = TriplesTask(lang=lang, count=triples)
+        tasks[f"Paraphrases nearer than altered sentences, {lang}"] = drawn, drawn.load([], seed=seed)
+    measured: dict[str, Result] = {}
+    for title, (task, data) in tasks.items():
+        progress(len(measured), len(tasks))
+        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed)
     tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
     for method, split in splits.items():
         if "nats" in split.about:

@@ -14,7 +14,7 @@ from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.adapters.writer import WriterEmbedder
+from bgt_core.adapters.writer import WriterEmbedder, attached
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.recipes import Recipe
@@ -80,6 +80,25 @@ def test_its_fingerprint_is_of_both(saves: Saves) -> None:
 
 def test_without_the_encoder_s_fingerprint_it_has_none(saves: Saves) -> None:
     assert bgt_core.open_encoder(saves()).fingerprint == ""
+
+
+def test_an_open_encoder_is_taken_if_the_writer_was_trained_for_it(saves: Saves, saved: Path) -> None:
+    inner, other = (bgt_core.open_encoder(f"baseline:{name}") for name in ("words", "tfidf"))
+    known = bgt_core.load(saves(fingerprint="words 8192"))
+    for name in ("baseline:words", "the same by another name"):
+        writer = attached(known, inner, name)
+        np.testing.assert_array_equal(writer.embed(TEXTS, lang="en"), inner.embed(TEXTS, lang="en"))
+    with pytest.raises(UsageError, match=r"^This writer was trained for baseline:words, not for baseline:tfidf"):
+        attached(known, other, "baseline:tfidf")
+    with pytest.raises(UsageError, match="expected a writer"):
+        attached(bgt_core.load(saved), inner, "baseline:words")
+
+
+def test_an_open_encoder_that_nobody_could_tell_in_training_needs_the_same_name(saves: Saves) -> None:
+    inner, unknown = bgt_core.open_encoder("baseline:words"), bgt_core.load(saves())
+    assert attached(unknown, inner, "baseline:words").embed(TEXTS, lang="en").shape == (2, 8192)
+    with pytest.raises(UsageError, match="not for the same by another name"):
+        attached(unknown, inner, "the same by another name")
 
 
 def test_what_needs_a_semantic_encoder_of_tokens_is_refused_in_one_line(

@@ -206,6 +206,7 @@ LOGS: dict[str, dict[str, float]] = {  # what the training of each kind of model
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "bilingual-trans": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "english-vae": {},
+    "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
     "lstm": {"elbo": -90.0, "retrieval/a-b": 0.5, **SIDES},
     "bag-of-words": {"elbo": -90.0, "retrieval/a-b": 0.5, **SIDES},

@@ -21,8 +21,11 @@ from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
-PAGES = ("main", "sentence", "maps", "plane", "rewrite", "similarity", "probes", "languages", "models", "card")
-OURS = ("sp", "bilingual-trans", "english-vae", "translator", "lstm", "bag-of-words", "paraphrases", "three languages")
+PAGES = ("main", "sentence", "maps", "plane", "rewrite", "similarity", "probes", "languages", "models", "split", "card")
+OURS = (
+    *("sp", "bilingual-trans", "english-vae", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"),
+    "writer",
+)
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}  # fixtures
 THREE, NAMES = ("en", "fr", "de"), ["English", "French", "German"]
 TRIPLES = example_sentences(THREE)[:270]

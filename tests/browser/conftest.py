@@ -16,6 +16,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from pyarrow import parquet
 
@@ -32,6 +33,20 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+# Rule -> the parts of Streamlit's own markup that it may find, and why they stay.
+EXCLUDED = {
+    # a wide table scrolls inside its box, which Streamlit gives no tabindex; browsers focus such a box themselves
+    "scrollable-region-focusable": "[data-testid=stTable]",
+}
+VIOLATIONS = """async excluded => {
+  const { violations } = await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+  const kept = (rule, { target: [selector] }) =>
+    !(excluded[rule] && document.querySelector(selector)?.closest(excluded[rule]));
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
+    nodes.filter(node => kept(id, node)).map(node =>
+      [id, node.html.slice(0, 120), node.failureSummary.split("\\n").slice(1).join(" ").trim()].join(" | ")));
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -164,6 +179,17 @@ def settle() -> Callable[[Page], None]:
         page.wait_for_timeout(200)
 
     return wait
+
+
+@pytest.fixture
+def violations() -> Callable[[Page], list[str]]:
+    """violations(page): what is seriously or critically wrong, as rule, markup and reason."""
+
+    def find(page: Page) -> list[str]:
+        page.evaluate(AXE_SCRIPT)
+        return page.evaluate(VIOLATIONS, EXCLUDED)
+
+    return find
 
 
 @pytest.fixture(scope="session")

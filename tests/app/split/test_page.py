@@ -16,10 +16,11 @@ from app.split import compute
 from bgt_core.splitting import store
 
 Open = Callable[..., Any]
+Start = Callable[..., None]
 
 
 def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
-    start: Callable, opened: Open, saved: Path, tmp_path: Path
+    start: Start, opened: Open, saved: Path, tmp_path: Path
 ) -> None:
     start("--model", "baseline:random")
     app = opened("split")
@@ -37,18 +38,42 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     assert store.load(tmp_path / "split").encoder == "baseline:random"
     sentence = ["The train is late."]
     kept = bgt_core.open_encoder(f"split:{tmp_path / 'split'}").embed(sentence, lang="en")
-    np.testing.assert_allclose(made.loaded.reader.embed(sentence, lang="en"), kept, atol=1e-4)
+    np.testing.assert_array_equal(made.loaded.reader.embed(sentence, lang="en"), kept)
+    assert made.loaded.reader.fingerprint == bgt_core.open_encoder(f"split:{tmp_path / 'split'}").fingerprint
 
 
-def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Callable) -> None:
+def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Start) -> None:
     start("--model", "baseline:random")
     app = opened("split")
-    app.text_input[0].set_value("python:os:system").run()
+    app.text_input(key="split_open").set_value("python:os:system")
     app.press("Open")
     assert "expected a name that begins with" in app.error[0].value and "own_models" not in app.session_state
-    app.text_input[0].set_value("baseline:words").run()
+    app.text_input(key="split_open").set_value("baseline:words")
     app.press("Open")
     assert list(app.session_state["own_models"]) == ["baseline:words"]
+
+
+def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: Callable[[str], Path]) -> None:
+    start("--model", "baseline:words")
+    app = opened("split")
+    app.text_input(key="split_writer").set_value(str(model_of("writer")))
+    app.press("Use this writer")
+    ((title, loaded),) = app.session_state["own_models"].items()
+    assert title == "baseline:words, with writer" == app.session_state["next_model"] and not app.error
+    assert not loaded.cannot_write and "from vectors of baseline:words" in loaded.device
+    inner = bgt_core.open_encoder("baseline:words")
+    np.testing.assert_array_equal(loaded.reader.embed(["a cat"], lang="en"), inner.embed(["a cat"], lang="en"))
+
+
+@pytest.mark.parametrize(("folder", "expected"), [("", "trained for baseline"), ("/nowhere", "/nowhere: not a folder")])
+def test_a_folder_without_a_writer_for_the_encoder_is_refused(
+    start: Start, opened: Open, model_of: Callable[[str], Path], folder: str, expected: str
+) -> None:
+    start("--model", "baseline:tfidf")
+    app = opened("split")
+    app.text_input(key="split_writer").set_value(folder or str(model_of("writer")))
+    app.press("Use this writer")
+    assert expected in app.error[0].value and "own_models" not in app.session_state
 
 
 @pytest.mark.parametrize(
@@ -61,4 +86,6 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
     ],
 )
 def test_only_methods_that_the_pairs_allow_are_offered(rows: int, langs: list[str], expected: list[str]) -> None:
-    assert compute.methods(rows, 384, langs)[: len(expected)] == expected
+    different, repeated = [list(map(str, range(rows)))] * 2, [["the same"] * rows] * 2
+    assert compute.methods(different, 384, langs)[: len(expected)] == expected
+    assert not {"neural", "bgt"} & {*compute.methods(repeated, 384, langs)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -64,7 +65,7 @@ def tells_more(loaded: state.Loaded) -> str:
     """Say what is easier to read from which latent, by stored probes; "" without any."""
     from app.core.results import reading  # slow to import, and not needed while the model loads
 
-    leads = reading.leads(loaded)
+    leads = reading.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
     parts = [f"from the {latent} latent {reading.named(tasks)}" for latent, tasks in leads.items()]
     return f" By stored probes, easier to read are {'; '.join(parts)}." if parts else ""
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from app.core import startup
 from app.core.results import gather, task_names
-from app.core.state import Loaded
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
 from probes.result import MAJORITY
@@ -37,17 +36,17 @@ def shown(scores: pd.DataFrame) -> pd.Series:
     return by_result.agg(lambda names: ", ".join(filter(None, names)))
 
 
-def leads(loaded: Loaded) -> dict[str, list[str]]:
+def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     """For each latent the tasks that it shows and that it leads on in most languages, the largest lead first, by the
-    probes stored with the model; empty if nothing is stored."""
-    folder = Path(loaded.info["folder"]) / startup.PROBES_FOLDER if loaded.info else None
-    if not folder or not folder.is_dir():
+    probes stored in a model's folder; empty if nothing is stored."""
+    folder = model / startup.PROBES_FOLDER
+    if not folder.is_dir():
         return {}
     stored = gather.gathered([folder], [])
     gaps = stored.gaps.join(shown(stored.scores).rename("shown"), on=[*gather.CELL, "mark"])
     gaps = gaps[gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)]
     found = {}
-    for latent, sign in ((SEMANTIC, 1), (loaded.second_latent, -1)):
+    for latent, sign in ((SEMANTIC, 1), (second_latent, -1)):
         has = np.array([latent in names.split(", ") for names in gaps["shown"]], bool)
         leading = (sign * gaps["points"] > 0) & (gaps["adjusted_p"] < SEPARABLE) & has
         share = leading.groupby(gaps["task"], sort=False).mean()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from app.core import state
 from app.core.results import gather, listing, reading
 
 
@@ -35,28 +33,24 @@ def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTab
     ids=("it leads", "it does not", "it leads without showing anything"),
 )
 def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
-    start: Callable[..., None],
-    saved: Path,
     document_of: Callable[..., dict],
     tmp_path: Path,
     points: float,
     low: float,
     expected: list[str],
 ) -> None:
-    model = Path(shutil.copytree(saved, tmp_path / "model"))
-    (model / "probes").mkdir()
+    (tmp_path / "probes").mkdir()
     document = document_of("model", points=points)
     for result in document["results"]:
         for row in result["rows"]:
             row["ci_low"] = low if row["latent"] == "language" else row["ci_low"]
         result["difference"]["adjusted_p"] = 0.02
-    (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
-    start("--model", model)
-    assert reading.leads(state.model())["language"] == expected
+    (tmp_path / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
+    assert reading.leads(tmp_path, "language")["language"] == expected
 
 
-def test_nothing_is_said_without_stored_probes(start: Callable[..., None]) -> None:
-    assert reading.leads(state.model()) == {}
+def test_nothing_is_said_without_stored_probes(tmp_path: Path) -> None:
+    assert reading.leads(tmp_path, "language") == {}
 
 
 def test_tasks_are_listed_and_the_rest_counted() -> None:

@@ -46,8 +46,16 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme; `name` is the file name of a saved drawing."""
-    return st.plotly_chart(draw(theme=theme.current()), alt=alt, config=theme.tools(name), **settings)
+    """Show a figure in the browser's theme; `name` is the file name of a saved drawing. A chart with `on_select` always
+    shows its buttons, the lasso among them, above the figure."""
+    figure, config = draw(theme=theme.current()), theme.tools(name)
+    if "on_select" in settings:
+        config["displayModeBar"] = True
+        colours = {"color": SOFT[theme.current()], "activecolor": INK[theme.current()], "bgcolor": "rgba(0, 0, 0, 0)"}
+        figure.update_layout(
+            modebar={"orientation": "h", **colours}, margin={"t": max(40, figure.layout.margin.t or 0)}
+        )
+    return st.plotly_chart(figure, alt=alt, config=config, **settings)
 
 
 def offer(

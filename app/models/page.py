@@ -103,6 +103,7 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     for number, (column, model, space) in enumerate(zip(columns, models, fitted, strict=False)):
         with column:
             one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
+    st.caption("Press the lasso above a map and draw around points: the same sentences light up on every map.")
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
     vectors = [space.semantic.vectors for space in fitted]

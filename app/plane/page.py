@@ -130,8 +130,8 @@ def explore(
             inspect(loaded, selected, source, text, pages)
         else:
             st.markdown(
-                "**Click a point** to read its pair. To list several, press *Lasso Select* above the plane and draw "
-                "around them."
+                "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
+                "plane, and draw around them."
             )
             kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in pairs["kind"].value_counts().items())
             st.caption(

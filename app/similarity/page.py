@@ -212,7 +212,7 @@ def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sy
         st.markdown(f"**Selected: {len(chosen):,}**")
         listing(chosen, whole=len(chosen) <= WORST)
     else:
-        st.caption("Click a point to read its pair.")
+        st.caption("Click a point to read its pair; press the lasso above a chart to draw around several.")
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -201,3 +202,11 @@ def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open
     assert sum(any("not" in word or "n't" in word for word in each) for each in words) >= len(negated)
     for row in table[table["kind"] == compute.ROLES].itertuples():
         assert row.left != row.right
+
+
+def test_the_lasso_that_the_text_names_is_always_visible(opened: Open) -> None:
+    app = opened("plane")
+    (chart,) = app.get("plotly_chart")
+    assert any("press the lasso in the row of buttons above" in text.value for text in app.markdown)
+    assert json.loads(chart.proto.config)["displayModeBar"] is True
+    assert app.figures()[0]["layout"]["margin"]["t"] >= 40  # room for it, so that it covers no point

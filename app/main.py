@@ -124,7 +124,7 @@ def describe(loaded: state.Loaded) -> None:
     from app.card import compute
 
     with st.sidebar:
-        st.text(f"{loaded.name}\n{loaded.translates or loaded.languages}\n{loaded.device}")
+        st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}")
         if loaded.info:
             st.link_button("The paper", compute.paper(loaded).address, icon=":material/menu_book:")
 

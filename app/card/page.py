@@ -17,6 +17,7 @@ from app.core.component import copy_link
 from app.core.markdown import how_to_read, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
+from bgt_core.errors import BgtError
 
 PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
 
@@ -30,6 +31,7 @@ TITLES = {
     "command": "Trained with",
     "training": "Training took",
 }
+EXAMPLE = "Hello."
 LONG = 12  # rows from which on a table scrolls
 HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
 HELP = """
@@ -53,7 +55,7 @@ def page() -> None:
     if loaded.info:
         ours(loaded)
     else:
-        st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
+        outside(loaded)
     with st.expander("Environment"):
         environment()
     caches()
@@ -86,6 +88,27 @@ def ours(loaded: state.Loaded) -> None:
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
     st.subheader("Cite")
     st.code(compute.paper(loaded).bibtex, language="bibtex", wrap_lines=True)
+
+
+def outside(loaded: state.Loaded) -> None:
+    """Show what is known of an encoder of another kind."""
+    st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
+    lang = loaded.langs[0]
+    try:
+        units = f"{loaded.encoder.embed([EXAMPLE], lang=lang).shape[1]:,}"
+    except BgtError:  # a file of vectors holds its own sentences only
+        units = "unknown"
+    known = {
+        "Latents": ", ".join(loaded.latents),
+        "Units": units,
+        "Languages": loaded.reads,
+        "Fingerprint": loaded.short,
+    }
+    table(pd.DataFrame(known.items(), columns=["", "Known"]), "What is known of this encoder")
+    st.markdown(
+        "Measure it: *Probes* tells which properties it shows, *How alike?* and *Compare models* how well it finds "
+        "sentences of one meaning, and *Your encoder* splits its vectors into what translations share and the rest."
+    )
 
 
 def facts(loaded: state.Loaded) -> None:

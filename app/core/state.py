@@ -103,6 +103,12 @@ class Loaded:
         return self.reader.latents
 
     @property
+    def reads(self) -> str:
+        """The languages that it reads; of an encoder that states none, those the app shows it."""
+        stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
+        return self.translates or stated + self.languages
+
+    @property
     def languages(self) -> str:
         return ", ".join(map(rows.language_name, self.langs))
 

@@ -89,10 +89,7 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
 
 def empty(loaded: state.Loaded, probes: Page) -> None:
     if not loaded.second_latent:
-        st.info(
-            "This model has one latent, and this page compares two. Choose another model in the sidebar.",
-            icon=":material/translate:",
-        )
+        st.info(controls.ONE_LATENT, icon=":material/translate:")
         return
     st.info("No results of both latents of this model yet. This page only shows results.", icon=":material/translate:")
     st.page_link(probes, label="Run a small probe", icon=":material/science:")

@@ -17,9 +17,9 @@ from app.maps import chart, component, compute, selection, settings
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
 HELP = """
-- A point is a sentence, its symbol the language. The **semantic latent** is one space for all languages: how often a
-  sentence and its translation are neighbours there is measured below. The **language latent** has a space of its own
-  in each language.
+- A point is a sentence, its symbol the language. All languages are on the map of the **semantic latent**: how
+  often a sentence and its translation are neighbours there is measured below. The **language latent** has a map for
+  each language.
 - **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
   latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
 - **Drag the star** on either map: the model moves that latent there and generates a new sentence.
@@ -33,9 +33,13 @@ HELP = """
 def page() -> None:
     loaded = state.model()
     st.title("Two latents")
-    st.markdown("Click a point, or draw around several: the same sentences light up on the map of the other latent.")
-    if not loaded.second_latent:
-        st.caption("This model has one latent, and no language latents to compare it with.")
+    if loaded.second_latent:
+        st.markdown(
+            "Click a point, or draw around several: the same sentences light up on the map of the other latent."
+        )
+    else:
+        st.markdown("Click a point, or draw around several.")
+        st.caption("This model has one latent, so there is one map. *Your encoder* splits its vectors into two parts.")
     choice = settings.choose(loaded)
     if choice is None:
         return

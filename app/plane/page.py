@@ -45,10 +45,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
     second = loaded.second_latent
     st.title("Where they disagree")
     if not second:
-        st.info(
-            "This model has one latent, and this page compares two. Choose another model in the sidebar. *How alike?* "
-            "compares this model's cosines with people's scores."
-        )
+        st.info(f"{controls.ONE_LATENT} *How alike?* compares this model's cosines with people's scores.")
         return
     st.markdown(
         f"Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); the "

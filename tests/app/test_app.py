@@ -87,6 +87,18 @@ def test_a_translator_says_that_it_translates_and_what_its_latent_is(begin: Call
     assert app.warning[0].value == "Type two sentences."
 
 
+def test_an_outside_encoder_is_described_and_each_page_says_how_to_go_on(begin: Callable, opened: Open) -> None:
+    begin("function")
+    assert "Its languages are unknown. Shown: English" in opened("main").sidebar.text[0].value
+    for page in ("plane", "languages"):
+        assert "Split its vectors into two parts on *Your encoder*" in opened(page).info[0].value, page
+    assert "*Your encoder* splits its vectors" in opened("maps").caption[0].value
+    app = opened("card")
+    known = app.table[0].value.set_index("").iloc[:, 0]
+    assert known["Units"] == "9" and known["Languages"].startswith("Its languages are unknown")
+    assert any("*Probes* tells which properties" in text.value for text in app.markdown)
+
+
 def test_the_maps_of_one_language_are_named_after_its_latents(begin: Callable, opened: Open) -> None:
     begin("lstm")
     app = opened("maps", maps="Language")  # a link to a latent that this model lacks shows both

@@ -57,6 +57,9 @@ def page() -> None:
         return
     if count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
+    elif choice.text.table is not None:
+        total = len(choice.text.table)
+        st.caption(f"Shown: the first {choice.count:,} of your {total:,} {unit}. *More* raises the number.")
     elif choice.text.file:
         st.caption(f"Shown: the first {choice.count:,} {unit} of {verbatim(choice.text.file.name)}.")
     brought(langs)
@@ -150,7 +153,11 @@ def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str
         border="horizontal",
         alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
     )
-    st.caption(f"P@1: the fraction whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} pairs.")
+    st.caption(
+        f"Finds: the share whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} of these pairs. "
+        "The probe that identifies the language learns from four in five of the same pairs and is tested on the rest; "
+        "the numbers on *Probes* and *Your encoder* are of other sentences, so they differ."
+    )
     return retrieval
 
 

@@ -156,7 +156,8 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
         return pca, spaces.spaces(loaded, table, pca)
     request = loaded.digest, choice.text, choice.count, method
     if st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
-        if not choice.compute.button(f"Compute {method.name}", type="primary", help="Shown until then: PCA."):
+        if not choice.compute.button(f"Compute {method.name}", type="primary"):
+            st.caption(f"Drawn now: PCA. {method.name} of these sentences must be computed first: press the button.")
             return pca, spaces.spaces(loaded, table, pca)
         st.session_state["fitted_of"] = request
     with st.spinner(f"Computing the maps by {method.name}", show_time=True):

@@ -70,6 +70,7 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         f"Bars are 95% intervals over test sentences. {reading.RULE} The grey tick is the best classifier that never "
         "saw the model: the most frequent answer, the length, a bag of words or of letters."
     )
+    st.caption(verbatim(listing.provenance(table)))
     gaps = matching(results.gaps, table)
     wide, long = listing.by_result(table, gaps), listing.percentages(table)
     listed(wide)

@@ -103,7 +103,7 @@ def add(loaded: Loaded) -> None:
 def result(made: compute.Made) -> None:
     """The proof, and what to do with the split."""
     about = made.stored.split.about
-    counts = f"fitted on {about['rows']:,} pairs, measured on {about['held_out_rows']:,} others."
+    counts = f"fitted on {about['rows']:,} pairs, measured on {about['held_out_rows']:,} others of the same text."
     st.caption(f"{verbatim(made.loaded.title)}: {counts}")
     with st.container(horizontal=True):
         if st.button("Use it on every page", type="primary", icon=":material/check:"):

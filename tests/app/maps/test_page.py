@@ -218,6 +218,26 @@ def test_umap_waits_for_its_button_and_is_computed_once(opened: Open, monkeypatc
     assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
 
 
+def test_the_method_named_is_the_one_drawn(opened: Open) -> None:
+    app = opened("maps")
+    app.put(app.selectbox(key="map"), "t-SNE")
+    assert any(caption.value.startswith("Drawn now: PCA.") for caption in app.caption)
+    app.press("Compute t-SNE")
+    assert not any(caption.value.startswith("Drawn now") for caption in app.caption)
+
+
+def test_fewer_points_than_rows_of_an_upload_are_explained(opened: Open) -> None:
+    lines = "".join(f"Number {at} sleeps.\tLe {at} dort.\n" for at in range(1_000))
+    app = opened("maps").upload("mine.tsv", lines)
+    app.press("Use these 1,000 rows")
+    assert any("the first 300 of your 1,000 pairs. *More* raises" in caption.value for caption in app.caption)
+
+
+def test_the_table_of_translations_names_the_sentences_it_is_of(opened: Open) -> None:
+    app = opened("maps")
+    assert any("four in five of the same pairs" in caption.value for caption in app.caption)
+
+
 def test_fewer_pairs_keep_the_page_whole(opened: Open) -> None:
     app = opened("maps")
     app.session_state["chosen"] = ["en5", "en250"]

@@ -136,6 +136,12 @@ def test_the_chosen_models_results_and_those_in_the_most_languages_are_compared(
     assert {trace["name"] for trace in distance["data"]} >= {"French", "Spanish", "German", "Turkish", "Japanese"}
 
 
+def test_results_name_the_sentences_they_are_of(opened: Open, plain: dict) -> None:
+    app = opened("probes")
+    app.session_state["probed"] = [read(plain)]
+    assert any("sentences each, with" in text.value for text in app.run().caption)
+
+
 def test_filters_leave_what_is_asked_for(opened: Open, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"'))
     app = opened("probes")

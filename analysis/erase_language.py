@@ -2,8 +2,8 @@
 
     python analysis/erase_language.py CHECKPOINT OUT en-fr=FILE en-de=FILE ...
 
-During training the means come from all kinds of text, so text that one language has more of, such as chat, counts as
-language. This script takes them from translations only. Each FILE is a TSV of English and one other language, drawn at
+Training tracks the means over translations of all kinds. This script takes them from those in the files, so that the
+language is hardest to tell in text of their kind. Each FILE is a TSV of English and one other language, drawn at
 random; the mean of a language is that of all English sentences, moved by its distance to English in its own file. OUT
 is the new checkpoint.
 """

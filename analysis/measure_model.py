@@ -28,8 +28,8 @@ from bgt_core.tables.writers import markdown_text
 ENGLISH, WORDS = "en", "4-12"
 
 
-def main(model: str, folder: Path, held_out: Path) -> None:
-    """Print the tables, each after its title."""
+def main(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
+    """Print the tables. `count` pairs of English and French are held out; of other languages and roles, a third."""
     encoder = bgt_core.open_encoder(model)
     published = {path.name[3:5]: path for path in sorted((folder / "retrieval").glob("en-??.tatoeba1000.tsv"))}
     langs = [lang for lang in published if lang in encoder.langs]
@@ -37,11 +37,12 @@ def main(model: str, folder: Path, held_out: Path) -> None:
 
     print("\n## Generated text\n")
     for lang in langs:
-        file, limit = (held_out / "en-fr.tsv", 300) if lang == "fr" else (published[lang], 100)
+        file, limit = (held_out / "en-fr.tsv", count) if lang == "fr" else (published[lang], count // 3)
         task = Fidelity(langs=f"{ENGLISH},{lang}", lengths=WORDS, limit=limit)
         show(measure(task, data=file), "measure")
     print("\n## Roles\n")
-    show(measure(MinimalPairs(), data=MinimalPairs().load([], seed=0)), "measure")
+    roles = MinimalPairs(count=count // 3)
+    show(measure(roles, data=roles.load([], seed=0)), "measure")
     print("\n## Similarity\n")
     show(measure(Sts(sets="2012-2015"), data=folder / "sts"), "system")
     for lang in langs:
@@ -49,8 +50,8 @@ def main(model: str, folder: Path, held_out: Path) -> None:
         show(measure(Retrieval(langs=both), data=published[lang]), "system")
         show(measure(Surface(langs=both, latent=SEMANTIC), data=published[lang]), "system")
     for lang in (ENGLISH, "fr"):
-        task = TriplesTask(lang=lang, latent=SEMANTIC)
-        show(measure(task, data=task.load([], seed=0)), "system")
+        triples = TriplesTask(lang=lang, latent=SEMANTIC)
+        show(measure(triples, data=triples.load([], seed=0)), "system")
 
 
 def show(result: Result, across: str) -> None:

@@ -25,7 +25,7 @@ from bgt_core.splitting.gather import gather, needed_rows
 MOST = 50_000  # pairs
 AT_ONCE = 512  # pairs embedded between two reports of progress
 EMBEDDED, FITTED = 0.5, 0.6  # shares of the time until all pairs are embedded, and all methods fitted
-RESAMPLES, TRIPLES = 500, 300
+RESAMPLES, DRAWN = 500, 400
 KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # kinds that run no foreign code
 
 
@@ -115,7 +115,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
         held_out,
         langs,
         resamples=RESAMPLES,
-        triples=TRIPLES,
+        drawn=DRAWN,
         progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, "Measuring all methods"),
     )
     title = f"{loaded.title}, split ({method})"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bgt_core.contracts import SentenceEncoder
+    from bgt_core.splitting import Split
+    from bgt_core.splitting.gather import Gathered
 
 
 def split(
@@ -73,7 +79,6 @@ def split(
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped
     from bgt_core.errors import check_choice
-    from bgt_core.files import write_json, write_text
     from bgt_core.splitting import METHODS, files, store
     from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
     from bgt_core.splitting.gather import gather
@@ -112,25 +117,50 @@ def split(
     if encoder is None:
         print("of stored vectors without an encoder: name it by --model, so that split:FOLDER can be opened")
     elif report:
-        from bgt_core.evaluation.split_report import report as measure
-
-        splits = {method: fitted}
-        for other in METHODS:
-            try:
-                check_settings([each.langs for each in gathered], other, None)
-                if other not in splits:
-                    splits[other] = fit(gathered, other)
-            except UsageError as error:
-                print(f"not in the report: {other}: {error}", file=sys.stderr)
         held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for source, of in zip(sources, gathered, strict=True):
             held_out.setdefault(tuple(of.langs), []).extend(files.rows(source, of.held_out_rows))
-        for each, lines in held_out.items():
-            columns = list(zip(*lines, strict=True))
-            with rows_bar("measuring") as progress:
-                measured = measure(encoder, model, splits, columns, each, sts=sts_data, seed=seed, progress=progress)
-            name = f"report-{'-'.join(each)}" if len(held_out) > 1 else "report"
-            write_text(out / f"{name}.md", measured.page)
-            write_json(out / f"{name}.json", measured.as_dict())
-            print(out / f"{name}.md")
-            sts_data = None  # once, as it is of no file
+        write_reports(out, encoder, model, with_other_methods(fitted, gathered), held_out, sts_data, seed)
+
+
+def with_other_methods(fitted: Split, gathered: Sequence[Gathered]) -> dict[str, Split]:
+    """The split, and those by all other methods that the rows allow; says which they do not."""
+    import sys
+
+    from bgt_core.splitting import METHODS
+    from bgt_core.splitting.fit import check_settings, fit
+
+    splits = {fitted.method: fitted}
+    for other in METHODS:
+        try:
+            check_settings([each.langs for each in gathered], other, None)
+            if other not in splits:
+                splits[other] = fit(gathered, other)
+        except UsageError as error:
+            print(f"not in the report: {other}: {error}", file=sys.stderr)
+    return splits
+
+
+def write_reports(
+    out: Path,
+    encoder: SentenceEncoder,
+    model: str,
+    splits: Mapping[str, Split],
+    held_out: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]],
+    sts_data: Path | None,
+    seed: int,
+) -> None:
+    """Measure the splits on the held-out rows of each list of languages, and write a page and its numbers."""
+    from bgt_core.cli.progress import rows_bar
+    from bgt_core.evaluation.split_report import report
+    from bgt_core.files import write_json, write_text
+
+    for langs, lines in held_out.items():
+        columns = list(zip(*lines, strict=True))
+        with rows_bar("measuring") as progress:
+            measured = report(encoder, model, splits, columns, langs, sts=sts_data, seed=seed, progress=progress)
+        name = f"report-{'-'.join(langs)}" if len(held_out) > 1 else "report"
+        write_text(out / f"{name}.md", measured.page)
+        write_json(out / f"{name}.json", measured.as_dict())
+        print(out / f"{name}.md")
+        sts_data = None  # once, as it is of no file

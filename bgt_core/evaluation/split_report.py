@@ -12,7 +12,8 @@ import numpy as np
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.task import Task, evaluate
+from bgt_core.evaluation.tasks.forms import Forms
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.surface import Surface
@@ -36,9 +37,9 @@ them by one method. Intervals are of {level:g} %.
 {sections}
 ## Further probes
 
-Tense, gender of articles and more, of the vectors and of both parts:
+Of the vectors and of both parts, on text of your own:
 
-    bgt-probe --model {encoder} --model split:FOLDER --lang {lang} --task tense,gender
+    bgt-probe --model {encoder} --model split:FOLDER --lang {lang} --data FOLDER
 """
 
 
@@ -78,7 +79,7 @@ def report(
     langs: Sequence[str],
     *,
     sts: Path | None = None,
-    triples: int = 1_000,
+    drawn: int = 1_000,
     resamples: int = 2_000,
     level: float = 0.95,
     seed: int = 0,
@@ -93,15 +94,16 @@ def report(
         columns: Sentences that no split was fitted on, line n of each of one meaning; the first 1,000 lines are used.
         langs: The language of each column.
         sts: A folder of STS files, for English similarity of 2012 to 2015.
-        triples: Number of triples of the built-in grammar.
+        drawn: Number of triples of the built-in grammar, and of its sentences for each form.
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of resamples and of folds.
         progress: Called with the number of measurements done, and of all.
 
     Returns:
-        The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in the pool
-        of both languages; triples of the built-in grammar; similarity; and neighbours by each part.
+        The language, closing mark and length that a linear probe tells; in English and French, the tense of verbs and
+        the gender of articles; retrieval of each two columns, and in the pool of both languages; triples of the
+        built-in grammar; similarity; and neighbours by each part.
     """
     columns = [list(column[:LINES]) for column in columns]
     inner = Remembered(encoder)
@@ -109,17 +111,7 @@ def report(
     for method, split in splits.items():
         systems[f"{method}: shared"] = part(inner, split, 0)
         systems[f"{method}: private"] = part(inner, split, 1)
-    tasks: dict[str, tuple[Any, Any]] = {"What a linear probe tells": (Surface(langs=",".join(langs)), columns)}
-    for other in range(1, len(langs)):
-        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
-        pairs = {"held-out lines": (columns[0], columns[other])}
-        tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
-    if sts:
-        similarity = Sts(sets="2012-2015")
-        tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
-    for lang in sorted(set(langs) & set(LANGS)):
-        drawn = TriplesTask(lang=lang, count=triples)
-        tasks[f"Paraphrases nearer than altered sentences, {lang}"] = drawn, drawn.load([], seed=seed)
+    tasks = measurements(columns, langs, sts, drawn, seed)
     measured: dict[str, Result] = {}
     for title, (task, data) in tasks.items():
         progress(len(measured), len(tasks))
@@ -139,6 +131,28 @@ def report(
         lang=langs[-1],
     )
     return Report(measured, tables, page)
+
+
+def measurements(
+    columns: Sequence[Sequence[str]], langs: Sequence[str], sts: Path | None, drawn: int, seed: int
+) -> dict[str, tuple[Task[Any], Any]]:
+    """By title, each task and its data, as `report` describes them."""
+    tasks: dict[str, tuple[Task[Any], Any]] = {"What a linear probe tells": (Surface(langs=",".join(langs)), columns)}
+    known = sorted(set(langs) & set(LANGS))
+    for lang in known:
+        forms = Forms(lang=lang, count=drawn)
+        tasks[f"Forms that a linear probe tells, {lang}"] = forms, forms.load([], seed=seed)
+    for other in range(1, len(langs)):
+        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
+        pairs = {"held-out lines": (columns[0], columns[other])}
+        tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
+    if sts:
+        similarity = Sts(sets="2012-2015")
+        tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
+    for lang in known:
+        triples = TriplesTask(lang=lang, count=drawn)
+        tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
+    return tasks
 
 
 def part(inner: Remembered, split: Split, which: int) -> ExternalEncoder:

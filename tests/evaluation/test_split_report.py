@@ -34,14 +34,21 @@ def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     held_out = [[column[row] for row in gathered[0].held_out_rows] for column in COLUMNS]
     made = report(encoder, "ours", splits, held_out, LANGS, resamples=100)
     systems = [AS_THEY_ARE, *(f"{method}: {part}" for method in METHODS for part in ("shared", "private"))]
-    surface, retrieval = (made.results[title] for title in list(made.results)[:2])
-    assert retrieval.systems == systems and surface.systems[:-1] == systems
+    surface = made.results["What a linear probe tells"]
+    retrieval = made.results["The line of the same meaning found, en and fr"]
+    assert retrieval.systems == systems
     for method, split in splits.items():
         both_ways = [
             retrieval.value(("held-out lines", "cosine", way), f"{method}: shared") for way in ("en to fr", "fr to en")
         ]
         assert np.mean(both_ways) == pytest.approx(100 * split.about["scores"]["shared"]["found"])
     assert surface.value(("language",), "bgt: shared") < 65 < 99 < surface.value(("language",), "bgt: private")
+    forms = {lang: made.results[f"Forms that a linear probe tells, {lang}"] for lang in LANGS}
+    assert all(each.systems[:-1] == systems for each in (surface, *forms.values()))
+    assert [sorted({key.property for key in each.scores}) for each in forms.values()] == [
+        ["tense"],
+        ["gender of an article", "tense"],
+    ]
     for text in (*systems, "nats up to it", f"{sum(splits['bgt'].about['nats']):.2f}", "bgt-probe --model ours"):
         assert text in made.page
     assert list(made.as_dict()) == list(made.results)

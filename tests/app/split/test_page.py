@@ -28,6 +28,7 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     app.press("Split")
     titles = [part.value for part in app.subheader]
     assert titles[0] == "What a linear probe tells" and titles[-1] == "Nearest neighbours"
+    assert {f"Forms that a linear probe tells, {lang}" for lang in ("en", "fr")} <= {*titles}
     made = app.session_state["split"]
     assert {"leace: shared", "leace: private"} <= {*app.dataframe[0].value["vectors"]}
     app.press("Use it")

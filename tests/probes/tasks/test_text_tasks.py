@@ -5,7 +5,6 @@ import lzma
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
 import pytest
 import zstandard
@@ -17,7 +16,6 @@ from probes.data.folds import folds
 from probes.data.texts import read_sentences
 from probes.tasks import GROUPS, TASKS, find
 from probes.tasks.bigram_shift import pairs as movable
-from probes.tasks.gender import candidates, swap
 from probes.tasks.length import bin_edges
 from probes.tasks.word_content import targets
 from probes.words import count_words, is_punctuation, split_tokens, split_words
@@ -36,73 +34,6 @@ def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_arti
         ("Elle lit une lettre.", "correct", 4),
         ("Elle lit un lettre.", "swapped", 4),
     ]
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "L'eau de l'étang est à l'ombre.",
-        "Je la vois.",
-        "Il ne le sait pas.",
-        "Donne-le !",
-        "Elle vient pour le voir.",
-        "Tu le regardes ?",
-        "Le voici.",
-        "Quelqu'un vient.",
-        "L'un dort.",
-        "Il sort de la maison.",
-        "Elle va à la gare.",
-        "Le, dit-il.",
-        "C'est un de mes amis.",
-        "Qui le dit ?",
-        "Il faut le faire.",
-        "Il parle du chat au roi.",
-    ],
-)
-def test_what_is_no_article_or_would_give_itself_away_is_not_swapped_in_french(sentence: str) -> None:
-    assert swap(sentence, "fr", Random(0)) is None
-
-
-@pytest.mark.parametrize(
-    ("sentence", "swapped"),
-    [
-        ("D'une main sûre.", "D'un main sûre."),
-        ("LA LUNE BRILLE.", "LE LUNE BRILLE."),
-        ("Une femme dort.", "Un femme dort."),
-        ("Il dit qu’un ami dort.", "Il dit qu’une ami dort."),
-        ("Je le donne à un ami.", "Je le donne à une ami."),
-        ("Donne-moi le livre.", "Donne-moi la livre."),
-    ],
-)
-def test_a_swap_keeps_case_and_the_rest(sentence: str, swapped: str | None) -> None:
-    assert swap(sentence, "fr", Random(0)) == swapped
-
-
-@pytest.mark.parametrize(
-    ("sentence", "swapped"),
-    [
-        ("El perro duerme.", "La perro duerme."),
-        ("Veo las casas.", "Veo los casas."),
-        ("No la veo.", None),
-        ("Él duerme.", None),
-        ("Viene de la casa.", None),
-        ("Me los dio.", None),
-        ("Habla del libro.", None),
-    ],
-)
-def test_spanish(sentence: str, swapped: str | None) -> None:
-    assert swap(sentence, "es", Random(0)) == swapped
-
-
-def test_one_swap_a_sentence_and_every_article_has_its_chance() -> None:
-    sentence = "Le chat voit la lune et un arbre."
-    assert len(candidates(sentence, "fr")) == 3
-    versions = {swap(sentence, "fr", Random(seed)) for seed in range(40)}
-    assert versions == {
-        "La chat voit la lune et un arbre.",
-        "Le chat voit le lune et un arbre.",
-        "Le chat voit la lune et une arbre.",
-    }
 
 
 def test_gender_is_balanced_and_holds_no_text_twice() -> None:

@@ -45,10 +45,10 @@ INTRODUCTION = """\
 # Results
 
 A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
-of the floor: what the machine's own matrix product or memory would allow. Beside a miss stands the
-ratio if all of it were reached; where that falls short too, the target is out of reach. The last column
-is a profile of the run; in it an operator's floor is that of its own calls (`roofline.py`). How each
-page measures, and what is equal on both sides, stands at the top of its file.
+of the floor: what the machine's own matrix product or memory would allow. Targets are limits of the
+ratio or, on any machine alike, of the share. The last column is a profile of the run; in it an
+operator's floor is that of its own calls (`roofline.py`). How each page measures, and what is equal on
+both sides, stands at the top of its file.
 """
 GROWN = """\
 Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`
@@ -77,10 +77,19 @@ class Page:
 
 def cells(row: Measurement) -> tuple[str, ...]:
     """The row as the table shows it."""
-    spread = f"**{row.median:.2f}** ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
-    reached = "" if row.reached is None else f"{100 * row.reached:.0f}%"
-    target = row.target if row.met else f"{row.target}, **{row.verdict}**"
-    return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, reached, row.bottleneck
+    target = row.target if row.met else f"{row.target}, **missed**"
+    compared = row.work, row.against, spread(row), target, row.ours, row.peer, row.error
+    return *compared, row.floor, reached(row), row.bottleneck
+
+
+def spread(row: Measurement) -> str:
+    """The median ratio and the range."""
+    return f"**{row.median:.2f}** ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
+
+
+def reached(row: Measurement) -> str:
+    """The share of the floor; "" without one."""
+    return "" if row.reached is None else f"{100 * row.reached:.0f}%"
 
 
 def shown(argument: str) -> str:
@@ -102,7 +111,8 @@ def document(pages: dict[str, Page]) -> str:
             "\n".join([f"## {name}\n", f"{page.origin}\n", *(lines if page.rows else ["Nothing measured."]), ""])
         )
     missed = [
-        f"- {row.work}: {row.median:.2f}, target {row.target}, {row.verdict}; its time goes to {row.bottleneck}"
+        f"- {row.work}: {spread(row)}{reached(row) and f', {reached(row)} of the floor'}, target {row.target}; "
+        f"its time goes to {row.bottleneck}"
         for name, page in pages.items()
         if name != GROWTH
         for row in page.measurements

@@ -77,7 +77,6 @@ SCALES = {
             vocab=400,
             ours=0,
             theirs=(),
-            targets={},
         ),
         update=1_000,
         micro=(250, 500),

@@ -39,7 +39,6 @@ class Size:
     vocab: int
     ours: int  # padded tokens of our micro-batches, on the longer side
     theirs: tuple[int, ...]  # sizes for the peers, of which the fastest counts; the released code's README says 500
-    targets: dict[str, str]
 
 
 SMALL = Size(
@@ -48,7 +47,6 @@ SMALL = Size(
     vocab=8_000,
     ours=4_000,
     theirs=(500, 1_000, 2_000),
-    targets={"bf16": ">= 6", "fp32": ">= 3.2"},
 )
 PAPER = Size(
     "d=1024, 5+1 layers, 20k",
@@ -56,7 +54,6 @@ PAPER = Size(
     vocab=20_000,
     ours=4_000,
     theirs=(500, 1_000, 2_000),
-    targets={"bf16": ">= 5.5", "fp32": ">= 3.5"},
 )
 
 

@@ -21,6 +21,20 @@ def readable(langs: Sequence[str]) -> dict[str, ParallelText]:
     return own | startup.read().texts_in(langs)
 
 
+def aligned(langs: Sequence[str]) -> dict[str, ParallelText]:
+    """Those of the texts whose rows have two sentences of one meaning or more."""
+    return {name: text for name, text in readable(langs).items() if len(text.columns or text.langs) > 1}
+
+
+def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[str]]:
+    """The first `count` rows of such a text: the sentences of each column, and the columns' languages."""
+    if text.table is not None:
+        sides = text.sides
+        return [text.table[side].head(count).tolist() for side in sides], [text.columns[int(side)] for side in sides]
+    table = sentences(text, count)
+    return [table.loc[table["lang"] == lang, "text"].tolist() for lang in text.langs], list(text.langs)
+
+
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
     """Return the first `count` translations, one row per language, or as many different sentences of one language. The
     table is shared: do not change it. An uploaded text's extra columns are "own:NAME". Raises BgtError for an

@@ -17,6 +17,7 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
+from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
@@ -25,6 +26,7 @@ from probes.result import Difference
 from probes.results.compare import gap
 
 NEIGHBOURS = 10
+SIDES = ("first", "second")  # of two models
 MAX_PAIRS = 1_000  # searched; all against all is quadratic
 
 
@@ -67,15 +69,37 @@ def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str
     return scores
 
 
+def disagreements(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataFrame, list[str]]:
+    """The pairs of a text by how much two models disagree, the most first, and the languages of both sides.
+
+    Columns left, right, and for each side of `SIDES` its similarity and its rank in percent; gap, of the ranks.
+    """
+    (left, right, *_), langs = corpora.columns_of(text, MAX_PAIRS)
+    encoders = {side: model.encoder for side, model in zip(SIDES, models, strict=True)}
+    made = disagreement(encoders, left, right, (langs[0], langs[1]))
+    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
+    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
+    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps})
+    return table.iloc[made.order], langs
+
+
+def words(models: Sequence[Loaded], left: str, right: str, langs: tuple[str, str]) -> pd.DataFrame:
+    """What each word of two sentences adds to their similarity: columns side, Word, and one for each model's title."""
+    effects = word_effects({model.title: model.encoder for model in models}, left, right, langs)
+    numbers = {model.title: [each.effects[at] for each in effects] for at, model in enumerate(models)}
+    places = {"side": [each.side for each in effects], "Word": [each.word for each in effects]}
+    return pd.DataFrame(places | numbers)
+
+
 def translations_found(
     models: Sequence[Loaded], text: ParallelText, langs: tuple[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """By model, whether each pair's left sentence finds its right one, and the right one its left, (N,) bool each."""
     table = corpora.sentences(text, MAX_PAIRS)
     left, right = (tuple(table.loc[table["lang"] == lang, "text"]) for lang in langs)
-    found = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]
+    hits = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]
     names = [model.title for model in models]
-    forward, backward = (dict(zip(names, way, strict=True)) for way in zip(*found, strict=True))
+    forward, backward = (dict(zip(names, way, strict=True)) for way in zip(*hits, strict=True))
     return forward, backward
 
 

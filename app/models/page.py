@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, rows, startup, state, writing
+from app.core import controls, corpora, exports, markdown, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
-from app.core.markdown import how_to_read, problem, verbatim
+from app.core.markdown import how_to_read, verbatim
 from app.core.results import gather
 from app.core.state import Loaded
-from app.core.uploads import dialog, formats
-from app.models import compute
+from app.models import compute, pairs
+from app.models.parts import differences, lang_of, text_of, two_sentences
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
-EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 WRITTEN = ("Can you help me?", "He is my friend.")
 MAP_HEIGHT = 460  # pixels
 HELP = """
@@ -71,19 +70,6 @@ def chosen() -> list[Loaded]:
             "Choose two models or more." if len(titles) > 1 else "This app has one model; name more with `--model`."
         )
     return models
-
-
-def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
-    """Ask for sentences in at least that many of the languages; None, with a message, if the app has none."""
-    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
-    if not texts:
-        st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
-        return None
-    return texts[st.selectbox("Sentences", list(texts), key=f"cmp_text{least}", width=280, **BOUND)]
-
-
-def names_of(langs: Sequence[str]) -> str:
-    return ", ".join(map(rows.language_name, langs))
 
 
 def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -146,52 +132,6 @@ def remember(key: str) -> None:
     st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
 
 
-def lang_of(title: str, langs: Sequence[str], key: str) -> str:
-    return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
-
-
-def two_sentences(
-    titles: Mapping[str, str], examples: Sequence[str], langs: Sequence[str], most: int
-) -> list[tuple[str, str]]:
-    """Ask for two sentences side by side, each with its language; `titles` by the key of a field."""
-    given = []
-    for column, (key, title), example in zip(st.columns(2), titles.items(), examples, strict=True):
-        with column:
-            text = st.text_input(title, example if "en" in langs else "", max_chars=most, key=key, **BOUND)
-            given.append((text, lang_of("Its language", langs, f"{key}_lang")))
-    return given
-
-
-def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    keys = {"cmp_left": "One sentence", "cmp_right": "Another"}
-    (one, one_lang), (other, other_lang) = two_sentences(keys, EXAMPLE, langs, formats.MAX_CHARACTERS)
-    if one.strip() and other.strip():
-        pair = pd.DataFrame({"left": [one], "right": [other]})
-        scores = compute.similarities(models, pair, (one_lang, other_lang))
-        with st.container(horizontal=True):
-            for title, score in scores.items():
-                st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
-        st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
-    else:
-        st.caption("Type two sentences.")
-    st.subheader("A file of scored pairs", anchor=False)
-    st.caption("Two columns of sentences, and one of scores that people gave.")
-    chosen = dialog.choose_pairs(langs, "cmp_pairs")
-    if chosen is None:
-        return
-    _, pairs, (one_lang, other_lang) = chosen
-    try:
-        scores = compute.similarities(models, pairs, (one_lang, other_lang))
-        if "gold" not in pairs:
-            st.info("Choose the column that holds people's scores.")
-        else:
-            st.caption(f"{len(pairs):,} pairs, read as {names_of([one_lang, other_lang])}.")
-            differences(compute.correlations(scores, pairs["gold"].to_numpy(float)), "Pearson × 100", "sts")
-        exports.offer("bgt-models-pairs", pairs.assign(**scores), title="Export the pairs")
-    except BgtError as error:
-        problem(error)
-
-
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = text_of(langs, 2)
@@ -200,9 +140,9 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         left = lang_of("From", text.langs, "cmp_from")
         right = lang_of("Into", [lang for lang in text.langs if lang != left], "cmp_into")
     forward, backward = compute.translations_found(models, text, (left, right))
-    pairs = len(forward[models[0].title])
+    count = len(forward[models[0].title])
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
-    st.caption(f"{pairs:,} pairs; by chance {100 / pairs:.1f}% would be found. {text.credit}")
+    st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
     left_name, right_name = rows.language_name(left), rows.language_name(right)
     ways = (
         ("Both ways", both),
@@ -232,8 +172,7 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             for model in writers
         ]
     outputs = [each["output"] for each in transferred]
-    pairs = pd.DataFrame({"left": source, "right": outputs})
-    judged = compute.similarities(models, pairs, (source_lang, lang))
+    judged = compute.similarities(models, pd.DataFrame({"left": source, "right": outputs}), (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
     table["Changed"] = [each["changed"] for each in transferred]
     table = table.assign(**{f"Cosine to the source, by {title}": scores for title, scores in judged.items()})
@@ -275,27 +214,10 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )
 
 
-def differences(table: pd.DataFrame, title: str, name: str) -> None:
-    """A row for each model: its score and its difference from the first, with intervals."""
-    st.markdown(f"**{title}**")
-    shown = pd.DataFrame(
-        {
-            "Model": table["model"],
-            "Score": [f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" for row in table.itertuples()],
-            "Minus the first": [
-                "" if pd.isna(row.difference)
-                else f"{row.difference:+z.1f} [{row.difference_low:+z.1f}, {row.difference_high:+z.1f}]"
-                for row in table.itertuples()
-            ],
-        }
-    )  # fmt: skip
-    markdown.table(shown, f"{title} of each model, and differences")
-    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export {title.partition(',')[0].lower()}")
-
-
 VIEWS: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
     "Maps": side_by_side,
-    "Similarity": similarity,
+    "Similarity": pairs.similarity,
+    "Disagreements": pairs.disagreements,
     "Translations found": retrieval,
     "Writing": written,
     "Probes": probes,

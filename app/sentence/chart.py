@@ -12,6 +12,7 @@ from app.core import rows, theme
 from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.words import WORD
 from bgt_core.evaluation.fidelity.checks import Check
 
 STYLE = """<style>
@@ -81,8 +82,8 @@ def length(number: int, lang: str) -> str:
 
 def shared_words(text: str, other: str) -> str:
     """The text, with the words that the other text also has marked, ignoring case."""
-    known = {word for word in compute.WORD.findall(other.casefold()) if word[0].isalnum()}
-    parts = re.split(f"({compute.WORD.pattern})", text)
+    known = {word for word in WORD.findall(other.casefold()) if word[0].isalnum()}
+    parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 

@@ -14,7 +14,7 @@ from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
-from bgt_core.data.text import normalise
+from bgt_core.data.words import spans, without
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 COMPARED = 1_000  # sentences of a language without example sentences
@@ -22,8 +22,6 @@ NEAREST = 5
 LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 OFFERED = 20  # sentences to exchange latents with
 CLOSE = 1  # words more or less that count as the same length
-WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
-RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -123,23 +121,13 @@ def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang
     )
 
 
-def units(text: str, lang: str) -> list[tuple[int, int]]:
-    """The spans of words and marks; in Japanese and Chinese, which have no spaces, runs of one script."""
-    return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
-
-
-def without(text: str, lang: str) -> list[str]:
-    """The text without each of its words and marks in turn."""
-    return [normalise(text[:start] + text[end:]) for start, end in units(text, lang)]
-
-
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     """Measure how far each latent moves without a word or mark `word`: 1 - cosine, a column per latent."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
         columns[latent] = 1 - loaded.encoder.similarity(whole, parts)[0]
-    return pd.DataFrame({"word": [text[start:end] for start, end in units(text, lang)], **columns})
+    return pd.DataFrame({"word": [text[start:end] for start, end in spans(text, lang)], **columns})
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)

@@ -17,6 +17,7 @@ from app.core.markdown import how_to_read, verbatim
 from app.sentence import chart, compute, properties
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import normalise
+from bgt_core.data.words import without
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
@@ -246,10 +247,10 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
             },
             alt="1 - cosine of each latent between the sentence and the sentence without each word or mark",
         )
-    without = compute.without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
+    shorter = without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
     language = rows.language_name(lang)
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
-    onward(similarity, label, left=text, right=without, one_left_lang=language, one_right_lang=language)
+    onward(similarity, label, left=text, right=shorter, one_left_lang=language, one_right_lang=language)
 
 
 def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:

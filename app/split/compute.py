@@ -62,20 +62,6 @@ def named(loaded: state.Loaded) -> str:
     return startup.read().models.get(loaded.title, loaded.title)
 
 
-def texts(langs: Sequence[str]) -> dict[str, ParallelText]:
-    """The texts whose rows have two sentences of one meaning or more, in these languages."""
-    return {name: text for name, text in corpora.readable(langs).items() if len(text.columns or text.langs) > 1}
-
-
-def columns_of(text: ParallelText) -> tuple[list[list[str]], list[str]]:
-    """The sentences of a text, a column each, and the columns' languages."""
-    if text.table is not None:
-        sides = text.sides
-        return [text.table[side].head(MOST).tolist() for side in sides], [text.columns[int(side)] for side in sides]
-    table = corpora.sentences(text, MOST)
-    return [table.loc[table["lang"] == lang, "text"].tolist() for lang in text.langs], list(text.langs)
-
-
 def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
     """The methods that these sentences with vectors of so many units allow, the best first."""
     enough = min(len(set(column)) for column in columns) >= needed_rows(width)
@@ -89,7 +75,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
 
     `progress` is called with the share of the time that has passed, and what is done next.
     """
-    columns, langs = columns_of(text)
+    columns, langs = corpora.columns_of(text, MOST)
     rows = len(columns[0])
     batches = ([column[start : start + AT_ONCE] for column in columns] for start in range(0, rows, AT_ONCE))
 

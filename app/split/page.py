@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, rows, state
+from app.core import controls, corpora, rows, state
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, verbatim
 from app.core.state import Loaded
@@ -37,7 +37,7 @@ def page() -> None:
     loaded = state.model()
     if loaded.cannot_write:
         writer(loaded)
-    texts = compute.texts(loaded.langs)
+    texts = corpora.aligned(loaded.langs)
     if st.session_state.get("data") not in texts:  # another page showed a text without pairs
         st.session_state.pop("data", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -46,7 +46,7 @@ def page() -> None:
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
-    columns, langs = compute.columns_of(texts[name])
+    columns, langs = corpora.columns_of(texts[name], compute.MOST)
     width = loaded.encoder.embed(columns[0][:1], lang=langs[0]).shape[1]
     possible = compute.methods(columns, width, langs)
     if not possible:

@@ -1,5 +1,5 @@
-"""`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info,
-export, push, app.
+"""`bgt`: data, train, embed, translate, mine, split, compare, evaluate, retrieve-similar, generate, diagnose,
+info, export, push, app.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -22,6 +22,7 @@ from bgt_core.cli import (
     data,
     diagnose,
     embed,
+    encoders,
     evaluate,
     export,
     generate,
@@ -46,6 +47,7 @@ for command in (
     translate.translate,
     mine.mine,
     split.split,
+    encoders.compare,
     generate.generate,
     diagnose.diagnose,
     info.info,

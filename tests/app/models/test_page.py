@@ -12,9 +12,10 @@ import pytest
 
 from app.core import startup, state
 from app.core.markdown import verbatim
-from app.models import compute
+from app.models import compute, pairs
 from bgt_core.adapters import open_encoder
 from bgt_core.data.examples import example_sentences
+from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
@@ -23,7 +24,7 @@ FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
 """
-BY = ["Maps", "Similarity", "Translations found", "Writing", "Probes"]
+BY = ["Maps", "Similarity", "Disagreements", "Translations found", "Writing", "Probes"]
 
 
 @pytest.fixture
@@ -103,11 +104,30 @@ def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open) 
             assert float(shown[verbatim(name)]) == pytest.approx(expected, abs=0.0051)
 
 
+def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
+    two_models: list[str], opened: Open
+) -> None:
+    app = opened("models", by="Disagreements")
+    ranked, *of_words = (table.value for table in app.dataframe)
+    columns = list(zip(*example_sentences(("en", "fr"))[: compute.MAX_PAIRS], strict=True))
+    encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}
+    expected = disagreement(encoders, *columns, ("en", "fr"))
+    assert len(ranked) == pairs.SHOWN
+    assert ranked["Gap"].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: pairs.SHOWN].tolist())
+    pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
+    assert pair == [column[expected.order[0]] for column in columns]
+    effects = word_effects(encoders, pair[0], pair[1], ("en", "fr"))
+    assert [word for table in of_words for word in table["Word"]] == [each.word for each in effects]
+    for at, name in enumerate(two_models):
+        values = [value for table in of_words for value in table[name]]
+        assert values == pytest.approx([each.effects[at] for each in effects], abs=1e-5)
+
+
 def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:
     app = opened("models", by="Similarity")
     english = [row[0] for row in example_sentences(("en", "fr"))]
-    pairs = zip(english[:40], english[40:80], range(40), strict=True)
-    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in pairs)
+    scored = zip(english[:40], english[40:80], range(40), strict=True)
+    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in scored)
     app = app.upload("pairs.tsv", content).press("Use these")
     table = app.table[0].value
     assert table["Model"].tolist() == [*map(verbatim, two_models)] and table["Minus the first"].iloc[0] == ""

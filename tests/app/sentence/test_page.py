@@ -63,21 +63,6 @@ def test_a_sentence_is_not_its_own_neighbour(loaded: state.Loaded) -> None:
         assert len(near) > 100
 
 
-@pytest.mark.parametrize(
-    ("text", "lang", "parts"),
-    [
-        ("Don't you see it?", "en", ["Don't", "you", "see", "it", "?"]),
-        ("Où est-ce qu'il va ?", "fr", ["Où", "est-ce", "qu'il", "va", "?"]),
-        ("私はコーヒーが好きです。", "ja", ["私", "は", "コーヒー", "が", "好", "きです", "。"]),
-        ("هل أنت هنا؟", "ar", ["هل", "أنت", "هنا", "؟"]),
-    ],
-)
-def test_words_and_marks_are_left_out_one_at_a_time(text: str, lang: str, parts: list[str]) -> None:
-    assert [text[start:end] for start, end in compute.units(text, lang)] == parts
-    for part, without in zip(parts, compute.without(text, lang), strict=True):
-        assert len(without.replace(" ", "")) == len(text.replace(" ", "")) - len(part)
-
-
 def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Path) -> None:
     bgt = bgt_core.load(saved)
     table = compute.left_out(loaded, TEXT, "en").set_index("word")

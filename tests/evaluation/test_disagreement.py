@@ -1,0 +1,83 @@
+"""Two encoders on the same pairs: ranks and effects of words equal what is counted one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.disagreement import disagreement, word_effects
+from bgt_core.grammar import pairs
+from bgt_core.vectors.compare import cosines
+
+LEFT, RIGHT = zip(*((pair.texts["en"], pair.texts["fr"]) for pair in pairs(40)), strict=True)
+LANGS = ("en", "fr")
+
+
+def counts(letters: str) -> ExternalEncoder:
+    """An encoder that counts some letters, one more of each in French."""
+
+    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        return np.array([[text.lower().count(letter) + (lang == "fr") for letter in letters] for text in sentences]) + 1
+
+    return ExternalEncoder(letters, embed)
+
+
+ENCODERS: dict[str, SentenceEncoder] = {"vowels": counts("aeiou"), "consonants": counts("rstln")}
+
+
+def cosine(encoder: SentenceEncoder, left: str, right: str) -> float:
+    return float(cosines(encoder.embed([left], lang="en"), encoder.embed([right], lang="fr"))[0])
+
+
+def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None:
+    left, right = [*LEFT, LEFT[0]], [*RIGHT, RIGHT[0]]  # with a tie
+    made = disagreement(ENCODERS, left, right, LANGS)
+    for column, encoder in enumerate(ENCODERS.values()):
+        similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
+        np.testing.assert_allclose(made.similarities[:, column], similarities, atol=1e-6)
+        for row, one in enumerate(made.similarities[:, column]):
+            others = np.delete(made.similarities[:, column], row)
+            assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))
+    gaps = made.ranks[:, 1] - made.ranks[:, 0]
+    assert (np.diff(np.abs(gaps)[made.order]) <= 0).all() and sorted(made.order) == list(range(len(left)))
+    np.testing.assert_array_equal(made.gaps, gaps)
+
+
+def test_a_scale_that_another_encoder_uses_otherwise_is_no_disagreement() -> None:
+    """The same order of pairs, from 0.9 to 1 instead of 0 to 1."""
+    first = counts("aeiou")
+    squeezed = ExternalEncoder(
+        "squeezed", lambda texts, lang, latent: first.embed(texts, lang=lang),
+        similarity_pairwise=lambda left, right: 0.9 + 0.1 * cosines(left, right),
+    )  # fmt: skip
+    made = disagreement({"one": first, "other": squeezed}, LEFT, RIGHT, LANGS)
+    assert not np.allclose(*made.similarities.T)
+    np.testing.assert_allclose(made.gaps, 0, atol=1e-9)
+
+
+def test_a_word_adds_what_the_pair_loses_without_it() -> None:
+    left, right = "The cat sees us.", "Le chat nous voit !"
+    made = word_effects(ENCODERS, left, right, LANGS)
+    assert [(effect.side, effect.word) for effect in made] == [
+        *((0, word) for word in ("The", "cat", "sees", "us", ".")),
+        *((1, word) for word in ("Le", "chat", "nous", "voit", "!")),
+    ]
+    for column, encoder in enumerate(ENCODERS.values()):
+        whole = cosine(encoder, left, right)
+        assert made[1].effects[column] == pytest.approx(whole - cosine(encoder, "The sees us.", right), abs=1e-6)
+        assert made[7].effects[column] == pytest.approx(whole - cosine(encoder, left, "Le chat voit !"), abs=1e-6)
+
+
+def test_the_only_word_of_a_sentence_stays() -> None:
+    assert [effect.word for effect in word_effects(ENCODERS, "Go", "Pars !", LANGS)] == ["Pars", "!"]
+    assert word_effects(ENCODERS, "Go", "Pars", LANGS) == []
+
+
+def test_one_encoder_or_one_pair_has_nothing_to_disagree_about() -> None:
+    with pytest.raises(UsageError, match="takes two encoders, not 1"):
+        disagreement({"vowels": ENCODERS["vowels"]}, LEFT, RIGHT, LANGS)
+    with pytest.raises(UsageError, match="1 pairs: ranks need at least 2"):
+        disagreement(ENCODERS, LEFT[:1], RIGHT[:1], LANGS)

@@ -32,6 +32,9 @@ TITLES = {
     "training": "Training took",
 }
 EXAMPLE = "Hello."
+TRAINING, DATA = "Training", "Data"
+TABS = {TRAINING: ("command", "training"), DATA: ("data", "licence", "limits")}  # tabs, and the records in them
+FACT = 160  # pixels of a number
 LONG = 12  # rows from which on a table scrolls
 HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
 HELP = """
@@ -68,11 +71,25 @@ def ours(loaded: state.Loaded) -> None:
     info = loaded.info
     facts(loaded)
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
-    scores(loaded)
-    training(loaded)
-    if not info.get("card"):
-        st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
-    records(card)
+    of_tab = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
+    measured, trained, data, files = st.tabs(["Scores", *TABS, "Files and settings"])
+    with measured:
+        scores(loaded)
+        if not info.get("card"):
+            st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
+        records(card)
+    with trained:
+        training(loaded)
+        records(of_tab[TRAINING])
+    with data:
+        records(of_tab[DATA])
+    with files:
+        stored(loaded)
+
+
+def stored(loaded: state.Loaded) -> None:
+    """Show the checkpoint's files and settings, and how to cite it."""
+    info = loaded.info
     st.subheader("Files")
     files = [(name, f"{size / 1e6:.1f}", info["files"][name]) for name, size in info["bytes"].items()]
     table(
@@ -112,7 +129,7 @@ def outside(loaded: state.Loaded) -> None:
 
 
 def facts(loaded: state.Loaded) -> None:
-    """Four numbers in a row that wraps evenly."""
+    """Four numbers in a row, two in a row on a phone."""
     info = loaded.info
     facts = {
         "Languages": str(len(loaded.langs)),
@@ -120,8 +137,9 @@ def facts(loaded: state.Loaded) -> None:
         "Training steps": f"{info['step']:,}",
         "Checkpoint": loaded.short,
     }
-    for column, (title, value) in zip(st.columns(4), facts.items(), strict=True):
-        column.metric(title, value, border=True, help=HELP_OF.get(title))
+    with st.container(horizontal=True):
+        for title, value in facts.items():
+            st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
     st.caption(f"Reads {loaded.translates or loaded.languages}.")
 
 
@@ -146,13 +164,22 @@ def records(card: Mapping[str, object]) -> None:
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            rows_of = pd.DataFrame(value).map(compute.readable).rename(columns=compute.sentence_case)
+            rows_of = (
+                pd.DataFrame(value)
+                .map(lambda cell: "" if cell != cell else compute.readable(cell))
+                .rename(columns=compute.sentence_case)
+            )
             if len(rows_of) > LONG:
                 st.dataframe(rows_of, hide_index=True, height=360, alt=f"The model's card: {title}")
             else:
                 table(rows_of, f"The model's card: {title}")
         else:
             st.text(compute.readable(value))
+
+
+def readable(cell: object) -> str:
+    """A cell of a record; "" if the record has none."""
+    return "" if cell != cell else compute.readable(cell)
 
 
 def scores(loaded: state.Loaded) -> None:

@@ -75,12 +75,14 @@ def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
 @st.fragment
 def follow(walk: Interpolation) -> None:
     """Show a slider along the steps; moving it computes nothing new."""
-    steps = len(walk.table)
+    texts = walk.table["text"].tolist()
     step = st.slider(
-        f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, steps, 1 + steps // 2
+        f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, len(texts), opening(texts)
     )
     row = walk.table.iloc[step - 1]
     written(row["text"])
+    if len(set(texts)) == 1:
+        st.caption("The model writes the same sentence at every step.")
     st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
     with st.expander("Every step"):
         titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Generated"}
@@ -91,6 +93,15 @@ def follow(walk: Interpolation) -> None:
             column_config={titles["to_start"]: two, titles["to_end"]: two},
             alt="The sentence generated at every step, with its cosine to both ends",
         )
+
+
+def opening(texts: Sequence[str]) -> int:
+    """The step to open on, counted from 1: of those that differ from the first step, and if possible from the last, the
+    one nearest to the middle; the middle if none differs."""
+    middle = len(texts) // 2
+    moved = [at for at, text in enumerate(texts) if text != texts[0]]
+    between = [at for at in moved if texts[at] != texts[-1]]
+    return 1 + min(between or moved or [middle], key=lambda at: abs(at - middle))
 
 
 def short(text: str) -> str:

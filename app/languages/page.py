@@ -64,10 +64,11 @@ def page(probes: Page) -> None:
 
 
 def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
-    """The results of the chosen models: at first this one, and the one with results in the most languages."""
+    """The results of the chosen models: at first this one, or the one with results in the most languages."""
     counts = gaps.groupby("model")["lang"].nunique()
     widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
-    models = controls.chosen_models(gaps, loaded, [loaded.title, widest], "languages_of")
+    usual = loaded.title if loaded.title in counts.index else widest
+    models = controls.chosen_models(gaps, loaded, [usual], "languages_of")
     st.caption(
         "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
     )
@@ -84,7 +85,8 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
         compression(latents, loaded)
     of_language = gaps[gaps["second"] == LANGUAGE]
     if not of_language.empty:
-        trends(of_language)
+        with st.expander("Distance to English"):
+            trends(of_language)
 
 
 def empty(loaded: state.Loaded, probes: Page) -> None:
@@ -205,7 +207,6 @@ def column_title(row: Any, several: bool) -> str:
 
 def trends(gaps: pd.DataFrame) -> None:
     """Show the trends of stored results; those run here have too few sentences."""
-    st.subheader("Distance to English")
     gaps = gaps[~gaps["live"].astype(bool)]
     count = gaps["other"].nunique()
     if count < 3:

@@ -13,7 +13,7 @@ from app.maps import settings
 from bgt_core.contracts import SEMANTIC
 
 ALL = "all"  # the maps of all latents in one figure
-MAP_HEIGHT = 260  # pixels of each language's map
+MAP_HEIGHT = 240  # pixels of each language's map
 
 
 def map_figures(
@@ -37,6 +37,7 @@ def map_figures(
             tables,
             choice.colour,
             langs,
+            named=name != second_latent,  # clusters of meaning lie anywhere on the others
             lines=choice.lines and name != second_latent,
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,

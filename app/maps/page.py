@@ -24,7 +24,7 @@ HELP = """
   latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
 - **Drag the star** on either map: the model moves that latent there and generates a new sentence.
 - Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is perfect, 0.5 is
-  chance. The lists beside the maps use the full latents, not the maps.
+  chance. The lists below the maps use the full latents, not the maps.
 - PCA shows the two directions of the largest variance; t-SNE and UMAP keep neighbours together, but distances between
   far groups mean nothing.
 """
@@ -33,12 +33,8 @@ HELP = """
 def page() -> None:
     loaded = state.model()
     st.title("Two latents")
-    if loaded.second_latent:
-        st.markdown(
-            "Click a point, or draw around several: the same sentences light up on the map of the other latent."
-        )
-    else:
-        st.markdown("Click a point, or draw around several.")
+    st.markdown("Click a point, or draw around several.")
+    if not loaded.second_latent:
         st.caption("This model has one latent, so there is one map. *Your encoder* splits its vectors into two parts.")
     choice = settings.choose(loaded)
     if choice is None:
@@ -107,28 +103,25 @@ def explore(
     choice: settings.Choice,
     paths: Mapping[str, np.ndarray],
 ) -> None:
-    """All maps; beside them, or below in a narrow window, the selection."""
+    """All maps; below them the selection."""
     figures = chart.map_figures(fitted, loaded.second_latent, choice, paths)
     table = fitted.semantic.rows
-    left, right = st.columns([7, 3], gap="medium")
-    with left:
-        drawn = [
-            component.Map(
-                name,
-                figure(hover=False),
-                f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
-                f"{rows.colour_title(choice.colour).lower()}. The table beside it lists the same sentences.",
-            )
-            for name, figure in figures.items()
-            if name != chart.ALL
-        ]
-        languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
-        component.draw(drawn, fitted.semantic.content, table, languages, f"bgt-{{}}-{loaded.short}")
-        st.caption(compute.caption(method, fitted, loaded.second_latent))
-        if choice.text.credit:
-            st.caption(choice.text.credit)
-    with right:
-        selection.inspect(loaded, fitted, method, choice, figures)
+    drawn = [
+        component.Map(
+            name,
+            figure(hover=False),
+            f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
+            f"{rows.colour_title(choice.colour).lower()}. The table below it lists the same sentences.",
+        )
+        for name, figure in figures.items()
+        if name != chart.ALL
+    ]
+    languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
+    component.draw(drawn, fitted.semantic.content, table, languages, f"bgt-{{}}-{loaded.short}")
+    selection.inspect(loaded, fitted, method, choice, figures)
+    st.caption(compute.caption(method, fitted, loaded.second_latent))
+    if choice.text.credit:
+        st.caption(choice.text.credit)
 
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:

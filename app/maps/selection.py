@@ -23,6 +23,7 @@ from bgt_core.errors import BgtError
 MAX_LISTED = 1_000  # rows of the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
 SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
+LINES = 66  # pixels of a row of a table, in which a sentence is wrapped
 NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from
@@ -65,20 +66,35 @@ class Near:
             for latent, near in self.tables.items()
         ]
 
+    def whole(self, table: pd.DataFrame) -> None:
+        """The sentence in full, and its translation."""
+        for row in table[table["id"] == self.row].itertuples():
+            st.markdown(f"**{verbatim(row.text)}**")
+            if row.translation:
+                st.caption(verbatim(row.translation))
+
     def show(self, langs: Sequence[str]) -> None:
-        """A table for each latent."""
-        for latent, near in self.tables.items():
+        """A table for each latent, side by side."""
+        if not self.tables:
+            return
+        for column, (latent, near) in zip(st.columns(len(self.tables), gap="large"), self.tables.items(), strict=True):
             any_language, only = (": any language", f": {rows.language_name(self.lang)} only") * (len(langs) > 1) or (
                 "",
                 "",
             )
             title = f"{rows.latent_title(latent)}{any_language if latent == SEMANTIC else only}"
-            st.markdown(f"**{title}**")
+            column.markdown(f"**{title}**")
             columns = ["Cosine", "In", "Sentence"] if len(langs) > 1 else ["Cosine", "Sentence"]
-            st.dataframe(
+            column.dataframe(
                 near[columns],
                 hide_index=True,
-                column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
+                height="content",
+                row_height=LINES,
+                column_config={
+                    "Cosine": st.column_config.NumberColumn(format="%.2f", width=66),
+                    "In": st.column_config.Column(width=40),
+                    "Sentence": st.column_config.Column(width=300),
+                },
                 alt=f"{title}: nearest sentences with their cosines",
             )
 
@@ -96,7 +112,9 @@ def inspect(
     ids = table["id"]
     known = frozenset(ids.tolist())
     chosen = [row for row in st.session_state.get("chosen", []) if row in known]
-    near = nearest(loaded, fitted, chosen)
+    left, right = st.columns(2, gap="large")
+    with left:
+        near = nearest(loaded, fitted, chosen)
     selection = compute.among(table, frozenset(chosen))
     component.light(
         fitted.semantic.content,
@@ -111,9 +129,25 @@ def inspect(
         on_picked=partial(pick, fitted),
         on_moved=partial(star.move, fitted.semantic.content),
     )
-    star.show(loaded, fitted, near.row, near.lang)
+    with left:
+        near.whole(table)
+        star.show(loaded, fitted, near.row, near.lang)
+    with right:
+        search(loaded, fitted, bool(chosen))
     near.show(choice.text.langs)
-    search(loaded, fitted, bool(chosen))
+    listed(loaded, fitted, method, choice, figures, chosen)
+
+
+def listed(
+    loaded: state.Loaded,
+    fitted: spaces.Spaces,
+    method: geometry.Method,
+    choice: settings.Choice,
+    figures: Mapping[str, partial],
+    chosen: Sequence[str],
+) -> None:
+    """Describe and list the chosen rows, or all."""
+    table = fitted.semantic.rows
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     if not keep_rows([] if by_words else chosen):
         st.caption("This selection is too large for a link: the link opens without it.")
@@ -127,14 +161,14 @@ def inspect(
                 "The selected sentences against the rest: how many, how long, their marks, languages and words",
             )
             st.caption("Difference: with its 95% interval; of shares, in percentage points.")
-        listed = compute.selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
-        if len(listed) < (len(chosen) or len(table)):
+        first = compute.selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
+        if len(first) < (len(chosen) or len(table)):
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
         columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
-        st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
+        st.dataframe(first[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
     with st.container(horizontal=True):
         if len(chosen) == 2 and not loaded.cannot_write:
-            ends = dict(zip(("start", "end"), table.loc[selection, "text"], strict=True))
+            ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
             if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
                 st.rerun()  # the form is outside this fragment
         copy_link()

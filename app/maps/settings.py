@@ -42,7 +42,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
     Opens on t-SNE if the model ships with that map of these sentences, else on PCA.
     """
     second_latent = loaded.second_latent
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
             return None
@@ -58,10 +58,6 @@ def choose(loaded: state.Loaded) -> Choice | None:
             methods = ["PCA", *PROJECTIONS, *[probe_axes.NAME] * (len(axes) > 1)]
             opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
-            panels = SEMANTIC_ONLY
-            if second_latent:
-                options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-                panels = controls.choice("Maps", options, "maps")
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
@@ -73,6 +69,9 @@ def choose(loaded: state.Loaded) -> Choice | None:
             projection = choose_projection(method, axes)
         with st.popover("Add sentences"):
             add_sentences(text.langs)
+        panels = SEMANTIC_ONLY
+        if second_latent:
+            panels = controls.choice("Maps", [BOTH, SEMANTIC_ONLY, second_latent.capitalize()], "maps")
         compute = st.container(width="content")
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")

@@ -51,7 +51,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         f"Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); the "
         f"higher up, the nearer in the **{second}** latent (style)."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
             return

@@ -223,7 +223,7 @@ def test_each_language_has_its_own_map_and_symbol(begin: Callable, opened: Open)
     assert [trace["name"] for trace in points] == NAMES
     assert len({trace["marker"]["color"] for trace in points}) == 3
     assert sum(len(trace["customdata"]) for trace in points) == 810
-    assert semantic["layout"]["height"] == language["layout"]["height"] == 780
+    assert semantic["layout"]["height"] == language["layout"]["height"] == 720
 
 
 def test_every_pair_of_languages_can_be_scored(begin: Callable, opened: Open) -> None:

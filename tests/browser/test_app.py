@@ -141,12 +141,10 @@ def test_a_style_is_changed_with_the_keyboard_alone_and_stays_while_another_page
 def test_a_link_brings_the_same_view(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
     page = visit(address)
     turn_to(page, "Two latents")
-    page.get_by_role("button", name="More").click()
-    page.get_by_test_id("stPopoverBody").get_by_text("Semantic", exact=True).first.click()
+    page.get_by_role("radio", name="Semantic").click()
     settle(page)
     pairs = page.get_by_role("combobox", name="Translation pairs")
-    if not pairs.is_visible():
-        page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="More").click()
     pairs.click()
     page.get_by_role("option", name="100", exact=True).click()
     settle(page)

@@ -48,6 +48,23 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
     assert lit(phone, 0) == []
 
 
+def test_the_first_map_is_in_sight(
+    phone: Page, settle: Callable[[Page], None], within: Callable[[float], float], address: str
+) -> None:
+    phone.goto(f"{address}/latents?map=PCA")
+    expect(phone.locator("[data-drawn]")).to_be_attached(timeout=within(60))
+    settle(phone)
+    box = phone.get_by_role("figure").first.bounding_box()
+    assert box and box["y"] < 320
+
+
+def test_the_page_of_the_model_is_no_endless_list(phone: Page, settle: Callable[[Page], None], address: str) -> None:
+    phone.goto(f"{address}/model")
+    phone.get_by_role("tab", name="Scores").wait_for()
+    settle(phone)
+    assert phone.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 3_000
+
+
 def swipe(page: Page, x: float, y: float) -> None:
     """Put a finger down there and move it up by 200 pixels."""
     session = page.context.new_cdp_session(page)

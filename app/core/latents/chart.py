@@ -52,6 +52,8 @@ LAYOUT = {
 }
 MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
 MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
+CLIPPED = (2, 98)  # percentiles that colour scales end at
+LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
 MAX_LINES = 500  # translations joined at most; more lines would hide the points
 
 
@@ -76,6 +78,7 @@ def latent_map(
     langs: Sequence[str],
     *,
     chosen: Collection[str] = (),
+    named: bool = True,
     lines: bool = False,
     paths: Mapping[str, np.ndarray] | None = None,
     svg: bool = False,
@@ -88,9 +91,10 @@ def latent_map(
 
     Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column, one of `rows.COLOURS` or
     the user's. Symbols distinguish languages; stars are the user's own sentences. Rows whose id is in `chosen` stand
-    out. `lines` joins translations, `paths` are the steps (S, 2) from one sentence to another. A point's `customdata`
-    is its row's id. Up to 5,000 points are SVG, with `svg` up to 20,000; more are painted by WebGL, smaller and the
-    more transparent the more there are. `hover` gives every point its text.
+    out. `named` writes the names of clusters on the first map, `lines` joins translations, `paths` are the steps (S, 2)
+    from one sentence to another. A point's `customdata` is its row's id. Up to 5,000 points are SVG, with `svg` up to
+    20,000; more are painted by WebGL, smaller and the more transparent the more there are. `hover` gives every point
+    its text.
     """
     count = sum(map(len, panels.values()))
     values = pd.concat(list(panels.values()))[colour]
@@ -114,7 +118,7 @@ def latent_map(
         anchor = figure.get_subplot(row, col).xaxis.plotly_name.replace("axis", "")
         figure.update_yaxes(AXIS, scaleanchor=anchor, row=row, col=col)
     figure.update_annotations(font={"size": PIXELS["title"], "color": INK[theme]})
-    if colour == CLUSTER:
+    if colour == CLUSTER and named:
         name_clusters(figure, next(iter(panels.values())), theme)
     figure.update_layout(LAYOUT, height=height, font={"size": PIXELS["small"], "color": INK[theme]})
     return figure.update_layout(coloraxis=colour_scale(values, colour, theme))
@@ -141,11 +145,18 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 
 def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
-    """The name of each cluster, on the first map, where its middle is."""
-    for name, group in table[~table["own"].to_numpy()].groupby(CLUSTER, observed=True):
+    """The name of each cluster, on the first map, where its middle is, or above the name that is there already."""
+    given = table[~table["own"].to_numpy()]
+    middles = given.groupby(CLUSTER, observed=True)[["x", "y"]].median().sort_values("y")
+    step, wide = LINE * np.ptp(given["y"]), NAME * np.ptp(given["x"])
+    written: list[tuple[float, float]] = []
+    for name, x, y in middles.itertuples():
+        while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
+            y += step / 4
+        written.append((x, y))
         figure.add_annotation(
-            x=float(group["x"].median()),
-            y=float(group["y"].median()),
+            x=float(x),
+            y=float(y),
             xref="x",
             yref="y",
             text=plain(str(name)),
@@ -172,17 +183,25 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """One colour scale for all panels, if `colour` is a number."""
+    """One colour scale for all panels, if `colour` is a number, from its 2nd to its 98th percentile: a few extreme
+    sentences would make all others look alike."""
+    low = high = None
+    ends: dict[str, object] = {}
+    if numeric(values):
+        low, high = map(float, np.nanpercentile(values, CLIPPED, method="nearest"))
+        texts = [f"{'≤ ' if values.min() < low else ''}{low:.4g}", f"{'≥ ' if values.max() > high else ''}{high:.4g}"]
+        ends = {"tickvals": [low, high], "ticktext": texts}
     return {
         "colorscale": AMOUNTS[theme],
-        "cmin": values.min() if numeric(values) else None,
-        "cmax": values.max() if numeric(values) else None,
+        "cmin": low,
+        "cmax": high,
         "colorbar": {
             "orientation": "h",
             "y": 0,
             "yanchor": "top",
             "thickness": 8,
             "len": 1,
+            **ends,
             "tickfont_color": INK[theme],
             "title": {"text": plain(colour_title(colour)), "side": "bottom", "font_color": INK[theme]},
         },

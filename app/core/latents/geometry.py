@@ -173,7 +173,8 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
     rows = np.flatnonzero(fitted_on)
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CLUSTERED), dtype=int)]
-    means = KMeans(min(count, len(rows)), n_init=4, random_state=0).fit(unit(vectors[sample]))
+    units = unit(vectors[sample])
+    means = KMeans(min(count, len(np.unique(units, axis=0))), n_init=4, random_state=0).fit(units)
     blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
     groups = np.concatenate([means.predict(unit(block)) for block in blocks])
     order = np.argsort(-np.bincount(groups[rows], minlength=means.n_clusters), kind="stable")

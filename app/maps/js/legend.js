@@ -36,13 +36,13 @@ class Legend {
     button.appendChild(document.createTextNode(plainText(name)));
   }
 
-  scale({ cmin, cmax, colorscale, colorbar }) {
-    const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+  scale({ colorscale, colorbar }) {
+    const [low, high] = colorbar.ticktext;
     this.part("span", plainText(colorbar.title.text));
-    this.part("span", number(cmin));
+    this.part("span", low);
     const stops = colorscale.map(([at, colour]) => `${colour} ${100 * at}%`);
     this.part("b", "").style.background = `linear-gradient(to right, ${stops})`;
-    this.part("span", number(cmax));
+    this.part("span", high);
   }
 
   part(name, text) {

@@ -15,6 +15,7 @@ import pytest
 import bgt_core
 from app.core import address, controls, exports, rows, startup
 from app.core.latents import chart, geometry
+from app.core.markdown import verbatim
 from bgt_core.data.examples import CREDIT
 
 Open = Callable[..., Any]
@@ -316,3 +317,10 @@ def test_two_selected_sentences_become_the_ends_of_the_way(opened: Open) -> None
     table = rows.examples(("en", "fr"), 10).set_index("id")["text"]
     ends = [app.text_input(key=key).value for key in ("start", "end")]
     assert ends == table[["en3", "en5"]].tolist()
+
+
+def test_a_chosen_sentence_is_shown_in_full_with_its_translation(opened: Open) -> None:
+    app = opened("maps", rows="en3")
+    table = rows.examples(("en", "fr"), 10).set_index("id")
+    assert f"**{verbatim(table.loc['en3', 'text'])}**" in [text.value for text in app.markdown]
+    assert verbatim(table.loc["en3", "translation"]) in [text.value for text in app.caption]

@@ -12,7 +12,7 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 import bgt_core
-from app.core import state, writing
+from app.core import interpolation, state, writing
 from app.rewrite import compute, decoding
 from bgt_core.vectors.compare import cosines
 
@@ -186,4 +186,12 @@ def test_the_way_between_two_sentences_is_there_at_once(opened: Open, library: C
     ends = [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]]
     written = library([walked.start, walked.end], [walked.start] * 2)  # the meaning moves
     assert ends == [best.text for best in written]
-    assert shown(app) == walked.table["text"].iloc[4]
+    texts = walked.table["text"].tolist()
+    assert shown(app) == texts[interpolation.opening(texts) - 1]
+
+
+def test_an_interpolation_opens_on_a_step_where_something_has_moved() -> None:
+    assert interpolation.opening(["a", "a", "b", "c", "c"]) == 3
+    assert interpolation.opening(["a", "a", "a", "b", "c"]) == 4  # the middle has not moved
+    assert interpolation.opening(["a", "a", "a", "a", "c"]) == 5
+    assert interpolation.opening(["a"] * 5) == 3

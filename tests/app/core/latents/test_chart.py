@@ -73,8 +73,8 @@ def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
 
 def test_panels_share_one_scale_of_numbers(table: pd.DataFrame) -> None:
     figure = chart.latent_map({"a": table[:3], "b": table[3:]}, "words", LANGS)
-    assert figure.layout.coloraxis.cmin == table["words"].min()
-    assert figure.layout.coloraxis.cmax == table["words"].max()
+    low, high = np.percentile(table["words"], chart.CLIPPED, method="nearest")
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (low, high)
     shown = {row: value for trace in markers(figure) for row, value in zip(ids(trace), trace.marker.color, strict=True)}
     assert shown == dict(zip(table["id"], table["words"], strict=True))
 
@@ -117,3 +117,14 @@ def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
     drawn = [shown for trace in markers(chart.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
     assert sum("&lt;b&gt;Bold&lt;/b&gt; &amp;amp;" in shown for shown in drawn) == 1
     assert not any("<a " in shown for shown in drawn)
+
+
+def test_names_of_clusters_do_not_lie_on_each_other(table: pd.DataFrame) -> None:
+    """All clusters in the middle: the names are written one above the other."""
+    middle = table.assign(x=np.tile([-1.0, 1.0], len(table))[: len(table)], y=np.linspace(-0.1, 0.1, len(table)))
+    figure = chart.latent_map({"": middle}, rows.CLUSTER, LANGS)
+    heights = sorted(note.y for note in figure.layout.annotations)
+    assert len(heights) == middle[rows.CLUSTER].nunique() > 1
+    assert min(np.diff(heights)) >= chart.LINE * np.ptp(middle.loc[~middle["own"], "y"])
+    without = chart.latent_map({"": middle}, rows.CLUSTER, LANGS, named=False)
+    assert not without.layout.annotations

@@ -109,3 +109,8 @@ def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
     vectors = np.eye(5, dtype=np.float32)[which] + rng.normal(0, 0.02, (60, 5)).astype(np.float32)
     fitted_on = np.arange(60) % 7 > 0
     assert (geometry.clusters(vectors, fitted_on, 3) == np.array([2, 0, 1])[which]).all()
+
+
+def test_fewer_different_vectors_than_clusters_are_as_many_clusters() -> None:
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
+    assert set(geometry.clusters(vectors, np.ones(10, bool), 6)) == {0, 1}

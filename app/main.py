@@ -34,7 +34,7 @@ def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
     st.html(Path(__file__).with_name("style.css"))
     try:
-        options = startup.read()
+        startup.read()
     except BgtError as error:
         refused("The app can't start", "The options after `--` are not understood.", error)
         return
@@ -46,13 +46,7 @@ def main() -> None:
         partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
     )
     probes = st.Page(view("probes"), title="Probes", icon=":material/science:", url_path="probes")
-    repeats = st.Page(
-        view("questions"),
-        title="Similar questions",
-        icon=":material/quiz:",
-        url_path="questions",
-        visibility="visible" if options.questions else "hidden",  # if hidden, its address explains how to show it
-    )
+    repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")
     langs = st.Page(
         partial(view("languages"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )

@@ -15,8 +15,8 @@ from bgt_core.questions import QuestionStore
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 HOW = """\
-bgt retrieve-similar build questions.txt --model runs/siamese --dev dev.tsv --topics 20 --out store
-bgt app --model runs/siamese --questions store"""
+bgt retrieve-similar build questions.txt --model MODEL --topics 20 --out store
+bgt app --model MODEL --questions store"""
 
 
 def page() -> None:
@@ -25,7 +25,10 @@ def page() -> None:
     st.markdown("Has this question been asked before?")
     folder = startup.read().questions
     if folder is None:
-        st.info("This app was started without a store of questions. Make one, and start the app with it:")
+        st.info(
+            "This page searches a store of questions, and the app was started without one. Put your questions into a "
+            "file, one per line; `build` embeds them with a model. Then start the app with both:"
+        )
         st.code(HOW, language="sh", wrap_lines=True)
         return
     try:

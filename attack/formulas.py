@@ -49,6 +49,7 @@ FORMULAS = {
     ),
     "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling", "memory")),
     "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),
+    "language means": Formula("bgt_core/nets/erasing:", under("nets", "erasing")),
     "bootstrap and intervals": Formula(f"{EVALUATION}/bootstrap:(?!.*x_holm)", OF_BOOTSTRAP),
     "Holm": Formula(f"{EVALUATION}/bootstrap:x_holm", OF_BOOTSTRAP),
     "differences of systems": Formula(f"{EVALUATION}/comparison:", under("evaluation", "comparison")),
@@ -71,6 +72,13 @@ FORMULAS = {
         f"{EVALUATION}/(fidelity/(measures|kept)|tasks/minimal_pairs):",
         under("evaluation/fidelity", "kept", "measures") + under("evaluation/tasks", "minimal_pairs"),
     ),
+    "checks of generated text": Formula(f"{EVALUATION}/fidelity/checks:", under("evaluation/fidelity", "checks")),
+    "classes of words, ledger": Formula(
+        f"{EVALUATION}/(wordclass|tasks/ledger):(?!.*load)",
+        under("evaluation", "wordclass") + under("evaluation/tasks", "ledger"),
+    ),
+    "surface": Formula(f"{EVALUATION}/tasks/surface:(?!.*load)", under("evaluation/tasks", "surface")),
+    "contrasts of trainings": Formula(f"{EVALUATION}/contrasts:", under("evaluation", "contrasts")),
     "pairs": Formula(
         f"{EVALUATION}/(pairs/(measures|baselines)|tasks/pairs):(?!.*(load|statistic))",
         under("evaluation/pairs", "measures", "baselines") + under("evaluation/tasks", "pairs"),
@@ -88,6 +96,7 @@ FORMULAS = {
         f"{PROBES}/(control_task|controls):",
         under(PROBES, "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
     ),
+    "trends with distance": Formula(f"{PROBES}/distance:", under(PROBES, "distance")),
     "erasure": Formula(f"{PROBES}/erasure:", under(PROBES, "erasure")),
     "significance": Formula(
         f"{PROBES}/significance:",

@@ -92,7 +92,7 @@ def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
         A class for each token, and `END`.
     """
     text = normalise(text)
-    kinds = np.full(len(text), "", dtype=object)
+    kinds = np.empty(len(text), dtype=object)  # of each character; none of spaces
     for start, end, kind in words(text, lang):
         kinds[start:end] = kind
     spaced = [list(kinds[match.start() : match.end()]) for match in re.finditer(r"\S+", text)] or [[OTHER]]
@@ -101,6 +101,6 @@ def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
         if token.startswith(" ") or word < 0:
             word, place = word + 1, 0
         within = spaced[min(word, len(spaced) - 1)]
-        classes.append(within[min(place, len(within) - 1)] or OTHER)
+        classes.append(within[min(place, len(within) - 1)])
         place += len(token.strip())
     return [*classes, END]

@@ -63,6 +63,8 @@ def test_the_same_scores_are_not_separable() -> None:
     assert contrast([(1, first), (-1, first)], 0.95)[:4] != (0, 0, 0, 0)
     alone = score(60.0, spread=1.0)
     assert contrast([(1, alone), (-1, alone)], 0.95) == (0, 0, 0, 1, False)
+    twice = score(60.0, 60.0)
+    assert contrast([(1, twice), (-1, twice)], 0.95) == (0, 0, 0, 1, True)
 
 
 def test_verdicts() -> None:
@@ -70,3 +72,5 @@ def test_verdicts() -> None:
     assert verdict(-1.0, 0.01, 0.95) == FAILS
     assert verdict(1.0, 0.01, 0.999) == NOT_SEPARABLE
     assert verdict(-1.0, 0.2, 0.95) == NOT_SEPARABLE
+    assert verdict(1.0, 0.5, 0.5) == NOT_SEPARABLE  # a p at the limit is no evidence
+    assert verdict(0.0, 0.01, 0.95) == FAILS

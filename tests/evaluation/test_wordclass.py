@@ -50,6 +50,13 @@ def test_a_character_that_becomes_several_moves_tokens_no_further_than_its_word(
     tokens = [" wait", ".", ".", ".", " tom", "?"]
     assert token_classes("Wait… Tom?", tokens, "en")[3:] == [PUNCTUATION, OTHER, PUNCTUATION, END]
     assert token_classes("", [], "en") == [END]
+    more = [" it", " is", " 5", " ."]  # tokens than words
+    assert token_classes("It is 5", more, "en") == [FUNCTION, FUNCTION, NUMBER, NUMBER, END]
+
+
+@pytest.mark.parametrize("text", ["²", "e\u0301", "a_b", "½ km", "𝟙", "ª", "①", "\u200d", "٣", "x\u0000y"])
+def test_every_character_but_spaces_has_a_class(text: str) -> None:
+    assert None not in token_classes(text, [f" {text}", *text], "en")
 
 
 def test_every_token_of_a_real_tokenizer_has_a_class(tokenizer: Tokenizer) -> None:

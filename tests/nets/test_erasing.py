@@ -40,7 +40,7 @@ def sentences(lang: str, count: int = ROWS) -> Tokens:
 @pytest.fixture
 def trained() -> WithoutLanguage:
     body = WithoutLanguage(Speaks(), LANGS)
-    for _ in range(300):
+    for _ in range(60):
         for lang in LANGS:
             body(sentences(lang))
         body.compare_languages()
@@ -65,6 +65,7 @@ def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert torch.allclose(trained.directions @ trained.directions.T, torch.eye(2), atol=1e-5)
+    trained.means += 3  # the plane that stays is that of the means
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -156,6 +157,30 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
         body.settle(body.seen)
     torch.testing.assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
     torch.testing.assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 100 sentences, of which 40 are news
+
+
+def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
+    """A sentence and an altered one, say; the body gets the layout that it was asked with."""
+    asked = []
+
+    class Asked(Same):
+        def forward(self, side: Tokens, layout: object = None) -> Tensor:
+            asked.append((side.lang, layout))
+            return super().forward(side)
+
+    english, french = torch.randn(2, 6, WIDTH)
+    body, layout = WithoutLanguage(Same(english), ["en", "fr"]), object()
+    for lang, vectors in (("en", english[:2]), ("en", english[2:]), ("fr", french)):
+        body.body = Asked(vectors)
+        body(sentences(lang, len(vectors)), layout)  # type: ignore[arg-type]
+    body.compare_languages()
+    body.settle(body.seen)
+    torch.testing.assert_close(body.means, torch.stack([english.mean(0), french.mean(0)]))
+    assert asked == [("en", layout), ("en", layout), ("fr", layout)]
+
+
+def test_a_checkpoint_has_the_means_and_no_sums_of_an_update(trained: WithoutLanguage) -> None:
+    assert list(trained.state_dict()) == ["means", "read", "directions"]
 
 
 def test_what_it_has_read_fits_a_checkpoint_in_16_bits(trained: WithoutLanguage) -> None:

@@ -16,12 +16,25 @@ CASES = [
     ("It took three days.", "it took 3 days!", ""),
     ("You can swim.", "can you swim?", ""),
     ("Stop!", "stop it right now, will you please?", "much longer"),
+    ("We met Tom and Mary.", "we met ann and bob.", "Mary, Tom lost"),
+    ("Cats eat fish.", "fish eat cats.", "order of words changed"),
+    ("Birds sing.", "they sing, the birds.", "order of words changed, much longer"),
+    ("One two three four.", "one two three four five six.", ""),  # longer by half
+    ("One two three four five six.", "one two three four.", "5, 6 lost"),
+    ("Red green blue.", "red green blue black white.", "much longer"),
 ]
 
 
 @pytest.mark.parametrize(("source", "output", "changed"), CASES)
 def test_a_change_is_named_and_nothing_else(source: str, output: str, changed: str) -> None:
     assert differences(checks(source, "en", output, "en")) == changed
+
+
+def test_what_was_kept_is_named_too() -> None:
+    checked = checks("Tom does not see 2 cats.", "en", "tom doesn't see two cats.", "en")
+    assert checked == [(True, "negation kept"), (True, "numbers kept"), (True, "order of words kept")]
+    assert checks("I saw Tom.", "en", "i saw tom.", "en") == [(True, "names kept"), (True, "order of words kept")]
+    assert checks("No.", "en", "it is not late at all.", "en")[-1] == (False, "much longer")
 
 
 def test_across_languages_negation_and_numbers_count_alone() -> None:

@@ -94,6 +94,61 @@ def test_classes_add_up_to_the_sentence(writer: Any, path: Path) -> None:
     assert cell.low < cell.value < cell.high  # type: ignore[union-attr]
 
 
+class Counting:
+    """A writer whose tokens are words, each of a cost that says which latents it was given."""
+
+    langs, latents = ("en", "fr"), ("semantic", "language")
+
+    def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return np.full((len(sentences), 1), {"semantic": 1.0, "language": 10.0}[latent])
+
+    def prior_mean(self, latent: str, vectors: np.ndarray) -> np.ndarray:
+        return vectors * {"semantic": 100, "language": 200}[latent]
+
+    def tokens(self, sentences: list[str]) -> list[list[str]]:
+        return [[f" {word}" for word in sentence.split()] for sentence in sentences]
+
+    def token_nats(self, latents: dict[str, np.ndarray], sentences: list[str], *, lang: str) -> list[np.ndarray]:
+        cost = float(sum(rows[0, 0] for rows in latents.values())) + (lang == "fr")
+        return [np.full(len(words) + 1, cost) for words in self.tokens(sentences)]
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return left @ right.T
+
+    def write(self, latents: dict[str, np.ndarray], *, lang: str) -> list[str]:
+        raise NotImplementedError
+
+    def log_likelihood(self, latents: dict[str, np.ndarray], sentences: list[str], *, lang: str) -> np.ndarray:
+        raise NotImplementedError
+
+
+def test_costs_are_those_of_the_latents_that_are_given() -> None:
+    """Five numbers and one word a line in English; a word in French."""
+    columns = {"en": ["1 2 3 4 5 dogs"] * 2, "fr": ["chiens"] * 2}
+    result = evaluate(Ledger(langs="en,fr"), {"it": Counting()}, columns, resamples=100)
+    of_token = {NOTHING: 2_100, OTHERS: 110, MEANING: 2_001, ALL: 11, HELD: 99}
+    for given, cost in of_token.items():
+        assert measured(result, "en", "number", given) == pytest.approx(cost)
+        assert measured(result, "en", "all", given) == pytest.approx(7 * cost)
+        assert measured(result, "fr", "all", given) == pytest.approx(2 * (cost + (given != HELD)))
+    rows = {(key.lang, key.words, key.items) for key in result.scores}
+    assert rows == {("en", "all", 2), ("en", "number", 10), ("fr", "all", 2)}  # of fewer than 5 there is no row
+    five = evaluate(Ledger(langs="en,fr"), {"it": Counting()}, {"en": ["1"] * 5}, resamples=100)
+    assert {key.words for key in five.scores} == {"all", "number", "end"}
+    assert result.about.startswith("2 lines in en, fr; ") and result.counts == {"lines": 2}
+
+
+def test_a_lower_cost_is_better_and_more_held_is() -> None:
+    class Worse(Counting):
+        def prior_mean(self, latent: str, vectors: np.ndarray) -> np.ndarray:
+            return super().prior_mean(latent, vectors) * 2
+
+    columns = {"en": ["1 " * count for count in range(1, 21)]}
+    result = evaluate(Ledger(langs="en"), {"it": Counting(), "worse": Worse()}, columns, resamples=100)
+    best = {key.given: [cell.mark for cell in cells] for key, cells in result.scores.items() if key.words == "all"}
+    assert best[NOTHING] == ["best", ""] and best[HELD] == ["", "best"]
+
+
 def test_a_model_without_a_language_latent_has_no_such_columns(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, path: Path, writer: Any
 ) -> None:

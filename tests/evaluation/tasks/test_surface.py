@@ -37,6 +37,60 @@ def test_a_probe_tells_what_a_vector_holds_and_guesses_the_rest(tmp_path: Path) 
     assert result.counts == {"lines": LINES}
 
 
+class Asked:
+    """An encoder of two latents that notes what it is asked; units of German are twice as many."""
+
+    langs, latents, fingerprint = ("en", "fr", "de"), ("semantic", "language"), ""
+
+    def __init__(self, scale: float = 1.0):
+        self.scale = scale
+        self.asked: list[tuple[str, str]] = []
+
+    def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.asked.append((lang, latent))
+        vectors = np.array([[len(sentence), sentence.count("x")] for sentence in sentences], float)
+        return self.scale * np.tile(vectors, 2 if lang == "de" else 1)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return left @ right.T
+
+
+FEW = [["x.", "xx?", "xxx.", "xxxx?", "xxxxx."], ["y x.", "y xx.", "y x?", "y x.", "y x."]]
+
+
+def test_each_latent_and_language_is_asked_for() -> None:
+    encoder = Asked()
+    both = evaluate(Surface(langs="en,fr"), {"it": encoder}, FEW, resamples=100)
+    assert sorted(set(encoder.asked)) == sorted((lang, latent) for lang in ("en", "fr") for latent in encoder.latents)
+    assert both.systems == ["it semantic", "it language", GUESS]
+    assert both.about.startswith("5 lines in en, fr; ") and {key.sentences for key in both.scores} == {10}
+    encoder.asked.clear()
+    one = evaluate(Surface(langs="en,fr", latent="language"), {"it": encoder}, FEW, resamples=100)
+    assert {latent for _, latent in encoder.asked} == {"language"} and len(one.systems) == 2
+
+
+def test_scores_do_not_depend_on_the_scale_of_vectors() -> None:
+    def scores(scale: float) -> list[list[float]]:
+        result = evaluate(Surface(langs="en,fr", latent="semantic"), {"it": Asked(scale)}, FEW, resamples=100)
+        return [[cell.value for cell in row] for row in result.scores.values()]
+
+    assert scores(1) == scores(1e-6) == scores(1e4)
+    assert all(of_it == guessed for of_it, guessed in scores(0))  # vectors that say nothing
+
+
+def test_languages_of_other_widths_and_a_name_that_is_taken_are_refused() -> None:
+    with pytest.raises(BgtError, match="it"):
+        evaluate(Surface(langs="en,de"), {"it": Asked()}, FEW, resamples=100)
+    with pytest.raises(BgtError, match=GUESS):
+        evaluate(Surface(langs="en,fr"), {GUESS: ExternalEncoder("marks", marks)}, FEW, resamples=100)
+
+
+def test_a_fold_whose_others_have_one_label_gets_that() -> None:
+    labels = np.array(["b", *"aaaaaaa"])
+    folds = np.array([0, 0, 0, 1, 1, 2, 3, 4])
+    np.testing.assert_array_equal(right(np.arange(8.0)[:, None], labels, folds)[:3], [0, 1, 1])
+
+
 def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
     """The same as scikit-learn's predictions over folds that are given."""
     rng = np.random.default_rng(0)

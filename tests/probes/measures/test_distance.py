@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import pearsonr, permutation_test, spearmanr
 
 from bgt_core.errors import BgtError
+from probes.measures import distance
 from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, trend
 
 LANGS = ("fr", "es", "ar", "tr", "ja")
@@ -71,6 +72,28 @@ def test_the_interval_holds_rho_and_widens_with_the_gaps_errors() -> None:
     assert sure.spearman_high - sure.spearman_low == pytest.approx(
         2 * 1.96 * np.sqrt((1 + sure.spearman**2 / 2) / (len(gap) - 3)) * (1 - sure.spearman**2), rel=0.4
     )  # Bonett and Wright (2000), to the first order
+
+
+def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Languages drawn with replacement, and gaps moved by their errors; draws of one value are left out."""
+    monkeypatch.setattr(distance, "RESAMPLES", 60)
+    x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
+    rng = np.random.default_rng([7, 4])
+    rows = rng.integers(4, size=(60, 4))
+    moved = y + errors * rng.standard_normal((60, 4))
+    drawn = [(x[row], gaps[row]) for row, gaps in zip(rows, moved, strict=True)]
+    rho = [spearmanr(a, b).statistic for a, b in drawn if np.ptp(a) and np.ptp(b)]
+    expected = np.quantile(rho, [0.025, 0.975])
+    assert distance.spearman_interval(x, y, errors, 7) == pytest.approx(tuple(expected))
+
+
+def test_eight_languages_are_compared_in_all_orders() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((2, 8))
+    r, p = distance.correlation(x, y, seed=0)
+    assert r == pytest.approx(pearsonr(x, y).statistic)
+    assert p * 40_320 == pytest.approx(round(p * 40_320)) and p == distance.correlation(x, y, seed=1)[1]
+    assert distance.correlation(*rng.standard_normal((2, 9)), seed=0)[1] * 20_001 % 1 == pytest.approx(0, abs=1e-6)
 
 
 def test_many_languages_are_sampled_alike_for_a_seed() -> None:

@@ -20,7 +20,7 @@ from bgt_core.evaluation.fidelity.checks import checks, differences
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
 LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
-OFFERED = 20  # sentences to exchange latents with
+TRIED = 5  # sentences to exchange latents with, of which the best is shown
 CLOSE = 1  # words more or less that count as the same length
 
 
@@ -55,10 +55,23 @@ def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
     return np.concatenate([embed(loaded, part["text"].tolist(), lang, latent) for lang, part in parts])
 
 
+def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
+    """A latent of sentences of the corpus of a language, (N, D), from the vectors that `nearest` compares with."""
+    table = searched(loaded, lang, latent)
+    place_of = {(code, text): at for at, (code, text) in enumerate(zip(table["lang"], table["text"], strict=True))}
+    return vectors(loaded, table, latent)[[place_of[lang, text] for text in texts]]
+
+
+def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
+    """The sentences that one of a language is compared with: in the semantic latent those of all languages, in the
+    second latent those of its own."""
+    return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+
+
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
     """The sentences nearest to one, the nearest first, without itself, with their `cosine`: in the semantic latent in
     all languages, in the second latent in its own. A `count` of None gives all."""
-    table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+    table = searched(loaded, lang, latent)
     if table.empty:
         return table.assign(cosine=[])
     similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors(loaded, table, latent))[0]
@@ -74,14 +87,16 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
-def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Exchange latents with sentences of a similar style that end in another mark.
+def exchanged(loaded: Loaded, text: str, lang: str, other: str = "") -> pd.DataFrame:
+    """Exchange latents with another sentence, or with the best of some of a similar style that end in another mark.
 
     Columns: `other`; those of `written` for the text's meaning in the other's style, and, after `back_`, for the
     reverse. Ordered by how much both outputs keep; copies of the source and repeated words count against a row.
     """
-    near = nearest(loaded, text, lang, loaded.second_latent, None)
-    others = near.loc[~alike(text, lang, near)["mark"], "text"].head(OFFERED).tolist()
+    others = [other]
+    if not other:
+        near = nearest(loaded, text, lang, loaded.second_latent, None)
+        others = near.loc[~alike(text, lang, near)["mark"], "text"].head(TRIED).tolist()
     forth = written(loaded, [text] * len(others), others, lang)
     back = written(loaded, others, [text] * len(others), lang)
     kept = sum(
@@ -151,13 +166,14 @@ def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
     """
     from app.core import writing
 
+    if lang == target:  # the reconstruction, which is written already
+        return str(written(loaded, [text], [text], lang)["text"].iloc[0])
     second = embed(loaded, [text], lang, loaded.second_latent)
-    if lang != target:
-        sources, targets = zip(*example_sentences((lang, target)), strict=True)
-        own = embed(loaded, sources, lang, loaded.second_latent)
-        other = embed(loaded, targets, target, loaded.second_latent)
-        nearest = np.argsort(-loaded.encoder.similarity(second, own)[0], kind="stable")[:LIKE]
-        second = other[nearest].mean(0, keepdims=True)
+    sources, targets = zip(*example_sentences((lang, target)), strict=True)
+    own = of_corpus(loaded, sources, lang, loaded.second_latent)
+    other = of_corpus(loaded, targets, target, loaded.second_latent)
+    nearest = np.argsort(-loaded.encoder.similarity(second, own)[0], kind="stable")[:LIKE]
+    second = other[nearest].mean(0, keepdims=True)
     return writing.write(loaded, embed(loaded, [text], lang, SEMANTIC), second, target)[0]
 
 

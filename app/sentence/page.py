@@ -167,28 +167,26 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
     """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
-    offered = compute.exchanged(loaded, text, lang)
-    if offered.empty:
+    hint = "A fitting one is chosen; type another"
+    typed = st.text_input("The other sentence", placeholder=hint, max_chars=MAX_CHARACTERS, key="other", **BOUND)
+    swapped = compute.exchanged(loaded, text, lang, normalise(typed))
+    if swapped.empty:
         return
-    best = offered["other"].iloc[0]
-    typed = st.text_input(
-        "The other sentence", placeholder=f"{best} (type another)", max_chars=MAX_CHARACTERS, key="other", **BOUND
-    )
-    other = normalise(typed) or best
-    quoted = f"“{verbatim(other)}”"
+    best = swapped.iloc[0]
+    quoted = f"“{verbatim(best['other'])}”"
     parts = (
-        (text, other, f"Your meaning, in the style of {quoted}"),
-        (other, text, f"The meaning of {quoted}, in your style"),
+        (text, f"Your meaning, in the style of {quoted}", best["text"], best["meaning"], best["style"]),
+        (best["other"], f"The meaning of {quoted}, in your style", *best[["back_text", "back_meaning", "back_style"]]),
     )
-    for side, (meaning, style, title) in zip(st.columns(2, gap="large"), parts, strict=True):
-        (row,) = compute.written(loaded, [meaning], [style], lang).itertuples()
+    for side, (source, title, output, meaning, style) in zip(st.columns(2, gap="large"), parts, strict=True):
         side.markdown(f"**{title}**")
-        with side:
-            checked = checks(meaning, lang, row.text, lang)
-            st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang, checked))
+        checked = checks(source, lang, output, lang)
+        side.html(chart.output(output, meaning, style, loaded.second_latent, lang, checked))
     language = rows.language_name(lang)
     label = "More on writing: meaning by style"
-    onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
+    onward(
+        following.style, label, how=ONE_SENTENCE, source=text, style=best["other"], source_lang=language, lang=language
+    )
 
 
 def explained(loaded: state.Loaded) -> None:

@@ -16,7 +16,7 @@ import streamlit as st
 
 from app.core import rows
 from app.core.state import BY_DIGEST, Loaded, embed
-from app.sentence.compute import corpus
+from app.sentence.compute import corpus, of_corpus
 from bgt_core.evaluation.bootstrap import wilson
 from probes.task import Items, ProbeTask
 from probes.tasks.length import LENGTH
@@ -156,7 +156,7 @@ def _fitted(loaded: Loaded, lang: str, name: str, latent: str) -> tuple[LinearPr
     from probes.classifiers.classifier import LinearProbe
 
     study = _study(lang, name)
-    vectors = embed(loaded, study.items.sentences, lang, latent)
+    vectors = of_corpus(loaded, study.items.sentences, lang, latent)
     probes, right = [], []
     for train, dev, test in study.cuts:
         probe = LinearProbe().fit(vectors[train], study.labels[train], dev=(vectors[dev], study.labels[dev]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shutil
@@ -209,3 +210,11 @@ def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> N
         for one in read.readings:
             low, _ = wilson(one.accuracy * read.tested, read.tested)
             assert one.shown == reading.shows(low, read.majority)
+
+
+def test_every_example_is_embedded_once(start: Callable[..., None], opened: Open, function: str) -> None:
+    start("--model", function)
+    opened("main")
+    everything = len(compute.corpus(tuple(state.model().langs)))
+    embedded = importlib.import_module("letters_of").calls
+    assert everything <= sum(embedded) < everything + 100  # and the sentence without each of its words

@@ -65,6 +65,7 @@ VIEWS = (
     View("probes", "probes", scroll_to("Results")),
     View("languages", "languages"),
     View("models", "models"),
+    View("disagreements", "models?by=Disagreements"),
     View("split", "split", split),
     View("model", "model"),
 )

@@ -73,7 +73,8 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     shown = table.head(SHOWN)[["left", "right", *ranks, "gap"]]
     event = st.dataframe(
         shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": "Gap"}), hide_index=True,
-        column_config=dict.fromkeys(ranks.values(), st.column_config.NumberColumn(format="%.0f", width=120))
+        column_config=dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=270))
+        | dict.fromkeys(ranks.values(), st.column_config.NumberColumn(format="%.0f", width=110))
         | {"Gap": st.column_config.NumberColumn(format="%+.0f", width=60)},
         on_select="rerun", selection_mode="single-row", key="cmp_row",
         alt="Pairs with the largest gaps between the ranks of both models",

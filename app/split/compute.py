@@ -102,7 +102,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
         langs,
         resamples=RESAMPLES,
         drawn=DRAWN,
-        progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, "Measuring all methods"),
+        progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, f"Measurement {done + 1} of {of}"),
     )
     title = f"{loaded.title}, split ({method})"
     with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download

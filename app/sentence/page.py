@@ -67,8 +67,8 @@ def tells_more(loaded: state.Loaded) -> str:
     from app.core.results import reading  # slow to import, and not needed while the model loads
 
     leads = reading.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
-    parts = [f"from the {latent} latent {reading.named(tasks)}" for latent, tasks in leads.items()]
-    return f" By stored probes, easier to read are {'; '.join(parts)}." if parts else ""
+    parts = [f"{reading.named(tasks)} from the {latent} latent" for latent, tasks in leads.items()]
+    return f" Stored probes find it easier to read {', and '.join(parts)}." if parts else ""
 
 
 def page(place: DeltaGenerator, following: Next) -> None:

@@ -130,7 +130,8 @@ def test_a_new_sentence_is_selected_and_markup_in_it_stays_text(
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     visit: Visit, settle: Settle, address: str, tmp_path: Path
 ) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=1,000&maps=Semantic", quiet_404=True)
+    of_length = "pairs=1,000&maps=Semantic&colour=Length+in+words"
+    page = visit(f"{address}/latents?data=Built-in+grammar&{of_length}", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save each map as a drawing").click()
@@ -215,7 +216,7 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
     page.wait_for_selector(".js-plotly-plot .points path", state="attached")
     drawn = page.locator(".js-plotly-plot .points path").count()
-    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5000&maps=Semantic")
+    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5000&maps=Semantic&colour=Length+in+words")
     expect(page.get_by_text("This browser has no WebGL: each map shows 5,000 of its points.")).to_be_visible(
         timeout=60_000
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from torch import nn
 
 from bgt_core.backend import Linear
-from bgt_core.errors import UsageError, check_choice, check_least
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM
@@ -83,5 +83,4 @@ def teacher_head(latent: int, units: int) -> nn.Module | None:
 
     It must be made last, so that all other parts get the same initial values as without it.
     """
-    check_least(0, teacher_dim=units)
     return Linear(latent, units, bias=False) if units else None

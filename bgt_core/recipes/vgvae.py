@@ -84,7 +84,6 @@ class VGVAEConfig:
         check_choice(DECODERS, decoder=self.decoder)
         check_least(1, d_model=self.d_model)
         check_least(3, semantic_dim=self.semantic_dim)
-        check_least(0, syntactic_dim=self.syntactic_dim)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
         """An untrained model for the columns' languages."""

@@ -98,5 +98,5 @@ def test_the_part_is_left_out_unless_it_weighs() -> None:
 
 
 def test_a_width_below_nothing_is_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(UsageError, match="teacher_dim -1 must not be negative"):
+    with pytest.raises(UsageError, match="teacher_dim=-1 should be a number from 0"):
         model("bgt", tokenizer, -1)

@@ -138,7 +138,7 @@ def test_diagnosis_names_both_latents_of_both_sides_and_bounds_the_likelihood(
         ({"model.decoder": "gru"}, "decoder 'gru': choose from bag-of-words, lstm, lstm-without-previous-word"),
         ({"model.syntactic_body": "gran"}, "syntactic_body 'gran': choose from average, lstm"),
         ({"model.semantic_dim": 2}, "semantic_dim 2 must be at least 3"),
-        ({"model.syntactic_dim": -1}, "syntactic_dim -1 must not be negative"),
+        ({"model.syntactic_dim": -1}, "syntactic_dim=-1 should be a number from 0"),
         ({"train.mega_batch": 0}, r"mega_batch 0: .*; set train\.mega_batch, or objective\.margin\.mined_only=false"),
         ({"train.epochs": 2.0}, r"mega_batch_start 2.0 must be below epochs \(2.0\)"),
     ],

@@ -94,8 +94,8 @@ def test_two_sessions_share_one_model_until_the_caches_are_cleared(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = []
-    real = bgt_core.load
-    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
+    real = bgt_core.open_encoder
+    monkeypatch.setattr(bgt_core, "open_encoder", lambda path: loaded.append(path) or real(path))
     for _ in range(2):
         app = opened("card")
     assert len(loaded) == 1

@@ -24,7 +24,7 @@ TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tes
 WITHOUT_A_FILE = """
 analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py
 app/core/latents/spaces.py app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py
-app/languages/chart.py app/languages/page.py bgt_core/__init__.py bgt_core/capabilities.py bgt_core/contracts.py
+app/languages/chart.py app/languages/page.py bgt_core/__init__.py bgt_core/contracts.py
 bgt_core/data/conllu.py bgt_core/data/encode.py bgt_core/data/manifest.py bgt_core/data/pairfile.py
 bgt_core/data/resumable_table.py bgt_core/data/targets.py bgt_core/data/textfile.py bgt_core/data/translations.py
 bgt_core/data/trees.py bgt_core/device.py bgt_core/errors.py bgt_core/evaluation/fidelity/plan.py

@@ -25,7 +25,7 @@ def compare(
     ],
     top: Annotated[int, typer.Option(min=1, help="Number of pairs to show, the largest disagreements first.")] = 10,
     words: Annotated[
-        bool, typer.Option("--words", help="Also show how much each word adds to both similarities of these pairs.")
+        bool, typer.Option("--each-word", help="Also show how much each word adds to both similarities of these pairs.")
     ] = False,
     limit: Annotated[int | None, typer.Option(min=2, help="At most this many pairs.", show_default="all")] = None,
     as_json: options.JsonOption = False,

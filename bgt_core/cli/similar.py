@@ -81,7 +81,7 @@ def query(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,
-    k: Annotated[int, typer.Option("--top", help="Stored questions to show for each.")] = 10,
+    k: Annotated[int, typer.Option("--top", help="Number of stored questions to show for each.")] = 10,
     within: Annotated[
         int | None,
         typer.Option(

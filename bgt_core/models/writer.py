@@ -90,7 +90,12 @@ class VectorWriter(WritingModel):
         if not 0 <= hidden_share < 1:
             raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
         self.decoders = nn.ModuleDict(decoders)
-        self.stored, self.hidden_share, self.readout = semantic, hidden_share, readout_named("sample")
+        self.hidden_share, self.readout = hidden_share, readout_named("sample")
+
+    @property
+    def stored(self) -> StoredVector:
+        """What stands for the semantic encoder."""
+        return self.encoders[SEMANTIC]  # type: ignore[return-value]
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout, predictions = readout or self.readout, []

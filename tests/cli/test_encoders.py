@@ -27,7 +27,7 @@ def columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
 
 
 def test_the_document_has_what_the_library_computes(bgt: Bgt, columns: list[tuple[str, ...]]) -> None:
-    done = bgt("compare", "pairs.tsv", "--langs", "en,_,fr", *MODELS, "--top", 3, "--words", "--json")
+    done = bgt("compare", "pairs.tsv", "--langs", "en,_,fr", *MODELS, "--top", 3, "--each-word", "--json")
     assert done.code == 0, done.err
     document = json.loads(done.out)
     encoders = {name: open_encoder(spec) for name, spec in SPECS.items()}
@@ -47,7 +47,7 @@ def test_the_table_shows_gaps_and_words(bgt: Bgt, columns: list[tuple[str, ...]]
     assert head.split("\t") == ["left", "right", *SPECS, "rank by words", "rank by tfidf", "gap"] and len(rows) == 2
     gaps = [abs(int(row.split("\t")[-1])) for row in rows]
     assert gaps == sorted(gaps, reverse=True)
-    shown = bgt("compare", "pairs.tsv", "--langs", "en,_,fr", *MODELS, "--top", 1, "--words").out
+    shown = bgt("compare", "pairs.tsv", "--langs", "en,_,fr", *MODELS, "--top", 1, "--each-word").out
     assert "of\tword\twords\ttfidf" in shown
 
 

@@ -39,6 +39,7 @@ MEANINGS = {
     "--shard": "Part I of N only",
     "--strict": "Stop on",
     "--tokenizer": "A SentencePiece model",
+    "--top": "Number of",
     "--train": "Training",
     "--vectors": "Instead of --",
 }

@@ -1,0 +1,30 @@
+"""Capabilities are found in any version of Python."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+
+from bgt_core import capabilities
+from bgt_core.data.text import Tokenizer
+from bgt_core.recipes import RECIPES
+
+CAPABILITIES = [
+    kind
+    for kind in vars(capabilities).values()
+    if isinstance(kind, type) and getattr(kind, "_is_runtime_protocol", False)
+]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_member_of_a_capability_is_in_the_class(name: str, tokenizer: Tokenizer) -> None:
+    """From Python 3.12 on, `isinstance` with a protocol looks into the class, and finds no part of a torch module."""
+    with torch.device("meta"):  # of any size
+        model = RECIPES[name]().build(tokenizer)
+    for kind in CAPABILITIES:
+        if isinstance(model, kind):
+            for member in kind.__protocol_attrs__ if hasattr(kind, "__protocol_attrs__") else vars(kind):
+                if not member.startswith("_"):
+                    inspect.getattr_static(model, member)

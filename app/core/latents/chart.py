@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from app.core.latents.lines import pair_lines, path_trace
 from app.core.rows import CLUSTER, NONE, colour_title, language_name
 from app.core.theme import (
     AMOUNTS,
@@ -54,7 +54,6 @@ MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
 MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 CLIPPED = (2, 98)  # percentiles that colour scales end at
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
-MAX_LINES = 500  # translations joined at most; more lines would hide the points
 
 
 @dataclass(frozen=True)
@@ -265,43 +264,6 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         unselected={
             "marker": {"opacity": 0.18 * style.opacity, "size": style.size}
         },  # without this they would keep the size of chosen points
-        showlegend=False,
-    )
-
-
-def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Thin lines that join translations, closed if there are three or more; 500 at most, and only those of chosen rows
-    if any are."""
-    given = table[~table["own"].to_numpy()]
-    pairs = given["pair"].to_numpy()
-    if chosen:
-        pairs = pairs[[row in chosen for row in given["id"].tolist()]]
-    given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
-    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # of each pair's rows
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for values, column in ((xs, given["x"].tolist()), (ys, given["y"].tolist())):
-        for start, end in itertools.pairwise([0, *ends.tolist()]):
-            if end - start > 1:
-                values += [*column[start:end], *column[start : start + (end - start > 2)], None]
-    return go.Scatter(
-        x=xs, y=ys, mode="lines", line={"width": 0.7, "color": EDGE}, hoverinfo="skip", showlegend=False, meta="pairs"
-    )
-
-
-def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
-    """Steps (S, 2), joined; the ends have their numbers."""
-    return go.Scatter(
-        x=steps[:, 0],
-        y=steps[:, 1],
-        text=["1", *[""] * (len(steps) - 2), str(len(steps))],
-        customdata=list(range(1, len(steps) + 1)),
-        mode="lines+markers+text",
-        textposition="top center",
-        textfont={"size": PIXELS["title"] + 3, "weight": "bold", "color": INK[theme]},
-        line={"width": 2, "color": INK[theme]},
-        marker={"size": 7, "color": INK[theme]},
-        hovertemplate="step %{customdata}<extra></extra>",
         showlegend=False,
     )
 

@@ -53,7 +53,7 @@ class Forms(Task[Mapping[str, Labelled]]):
     what is most frequent.
     """
 
-    count: Annotated[int | None, "Sentences for each property, at most; by default 1,000."] = None
+    count: Annotated[int | None, "Number of sentences for each property, at most; by default 1,000."] = None
     lang: Lang = "en"
     latent: Latent = None
 

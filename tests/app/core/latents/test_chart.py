@@ -11,7 +11,6 @@ import pytest
 
 from app.core import rows
 from app.core.latents import chart
-from bgt_core.data.examples import example_sentences
 
 LANGS = ("en", "fr")
 
@@ -100,14 +99,6 @@ def test_lines_join_translations(table: pd.DataFrame) -> None:
 
     assert joined() == {frozenset((where[f"en{n}"], where[f"fr{n}"])) for n in range(6)}
     assert joined(chosen={"fr2"}) == {frozenset((where["en2"], where["fr2"]))}
-
-
-def test_translations_in_three_languages_are_joined_to_closed_triangles() -> None:
-    triples = example_sentences(("en", "fr", "de"))[:4]
-    table = rows.translations(triples, ("en", "fr", "de")).assign(x=np.arange(12.0), y=0.0)
-    figure = chart.latent_map({"": table}, "mark", ("en", "fr", "de"), lines=True)
-    (trace,) = (trace for trace in figure.data if trace.mode == "lines")
-    assert list(trace.x) == [x for pair in range(4) for x in (pair, pair + 4, pair + 8, pair, None)]
 
 
 def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:

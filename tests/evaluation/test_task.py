@@ -51,7 +51,18 @@ def test_another_package_adds_an_evaluation_with_one_file(bgt: Bgt, outside: Pat
 
 
 def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
-    names = ["fidelity", "ledger", "minimal-pairs", "pairs", "retrieval", "sts", "surface", "syntax", "triples"]
+    names = [
+        "fidelity",
+        "forms",
+        "ledger",
+        "minimal-pairs",
+        "pairs",
+        "retrieval",
+        "sts",
+        "surface",
+        "syntax",
+        "triples",
+    ]
     assert task_names() == names
     assert find_task("triples") is TriplesTask
     with pytest.raises(UsageError, match=r"task tripels: no such task; .* Did you mean 'triples'"):

@@ -155,7 +155,7 @@ def with_record(path: Path) -> object:
 
 
 def with_weights(whole: Path, about: Path) -> object:
-    """A split's description, beside its weights."""
+    """Load a split from this description and the weights of a whole one."""
     shutil.copy(whole / split.WEIGHTS, about.parent)
     return split.load(about.parent)
 

@@ -164,11 +164,7 @@ def records(card: Mapping[str, object]) -> None:
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            rows_of = (
-                pd.DataFrame(value)
-                .map(lambda cell: "" if cell != cell else compute.readable(cell))
-                .rename(columns=compute.sentence_case)
-            )
+            rows_of = pd.DataFrame(value).map(readable).rename(columns=compute.sentence_case)
             if len(rows_of) > LONG:
                 st.dataframe(rows_of, hide_index=True, height=360, alt=f"The model's card: {title}")
             else:

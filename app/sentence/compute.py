@@ -63,8 +63,8 @@ def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> n
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
-    """The sentences that one of a language is compared with: in the semantic latent those of all languages, in the
-    second latent those of its own."""
+    """The sentences that a sentence is compared with: in the semantic latent those of all languages, in the second
+    latent those of its own language."""
     return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
 
 

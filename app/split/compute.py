@@ -63,7 +63,7 @@ def named(loaded: state.Loaded) -> str:
 
 
 def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
-    """The methods that these sentences with vectors of so many units allow, the best first."""
+    """Name the methods for which there are enough sentences, the best first; `width` is the units of a vector."""
     enough = min(len(set(column)) for column in columns) >= needed_rows(width)
     several = len(set(langs)) > 1
     ordered = ["neural", "bgt", *(method for method in METHODS if method not in FACTORED)]

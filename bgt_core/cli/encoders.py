@@ -35,8 +35,8 @@ def compare(
     """Rank pairs of sentences by how much two encoders disagree about their similarity.
 
     A pair's rank is the share of the other pairs that are less similar, in percent; the gap is the second encoder's
-    rank less the first one's. With --words, each word and mark is left out in turn: a pair is so much less similar
-    without it.
+    rank less the first one's. With --each-word, each word and mark is left out in turn; its number is how much less
+    similar the pair is without it.
     """
     from bgt_core.data.columns import parse_columns, read_columns
     from bgt_core.data.parallel import Skipped, read_pairs

@@ -50,8 +50,8 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
         # of each language in the micro-batch: the sum of its vectors, and how many there are
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # of each language since the last update, sums over its sentences: how far they are from its mean in their own
-        # way (those with translations) and in that of all languages, and how many they are: with translations, in all
+        # Sums over the sentences of each language since the last update: their distance to its mean beyond what all
+        # languages share (only of micro-batches with translations), what all share, and both numbers of sentences.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:

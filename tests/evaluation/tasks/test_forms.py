@@ -1,4 +1,4 @@
-"""Tense and gender in the grammar's sentences: what is labelled, and what a probe is told of it."""
+"""Tense and gender in the grammar's sentences: their labels, and how well a probe predicts them."""
 
 from __future__ import annotations
 

@@ -64,18 +64,18 @@ def with_vectors(
         rows = sum(map(len, chunks(source.path, source.columns)))
         report({"kind": "note", "text": f"vectors of {rows:,} rows of {source.path}"})
         width = recipe.model.semantic_dim
-        vectors = np.lib.format.open_memmap(path, "w+", np.float32, (rows, len(sides) * width))
-        start = 0
-        for chunk in chunks(source.path, source.columns):
-            texts, bad = check(chunk, source.columns)
-            good = start + np.delete(np.arange(len(chunk)), [place for place, *_ in bad])
-            for place, side in enumerate(sides):
-                row_of = {text: row for row, text in enumerate(dict.fromkeys(row[side] for row in texts))}
-                distinct = encoder.embed(list(row_of), lang=langs[names[side]])
-                part = slice(place * width, (place + 1) * width)
-                vectors[good, part] = distinct[[row_of[row[side]] for row in texts]]
-            start += len(chunk)
-        vectors.flush()
+        header = {"descr": "<f4", "fortran_order": False, "shape": (rows, len(sides) * width)}
+        with path.open("wb") as file:  # written, not mapped: a full disk is an error here, and a killed process there
+            np.lib.format.write_array_header_1_0(file, header)
+            for chunk in chunks(source.path, source.columns):
+                texts, bad = check(chunk, source.columns)
+                good = np.delete(np.arange(len(chunk)), [place for place, *_ in bad])
+                vectors = np.zeros((len(chunk), len(sides), width), "<f4")
+                for place, side in enumerate(sides):
+                    row_of = {text: row for row, text in enumerate(dict.fromkeys(row[side] for row in texts))}
+                    distinct = encoder.embed(list(row_of), lang=langs[names[side]])
+                    vectors[good, place] = distinct[[row_of[row[side]] for row in texts]]
+                file.write(vectors.data)
         embedded.append(replace(source, targets=path))
     return embedded
 

@@ -33,12 +33,15 @@ def loadings(
         whitened: (D, D) for each two of the languages that have pairs, in both orders.
         languages: How many there are, C.
         factors: Factors K.
-        start: W of similar cross-covariances, to begin with for three languages and more.
+        start: W of similar cross-covariances, to begin with where some languages have no pairs.
 
     Returns:
         W, (C, D, K): the covariance of each language's whitened vectors with z. Factors of the largest correlations
         come first.
     """
+    if whitened.keys() == {(0, 1), (1, 0)}:
+        first, correlations, second = np.linalg.svd(whitened[0, 1])
+        return (np.stack([first, second.T]) * np.sqrt(correlations))[:, :, :factors]
     width = len(next(iter(whitened.values())))
     missing = np.ones((languages, languages))
     for pair in whitened:
@@ -52,7 +55,7 @@ def loadings(
             product[left] += block @ axes[right]
         return product.reshape(languages * width, -1)
 
-    if start is None or languages == 2:
+    if start is None or not missing.any():
         target = np.zeros((languages, width, languages, width))
         for (left, right), block in whitened.items():
             target[left, :, right] = block
@@ -101,9 +104,11 @@ def fit(
         The split. `about` has `shrinkage`, `factors`, `correlations` (of the factors kept, the mean over languages),
         `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and `held_out_nats` of all of them.
     """
-    tried = [(shrinkage, *whitened(statistics, shrinkage)) for shrinkage in shrinkages]
+    spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
     scored, fitted = [], None
-    for shrinkage, roots_of, blocks in tried:
+    for shrinkage in shrinkages:
+        roots_of = [roots(*spectrum, shrinkage) for spectrum in spectra]
+        blocks = whitened(statistics, roots_of, shrinkage)
         fitted = loadings(blocks, len(statistics.langs), statistics.width, fitted)
         scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
     spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
@@ -130,16 +135,14 @@ def fit(
 
 
 def whitened(
-    statistics: Statistics, shrinkage: float
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], dict[tuple[int, int], np.ndarray]]:
-    """The roots of each language's covariance, and the cross-covariances between whitened vectors."""
-    roots_of = [roots(statistics.covariances[lang], shrinkage) for lang in statistics.langs]
+    statistics: Statistics, roots_of: Sequence[tuple[np.ndarray, np.ndarray]], shrinkage: float
+) -> dict[tuple[int, int], np.ndarray]:
+    """The cross-covariances between whitened vectors, given the roots of each language's covariance."""
     place = {lang: row for row, lang in enumerate(statistics.langs)}
-    blocks = {
+    return {
         (place[left], place[right]): (1 - shrinkage) * roots_of[place[left]][0] @ cross @ roots_of[place[right]][0]
         for (left, right), cross in statistics.crosses.items()
     }
-    return roots_of, blocks
 
 
 def shared_nats(

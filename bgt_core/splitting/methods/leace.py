@@ -21,7 +21,7 @@ def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence
     mean = means.mean(0)
     between = (means - mean).T  # (D, C), the covariance of vectors with the label of each language, times C
     total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T / len(means)
-    whiten, colour = roots(total)
+    whiten, colour = roots(*np.linalg.eigh(total))
     basis, sizes, _ = np.linalg.svd(whiten @ between, full_matrices=False)
     basis = basis[:, sizes > 1e-9 * max(sizes[0], np.finfo(float).tiny)]
     same = np.eye(statistics.width)

@@ -94,6 +94,16 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
     np.testing.assert_allclose(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, atol=1e-5)
 
 
+@pytest.mark.parametrize(("langs", "tried"), [(["en", "en"], [0.1, 1e-4]), (["en", "fr"], [1e-4, 0.1])])
+def test_bgt_is_fitted_with_the_shrinkage_that_it_chose(langs: list[str], tried: list[float]) -> None:
+    columns, held_out = planted(langs, 60), planted(langs, 500, seed=1)
+    sums = summed(langs, columns)
+    chosen = bgt.fit(sums, [(langs, held_out)], factors=FACTORS, shrinkages=tried)
+    alone = bgt.fit(sums, [(langs, held_out)], factors=FACTORS, shrinkages=tried[1:])
+    assert chosen.about["shrinkage"] == tried[1]
+    np.testing.assert_allclose(chosen.about["correlations"], alone.about["correlations"], rtol=1e-9)
+
+
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
     """The true posterior mean of the factors spans what is found; the number of factors is found too."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -165,6 +167,53 @@ def test_a_system_without_a_score_is_left_out_of_it() -> None:
     ]
     assert {(gap.first, gap.second) for gap in result.differences} == {("a", "c")}
     assert [record["system"] for record in result.records()] == ["a", "c"] * 2
+
+
+def test_scores_that_no_system_has_are_not_compared_and_the_next_ones_are() -> None:
+    def scores(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
+        means = weights[0] @ np.arange(18.0).reshape(9, 2)
+        return {Key("none", 9): np.full_like(means, np.nan), Key("mean", 9): means}
+
+    result = compare(Statistic(systems=["a", "b"], scores=scores, samples=[ItemSample(9)]), resamples=100)
+    assert result.scores[Key("none", 9)] == [None, None]
+    assert [gap.key.score for gap in result.differences] == ["mean"]
+
+
+def test_hits_of_each_size_have_their_own_resamples_beside_other_scores() -> None:
+    statistic = replace(systems(0.2, 0.4), hits={Key("all", 12): HITS, Key("few", 4): HITS[:, :4]})
+    gaps = {gap.key.score: gap.difference for gap in compare(statistic, resamples=2_000).differences}
+    for name, rows in (("all", HITS), ("few", HITS[:, :4])):
+        gain = rows[0] - rows[1]
+        spread = 100 * 1.96 * gain.std() / np.sqrt(len(gain))
+        assert gaps[name].high - gaps[name].low == pytest.approx(2 * spread, rel=0.25)
+
+
+@pytest.mark.parametrize(("hits", "samples", "systems_of", "about"), [
+    (False, True, (0.2, 0.4), "made; 90% intervals from 150 resamples; differences: paired, p with Holm's correction"),
+    (False, True, (0.2,), "made; 90% intervals from 150 resamples"),
+    (True, True, (0.2, 0.4), "made; 90% intervals Wilson's and from 150 resamples; differences: paired, p with Holm's "
+     "correction"),
+    (True, False, (0.2, 0.4), "made; 90% intervals Wilson's; differences: paired, p with Holm's correction"),
+])  # fmt: skip
+def test_a_result_says_how_it_was_made(hits: bool, samples: bool, systems_of: tuple[float, ...], about: str) -> None:
+    statistic = replace(
+        systems(*systems_of),
+        hits={Key("all", 12): HITS} if hits else {},
+        numbers={Key("units", 0): [3.0] * len(systems_of)},
+        write_items=lambda path: None,
+    )
+    if not samples:
+        statistic = replace(statistic, samples=[], scores=lambda weights: {})
+    result = compare(statistic, resamples=150, level=0.9, seed=3)
+    assert result.about == about
+    assert (result.level, result.resamples, result.seed) == (0.9, 150, 3)
+    assert result.write_items is statistic.write_items
+    assert result.scores[Key("units", 0)] == [3.0] * len(systems_of)
+
+
+def test_two_thousand_resamples_of_seed_0_unless_told() -> None:
+    statistic = systems(0.3)
+    assert compare(statistic).scores == compare(statistic, resamples=2_000, level=0.95, seed=0).scores
 
 
 def gap(key: str, first: str, second: str, p_holm: float) -> Difference:

@@ -64,6 +64,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
     weighted |= {"position/a": 300.0} if position else {}
     assert terms == {"reconstruct/a": 3.0, **weighted}
+    assert dict(Sum(parts)) == parts  # those of weight 0 too
 
 
 def test_nothing_to_predict_costs_nothing() -> None:

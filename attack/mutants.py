@@ -112,7 +112,7 @@ def mutant(name: str) -> Mutant:
     if before.split("\n")[0].partition("(")[2] != after.split("\n")[0].partition("(")[2]:
         changed = [f"- {before.partition(chr(10))[0].strip()}", f"+ {after.partition(chr(10))[0].strip()}"]
     gone, come = (" ".join(line[2:].strip() for line in changed if line[0] == sign) for sign in "-+")
-    function = f"{module}.{function_of(name).removeprefix('x').strip('_ǁ').replace('ǁ', '.')}"
+    function = f"{module}.{function_of(name).removeprefix('x').lstrip('_ǁ').replace('ǁ', '.')}"
     return Mutant(name, function, gone, come, only_wording(old, new))
 
 

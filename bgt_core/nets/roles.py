@@ -60,12 +60,11 @@ class RolePooling(nn.Module):
         self.pairs, self.gate = Linear(inner, 2 * RELATIONS * KEY_WIDTH), Linear(inner, RELATIONS)
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
-    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
+    def forward(self, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
         """Pool tokens' own vectors.
 
         Args:
-            side: Tokens (B, T).
-            layout: The layout of their N tokens.
+            layout: The layout of N tokens of B sentences.
             words: The tokens' own vectors, (N, D), and the weight of each in the sentence's mean, (N,); nothing
                 attends to a token of weight 0.
 

@@ -52,6 +52,8 @@ def test_each_latent_is_a_system_and_has_its_name_if_there_are_several() -> None
 def test_across_languages_language_latents_are_left_out() -> None:
     encoders = {"x": Letters("semantic", "language")}
     assert [row.latent for row in systems(encoders, ["en", "fr"], across=True)] == ["semantic"]
+    first = {"x": Letters("language", "semantic")}
+    assert [row.latent for row in systems(first, ["en", "fr"], across=True)] == ["semantic"]
     with pytest.raises(UsageError, match="x: language latents are not comparable across languages"):
         systems(encoders, ["en", "fr"], "language", across=True)
 
@@ -128,8 +130,8 @@ def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
     similarity = System("x", encoder, "language").similarities(["a", "a"], ["ab", "a"], "en", "en")
     assert similarity.dtype == np.float64 and similarity.tolist() == pytest.approx([-np.sqrt(0.5), -1])
     assert encoder.seen == [(["a", "ab"], "en", "language")]
-    System("x", encoder).similarities(["a"], ["a"], "en", "fr")
-    assert [lang for _, lang, _ in encoder.seen[1:]] == ["en", "fr"]
+    System("x", encoder).similarities(["a"], ["b"], "en", "fr")
+    assert encoder.seen[1:] == [(["a"], "en", "semantic"), (["b"], "fr", "semantic")]
 
 
 def test_many_pairs_are_embedded_in_parts_to_the_same_similarities(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
     parts = [F.cosine_similarity(*vectors[:, units], dim=0) for units in (slice(6), slice(6, 16), slice(16, 32))]
     cosine = sum(share * part for share, part in zip((0.5, 0.2, 0.3), parts, strict=True))
     torch.testing.assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
+    torch.testing.assert_close(vectors.square().mean(1), torch.ones(2, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(("bound", "roles"), [(0.0, 0.3), (0.2, -0.1), (0.5, 0.5)])

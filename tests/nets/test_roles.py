@@ -32,7 +32,7 @@ def roles(stirred: Stir) -> RolePooling:
 
 
 def pooled(roles: RolePooling, average: SIFPooling, side: Tokens, layout: PackedLayout) -> torch.Tensor:
-    return roles(side, layout, average.words(side, layout))
+    return roles(layout, average.words(side, layout))
 
 
 def test_slots_and_relations_are_what_the_formulas_say(

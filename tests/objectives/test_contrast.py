@@ -53,5 +53,8 @@ def test_a_temperature_without_meaning_is_refused(temperature: float) -> None:
 
 
 def test_one_column_has_nothing_to_compare() -> None:
+    Contrast().check(["en", "fr"], 0)
+    with pytest.raises(BgtError, match="columns en: similarity needs two columns"):
+        Contrast().check(["en"], 0)
     loss = Contrast()(sides([[1.0, 2.0], [0.5, 0.0]]), 0)
     assert loss.total.item() == 0 and loss.terms == {}

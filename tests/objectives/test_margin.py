@@ -28,6 +28,22 @@ def outputs(left: Point, right: Point) -> Outputs:
     return Outputs({"en": left, "fr": right}, {}, [])
 
 
+@pytest.mark.parametrize(("mined_only", "columns", "mega_batch", "message"), [
+    (False, ["en", "fr"], 0, ""), (True, ["en", "fr"], 2, ""), (False, ["en", "fr"], 2, ""),
+    (True, ["en", "fr"], 0, r"mega_batch 0: margin\.mined_only needs negatives.*mined_only=false"),
+    (False, ["en"], 2, "columns en: similarity needs two columns"),
+])  # fmt: skip
+def test_what_it_needs_is_checked_before_training(
+    mined_only: bool, columns: list[str], mega_batch: int, message: str
+) -> None:
+    part = Margin(mined_only=mined_only)
+    if not message:
+        part.check(columns, mega_batch)
+        return
+    with pytest.raises(BgtError, match=message):
+        part.check(columns, mega_batch)
+
+
 def test_three_pairs_by_hand() -> None:
     """en at 0, 60, 180; fr at 10, 80, 150: 10, 20 and 30 degrees apart, each nearest to its own."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)

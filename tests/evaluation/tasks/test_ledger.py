@@ -145,6 +145,7 @@ def test_a_lower_cost_is_better_and_more_held_is() -> None:
 
     columns = {"en": ["1 " * count for count in range(1, 21)]}
     result = evaluate(Ledger(langs="en"), {"it": Counting(), "worse": Worse()}, columns, resamples=100)
+    assert "a latent that is not given is the mean of its prior" in result.about
     best = {key.given: [cell.mark for cell in cells] for key, cells in result.scores.items() if key.words == "all"}
     assert best[NOTHING] == ["best", ""] and best[HELD] == ["", "best"]
 

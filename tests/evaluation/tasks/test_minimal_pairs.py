@@ -59,6 +59,7 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     result = measured(writer)
     plan = [("en", "en", OWN), ("fr", "fr", OWN), ("fr", "en", REFERENCE), ("en", "fr", REFERENCE),
             ("en", "en", SWAPPED), ("fr", "en", SWAPPED), ("en", "fr", SWAPPED), ("fr", "fr", SWAPPED)]  # fmt: skip
+    assert result.about.startswith("3 minimal pairs of the grammar, beam 4; ") and result.counts == {"pairs": 3}
     of = [(lang, OWN if style == OWN else source, style) for source, lang, style in plan]
     assert set(result.scores) == {
         (*writing, kind, measure, pairs)
@@ -97,7 +98,7 @@ def test_without_a_language_latent_nothing_is_swapped() -> None:
 
 
 @pytest.mark.parametrize(("settings", "paths", "message"), [
-    ({"count": 0}, [], "count 0 must be at least 1"), ({}, [Path("a")], "must be left out"),
+    ({"count": 0}, [], "count 0 must be at least 1"), ({}, [Path("a")], "^data must be left out"),
     ({"count": 1_001}, [], "1,001"),
 ])  # fmt: skip
 def test_what_can_not_be_drawn_is_refused(settings: dict, paths: list[Path], message: str) -> None:

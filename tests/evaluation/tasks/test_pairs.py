@@ -29,6 +29,7 @@ class Lengths(ComparesByCosine):
     fingerprint = ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        assert lang == "en"
         return np.array([[len(sentence.split())] for sentence in sentences], dtype=np.float32)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -71,6 +72,15 @@ def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:
     assert "rows: 60 pairs, 20 of them (33.3%) duplicates" in result.about
     keys = [gap.key.measure for gap in result.differences]
     assert {key: keys.count(key) for key in keys} == {"accuracy": 10, "F1": 10, "AUC": 10}
+
+
+def test_a_score_at_the_threshold_is_positive() -> None:
+    class Half(Lengths):
+        threshold = 0.5
+
+    one_longer_and_two = LabelledPairs("rows", np.array([True, False] * 5), ["a"] * 10, ["b c", "b c d"] * 5)
+    result = evaluate(Pairs(), {"half": Half()}, PairsData(one_longer_and_two, None, None), resamples=100)
+    assert by_measure(result)["accuracy"][0].value == 100
 
 
 def test_holm_is_over_auc_and_over_accuracy_and_f1(pairs: LabelledPairs) -> None:

@@ -124,6 +124,8 @@ def test_a_probe_of_units_of_very_different_variances_ends() -> None:
         ('She said "it is late!"', "!"),
         ("Well (perhaps…)", "…"),
         ("It is late", ""),
+        ("Is it plan X?", "?"),
+        ("It is plan .X", ""),
         ("", ""),
     ],
 )

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
-from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact

@@ -35,7 +35,7 @@ def corpus_measures(
     styles: Sequence[str],
     *,
     lang: str,
-    lowercase: bool = True,
+    lowercase: bool,
     language_latents: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, OfWeights]:
     """Measures of N sentences of `lang` as a whole, as functions of the number of times each is drawn.
@@ -62,7 +62,7 @@ def right_sentences(
     *,
     lang: str,
     source_lang: str,
-    lowercase: bool = True,
+    lowercase: bool,
 ) -> dict[str, np.ndarray]:
     """For each measure, which of its sentences are right, (M,) of 0 and 1; measures without sentences are left out.
 

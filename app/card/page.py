@@ -32,8 +32,12 @@ TITLES = {
     "training": "Training took",
 }
 EXAMPLE = "Hello."
-TRAINING, DATA = "Training", "Data"
-TABS = {TRAINING: ("command", "training"), DATA: ("data", "licence", "limits")}  # tabs, and the records in them
+WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
+TABS = {  # tabs, and the records in them
+    WRITING: ("fidelity", "kept", "roles"),
+    TRAINING: ("command", "training"),
+    DATA: ("data", "licence", "limits"),
+}
 FACT = 160  # pixels of a number
 LONG = 12  # rows from which on a table scrolls
 HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
@@ -72,17 +76,19 @@ def ours(loaded: state.Loaded) -> None:
     facts(loaded)
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
     of_tab = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
-    measured, trained, data, files = st.tabs(["Scores", *TABS, "Files and settings"])
+    if not of_tab[WRITING]:
+        del of_tab[WRITING]
+    measured, *others, files = st.tabs(["Scores", *of_tab, "Files and settings"])
     with measured:
         scores(loaded)
         if not info.get("card"):
             st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
         records(card)
-    with trained:
-        training(loaded)
-        records(of_tab[TRAINING])
-    with data:
-        records(of_tab[DATA])
+    for tab, (name, kept) in zip(others, of_tab.items(), strict=True):
+        with tab:
+            if name == TRAINING:
+                training(loaded)
+            records(kept)
     with files:
         stored(loaded)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +16,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation import generate
 from bgt_core.generation.generate import Candidate
-from bgt_core.generation.options import DEFAULT_SEARCH, Search
+from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Search
 from bgt_core.generation.search import Report, quiet
 
 MAX_LENGTH = 60  # tokens of generated text
@@ -66,12 +67,14 @@ def transfer(
     seed: int = 0,
     max_length: int = MAX_LENGTH,
     report: Report = quiet,
+    draft: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Generate the meaning of `source` in the style of `style`, with measures of all three sentences; also reconstruct
     both inputs, which shows the best that the decoder can do.
 
     `mix` below 1 keeps that share of the source's own style. It needs both in the same language, because the second
-    latents of two languages are not comparable.
+    latents of two languages are not comparable. `draft` gets the text of a greedy search, which is ready
+    long before that of a beam.
     """
     source_lang = source_lang or lang
     latents = (SEMANTIC, loaded.second_latent)
@@ -79,12 +82,15 @@ def transfer(
     style_semantic, style_second = (embed(loaded, [style], lang, latent) for latent in latents)
     second = mix * style_second + (1 - mix) * source_second if source_lang == lang else style_second
 
-    def best_first(semantic: np.ndarray, second: np.ndarray, lang: str) -> list[Candidate]:
+    def best_first(semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = search) -> list[Candidate]:
         (ranked,) = candidates(
             loaded, semantic, second, lang, search=search, seed=seed, max_length=max_length, report=report
         )
         return ranked
 
+    if draft and isinstance(search, Beam):
+        greedy, *_ = best_first(source_semantic, second, lang, replace(search, size=1))
+        draft(greedy.text)
     started = perf_counter()
     ranked = best_first(source_semantic, second, lang)
     seconds = perf_counter() - started

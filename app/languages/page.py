@@ -22,13 +22,9 @@ from bgt_core.contracts import LANGUAGE
 KINDS = ("Difference", "Accuracy", "Compression")
 CLAIM = (
     "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: "
-    "right of zero if a task is about meaning, left of zero if it is about length, punctuation or grammatical gender. "
-    "An interval that holds zero says nothing either way."
+    "right of zero for meaning, left for length, punctuation and grammatical gender."
 )
-PAPER = (
-    " Open grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not "
-    "values."
-)
+PAPER = " Open grey marks are the paper's, of larger models and other sentences: compare signs, not values."
 NOT_RUN, NO_TASK = "not run", "no such task"
 PAPERS = ", paper"  # ends the titles of the paper's columns
 HOW_TO_READ = """
@@ -49,18 +45,18 @@ TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's o
 def page(probes: Page) -> None:
     loaded = state.model()
     st.title("Compare languages")
-    copy_link()
     results = gather.all_results()
     gaps = compute.with_paper(results.gaps)
     second = loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
-    if len(loaded.langs) == 1:
+    if len(loaded.langs) == 1 and loaded.second_latent:
         st.caption(f"This model reads one language, {loaded.languages}; this page compares languages.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
     if not gaps.empty:
         shown(results, gaps, loaded)
     how_to_read(HOW_TO_READ)
+    copy_link()
 
 
 def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
@@ -68,14 +64,15 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
     counts = gaps.groupby("model")["lang"].nunique()
     widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
     usual = loaded.title if loaded.title in counts.index else widest
-    models = controls.chosen_models(gaps, loaded, [usual], "languages_of")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        models = controls.chosen_models(gaps, loaded, [usual], "languages_of")
+        kind = controls.choice("Show", KINDS, "gaps")
     st.caption(
         "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
     )
     gaps = gaps[gaps["model"].isin(models)]
     latents = compute.of_latents(results.scores)
     latents = latents[latents["model"].isin(gaps["model"])]
-    kind = controls.choice("Show", KINDS, "gaps")
     note = PAPER if gaps["paper_gap"].notna().any() else ""
     if kind == KINDS[0]:
         difference(gaps, note)
@@ -95,9 +92,9 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
         return
     st.info("No results of both latents of this model yet. This page only shows results.", icon=":material/translate:")
     st.page_link(probes, label="Run a small probe", icon=":material/science:")
-    st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")
-    lines = [gather.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
-    st.code("\n".join(lines), language="sh")
+    with st.expander("Probe from the command line, and start the app with `--results FOLDER`"):
+        lines = [gather.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
+        st.code("\n".join(lines), language="sh")
 
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
@@ -189,14 +186,15 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
     grey = f"color: {theme.SOFT[theme.current()]}"
     styled = shown.style.map(lambda cell: grey if cell in (NOT_RUN, NO_TASK) else "")
     text = st.column_config.TextColumn
-    st.dataframe(
-        styled.map(lambda _: grey, subset=[*paper]),
-        hide_index=True,
-        column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
-        | {name: text(width=controls.width(name, 165), alignment="left" if several else "right") for name in own}
-        | {name: text(width=controls.width(name), alignment="right") for name in paper},
-        alt=f"{what}, with its interval, one row per task",
-    )
+    with st.expander("The same as a table"):
+        st.dataframe(
+            styled.map(lambda _: grey, subset=[*paper]),
+            hide_index=True,
+            column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
+            | {name: text(width=controls.width(name, 165), alignment="left" if several else "right") for name in own}
+            | {name: text(width=controls.width(name), alignment="right") for name in paper},
+            alt=f"{what}, with its interval, one row per task",
+        )
     return shown
 
 

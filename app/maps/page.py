@@ -148,8 +148,7 @@ def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str
     )
     st.caption(
         f"Finds: the share whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} of these pairs. "
-        "The probe that identifies the language learns from four in five of the same pairs and is tested on the rest; "
-        "the numbers on *Probes* and *Your encoder* are of other sentences, so they differ."
+        "The probe learns from four in five of the same pairs; *Probes* and *Your encoder* use other sentences."
     )
     return retrieval
 

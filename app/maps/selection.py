@@ -242,11 +242,12 @@ def focus_on(chosen: Sequence[str]) -> None:
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
     """Ask for a text, and select the sentences that match it."""
     arguments = (loaded, fitted)
-    text = st.text_input("Find in sentences", key="find", on_change=find, args=arguments, **BOUND).strip()
     ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second)]
-    way = st.segmented_control(
-        "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input("Find in sentences", key="find", on_change=find, args=arguments, **BOUND).strip()
+        way = st.segmented_control(
+            "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
+        )
     langs = fitted.semantic.rows["lang"].unique().tolist()
     if way != WORDS and len(langs) > 1:
         st.segmented_control(

@@ -17,7 +17,7 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
-from bgt_core.evaluation.disagreement import disagreement, word_effects
+from bgt_core.evaluation.disagreement import disagreement
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
@@ -81,14 +81,6 @@ def disagreements(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.Data
     numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
     table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps})
     return table.iloc[made.order], langs
-
-
-def words(models: Sequence[Loaded], left: str, right: str, langs: tuple[str, str]) -> pd.DataFrame:
-    """What each word of two sentences adds to their similarity: columns side, Word, and one for each model's title."""
-    effects = word_effects({model.title: model.encoder for model in models}, left, right, langs)
-    numbers = {model.title: [each.effects[at] for each in effects] for at, model in enumerate(models)}
-    places = {"side": [each.side for each in effects], "Word": [each.word for each in effects]}
-    return pd.DataFrame(places | numbers)
 
 
 def translations_found(

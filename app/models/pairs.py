@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, exports
+from app.core import corpora, exports, word_effects
 from app.core.address import BOUND
 from app.core.markdown import problem, verbatim
 from app.core.state import Loaded
 from app.core.uploads import dialog, formats
 from app.models import compute
 from app.models.parts import differences, names_of, two_sentences
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
 EXAMPLE = ("Can you help me?", "Could you give me a hand?")
@@ -30,7 +31,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             for title, score in scores.items():
                 st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
         st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
-        words(models, one, other, (one_lang, other_lang))
+        word_effects.show(systems(models), one, other, (one_lang, other_lang))
     else:
         st.caption("Type two sentences.")
     st.subheader("A file of scored pairs", anchor=False)
@@ -81,25 +82,11 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )  # fmt: skip
     exports.offer("bgt-models-disagreements", table, title="Export all pairs")
     row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
-    words(both, row["left"], row["right"], (text_langs[0], text_langs[1]))
+    word_effects.show(systems(both), row["left"], row["right"], (text_langs[0], text_langs[1]))
     if len(shown) > 1:
         st.caption("Choose a row above to see the words of another pair.")
 
 
-def words(models: Sequence[Loaded], left: str, right: str, langs: tuple[str, str]) -> None:
-    """How much each word of two sentences adds to their similarity."""
-    st.subheader("What each word adds", anchor=False)
-    table = compute.words(models, left, right, langs)
-    if table.empty:
-        st.caption("Neither sentence has two words.")
-        return
-    for side, (column, text) in enumerate(zip(st.columns(2), (left, right), strict=True)):
-        part = table.loc[table["side"] == side].drop(columns="side")
-        column.text(text)
-        column.dataframe(
-            part, hide_index=True, alt=f"Words of “{text}” and what each adds to the similarity, by each model",
-            column_config={title: st.column_config.NumberColumn(format="%+.2f") for title in part.columns[1:]},
-        )  # fmt: skip
-    st.caption(
-        "Each word and mark is left out in turn. A pair is so much less similar without it; below 0, more similar."
-    )
+def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
+    """Each model with its semantic latent, by its title."""
+    return {model.title: (model, SEMANTIC) for model in models}

@@ -17,7 +17,7 @@ from app.plane import chart, compute
 from bgt_core.contracts import SEMANTIC
 
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
-EXTREME = 5  # pairs listed of each quadrant
+EXTREME = 3  # pairs listed of each quadrant
 MAX_SELECTED = 1_000  # rows of the table of selected pairs
 HELP = """
 - **A point is a pair of sentences.** The farther right, the nearer in the *semantic* latent; the higher up, the nearer

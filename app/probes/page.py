@@ -44,7 +44,6 @@ HOW_TO_READ = """
 def page() -> None:
     loaded = state.model()
     st.title("Probes")
-    copy_link()
     st.markdown("Which properties of a sentence can a small classifier read from each latent?")
     run_small(loaded)
     with st.expander("Upload results of `bgt-probe`"):
@@ -59,6 +58,7 @@ def page() -> None:
     if not known.scores.empty:
         results.page(known, loaded)
     how_to_read(HOW_TO_READ.format(rule=reading.RULE))
+    copy_link()
 
 
 def run_small(loaded: state.Loaded) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -53,13 +53,18 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     st.subheader("Results")
     live = results.scores["live"].astype(bool)
     table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the latest run comes first
+    usual = loaded.title if loaded.title in set(table["model"]) else results.scores["model"].iloc[-1]
     with st.container(horizontal=True):
-        table = table[table["model"].isin(controls.chosen_models(table, loaded, [loaded.title]))]
+        table = table[table["model"].isin(controls.chosen_models(table, loaded, [usual]))]
+        of_models = table
         table = narrowed(table, "lang", "Language", rows.language_name)
         table = narrowed(table, "task", "Task", task_names.title)
     if table.empty:
         st.info("No result matches all filters; remove one.")
         return
+    chosen = table
+    if len(table) == len(of_models):
+        table = first_language(table, loaded.langs)
     figure = partial(chart.probe_dots, table)
     exports.chart(
         "bgt-probes",
@@ -73,8 +78,9 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     st.caption(verbatim(listing.provenance(table)))
     gaps = matching(results.gaps, table)
     wide, long = listing.by_result(table, gaps), listing.percentages(table)
-    listed(wide)
-    with st.expander("Every latent and baseline, with its interval"):
+    with st.expander("The same as a table"):
+        listed(wide)
+        st.markdown("**Every latent and baseline, with its interval**")
         st.dataframe(
             long.rename(columns=TITLES).style.apply(highlighted, axis=1),
             hide_index=True,
@@ -84,8 +90,19 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         )
     caption = f"Accuracy of probes with 95% intervals; grey ticks: the best baseline. {listing.provenance(table)}"
     exports.offer("bgt-probes", table, figure, wide, caption=caption)
-    curves(matching(results.curve, table))
-    by_sentence({key: items for key, items in results.items.items() if key.task in set(table["task"])})
+    curves(matching(results.curve, chosen))
+    by_sentence({key: items for key, items in results.items.items() if key.task in set(chosen["task"])})
+
+
+def first_language(table: pd.DataFrame, langs: Sequence[str]) -> pd.DataFrame:
+    """Keep results run here and those of each model's first language, in the order of `langs`; all if the user wants
+    them."""
+    places = table["lang"].map({lang: place for place, lang in enumerate(langs)}).fillna(len(langs))
+    first = table[table["live"].astype(bool) | (places == places.groupby(table["model"]).transform("min"))]
+    count = len(table.drop_duplicates([*gather.CELL, "mark"]))
+    if len(first) == len(table) or st.toggle(f"All {count} results, in every language", key="all_results", **BOUND):
+        return table
+    return first
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
@@ -175,10 +192,10 @@ def of(key: Key, table: pa.Table) -> str:
 
 
 def by_sentence(items: Mapping[Key, pa.Table]) -> None:
-    st.subheader("Sentence by sentence")
     if not items:
-        st.caption("These results have no predictions; `bgt-probe --predictions FILE.parquet` writes them.")
+        st.caption("For results sentence by sentence, `bgt-probe --predictions FILE.parquet` writes predictions.")
         return
+    st.subheader("Sentence by sentence")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox("Of", list(items), format_func=lambda key: of(key, items[key]), key="items_of", **BOUND)
         table = items[key]

@@ -100,15 +100,22 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
     first = is_open and not history and not decoding.stopped()
     if pressed or first:
+        place = st.empty()
+
+        def draft(text: str) -> None:
+            with place:
+                written(text)
+
         try:
             with decoding.progress() as report:
                 transferred = writing.transfer(
                     loaded, source, style, lang, search, source_lang=source_lang, mix=mix, seed=seed,
-                    max_length=max_length, report=report,
+                    max_length=max_length, report=report, draft=draft,
                 )  # fmt: skip
             history.insert(0, transferred)
         except BgtError as error:
             problem(error)
+        place.empty()
         del history[REMEMBERED:]
     if history and settings.items() <= history[0].items():
         result(loaded, history[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,14 @@ from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.words import spans, without
 from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
 LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 TRIED = 5  # sentences to exchange latents with, of which the best is shown
+GREEDY = replace(DEFAULT_SEARCH, size=1)
+SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast, and the result of the second replaces its result
 CLOSE = 1  # words more or less that count as the same length
 
 
@@ -87,25 +91,29 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
-def exchanged(loaded: Loaded, text: str, lang: str, other: str = "") -> pd.DataFrame:
-    """Exchange latents with another sentence, or with the best of some of a similar style that end in another mark.
-
-    Columns: `other`; those of `written` for the text's meaning in the other's style, and, after `back_`, for the
-    reverse. Ordered by how much both outputs keep; copies of the source and repeated words count against a row.
-    """
-    others = [other]
-    if not other:
-        near = nearest(loaded, text, lang, loaded.second_latent, None)
-        others = near.loc[~alike(text, lang, near)["mark"], "text"].head(TRIED).tolist()
-    forth = written(loaded, [text] * len(others), others, lang)
-    back = written(loaded, others, [text] * len(others), lang)
+def fitting(loaded: Loaded, text: str, lang: str) -> str:
+    """Find a sentence to exchange latents with: of some of a similar style that end in another mark, the one with which
+    greedy search keeps most; "" if there are none. Copies of the source and repeated words count against one."""
+    near = nearest(loaded, text, lang, loaded.second_latent, None)
+    others = near.loc[~alike(text, lang, near)["mark"], "text"].head(TRIED).tolist()
+    if not others:
+        return ""
+    texts = [text] * len(others)
+    forth, back = exchanged(loaded, texts, others, lang, GREEDY)
     kept = sum(
         one[["meaning", "style"]].min(axis=1) * (one["text"].str.casefold() != pd.Series(meant).str.casefold())
         - one["text"].map(repetitions)
-        for one, meant in ((forth, [text] * len(others)), (back, others))
+        for one, meant in ((forth, texts), (back, others))
     )
-    table = pd.concat([pd.DataFrame({"other": others}), forth, back.add_prefix("back_")], axis=1)
-    return table.loc[np.argsort(-kept, kind="stable")]
+    return others[int(np.argmax(kept))]
+
+
+def exchanged(
+    loaded: Loaded, texts: Sequence[str], others: Sequence[str], lang: str, search: Search
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write the meaning of each text in the style of the other sentence beside it, and the reverse, as `written`."""
+    both = written(loaded, [*texts, *others], [*others, *texts], lang, search)
+    return both.iloc[: len(texts)], both.iloc[len(texts) :].reset_index(drop=True)
 
 
 def repetitions(text: str) -> int:
@@ -115,7 +123,9 @@ def repetitions(text: str) -> int:
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
-def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str) -> pd.DataFrame:
+def written(
+    loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str, search: Search = DEFAULT_SEARCH
+) -> pd.DataFrame:
     """A sentence with the meaning of each of N and the style of the one beside it, all of one language.
 
     Columns: `text`, and the cosines `meaning`, to the one in the semantic latent, and `style`, to the other in the
@@ -125,7 +135,7 @@ def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang
 
     semantic = embed(loaded, meanings, lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
-    texts = writing.write(loaded, semantic, second, lang)
+    texts = writing.write(loaded, semantic, second, lang, search)
     similarity = loaded.encoder.similarity_pairwise
     return pd.DataFrame(
         {
@@ -151,11 +161,16 @@ def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     sentence to this one in the semantic latent, and what it `changed`, by rules."""
     semantic = embed(loaded, [text], lang, SEMANTIC)
     table = []
-    for target in (code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)):
+    for target in targets(loaded, lang):
         there = in_language(loaded, text, lang, target)
         cosine = loaded.encoder.similarity_pairwise(semantic, embed(loaded, [there], target, SEMANTIC))[0]
         table.append((target, there, float(cosine), differences(checks(text, lang, there, target))))
     return pd.DataFrame(table, columns=["lang", "text", "cosine", "changed"])
+
+
+def targets(loaded: Loaded, lang: str) -> list[str]:
+    """The languages in which a sentence of that language can be written: its own, and those that share examples."""
+    return [code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)]
 
 
 def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:

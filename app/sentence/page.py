@@ -22,6 +22,8 @@ from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "Can I help you?"
+WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
+EVERY_LANGUAGE = "The same meaning in every language"
 MANY = 40  # words and marks; longer sentences are not drawn
 
 
@@ -84,14 +86,25 @@ def page(place: DeltaGenerator, following: Next) -> None:
     else:
         rebuilt(loaded, text, lang)
         swaps(loaded, text, lang, following)
-    words(loaded, text, lang, following.similarity)
-    above = st.container()  # probes are fitted last: that takes seconds the first time
-    if not loaded.cannot_write:
-        languages(loaded, text, lang, following.style)
-    with above:
-        probed(loaded, text, lang, following.probes)
+    more(loaded, text, lang, following)
     explained(loaded)
     copy_link()
+
+
+def more(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
+    """Show the parts that are read one at a time, as tabs."""
+    titles = [WORDS, *[PROPERTIES] * bool(properties.names(lang))]
+    if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
+        titles.append(EVERY_LANGUAGE)
+    tabs = dict(zip(titles, st.tabs(titles), strict=True))
+    with tabs[WORDS]:
+        words(loaded, text, lang, following.similarity)
+    if EVERY_LANGUAGE in tabs:
+        with tabs[EVERY_LANGUAGE]:
+            languages(loaded, text, lang, following.style)
+    if PROPERTIES in tabs:  # last: fitting probes takes seconds the first time
+        with tabs[PROPERTIES]:
+            probed(loaded, text, lang, following.probes)
 
 
 def onward(page: Page, label: str, **query: str) -> None:
@@ -152,9 +165,11 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the reconstruction: the text generated from both of its own latents."""
     st.subheader("Reconstruction: written from its own two latents")
-    (again,) = compute.written(loaded, [text], [text], lang).itertuples()
-    checked = checks(text, lang, again.text, lang)
-    st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang, checked))
+    place = st.empty()
+    for search in compute.SEARCHES:
+        (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
+        checked = checks(text, lang, again.text, lang)
+        place.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang, checked))
     if changed := differences(checked):
         st.warning(
             f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
@@ -169,24 +184,23 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
     st.subheader("Recombination: one of its latents exchanged")
     hint = "A fitting one is chosen; type another"
     typed = st.text_input("The other sentence", placeholder=hint, max_chars=MAX_CHARACTERS, key="other", **BOUND)
-    swapped = compute.exchanged(loaded, text, lang, normalise(typed))
-    if swapped.empty:
+    other = normalise(typed) or compute.fitting(loaded, text, lang)
+    if not other:
         return
-    best = swapped.iloc[0]
-    quoted = f"“{verbatim(best['other'])}”"
-    parts = (
-        (text, f"Your meaning, in the style of {quoted}", best["text"], best["meaning"], best["style"]),
-        (best["other"], f"The meaning of {quoted}, in your style", *best[["back_text", "back_meaning", "back_style"]]),
-    )
-    for side, (source, title, output, meaning, style) in zip(st.columns(2, gap="large"), parts, strict=True):
-        side.markdown(f"**{title}**")
-        checked = checks(source, lang, output, lang)
-        side.html(chart.output(output, meaning, style, loaded.second_latent, lang, checked))
+    quoted = f"“{verbatim(other)}”"
+    left, right = st.columns(2, gap="large")
+    left.markdown(f"**Your meaning, in the style of {quoted}**")
+    right.markdown(f"**The meaning of {quoted}, in your style**")
+    places = left.empty(), right.empty()
+    for search in compute.SEARCHES:
+        outputs = compute.exchanged(loaded, [text], [other], lang, search)
+        for place, source, output in zip(places, (text, other), outputs, strict=True):
+            (best,) = output.itertuples()
+            checked = checks(source, lang, best.text, lang)
+            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, lang, checked))
     language = rows.language_name(lang)
     label = "More on writing: meaning by style"
-    onward(
-        following.style, label, how=ONE_SENTENCE, source=text, style=best["other"], source_lang=language, lang=language
-    )
+    onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:
@@ -217,7 +231,6 @@ def explained(loaded: state.Loaded) -> None:
 
 def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
     """Show how far each latent moves if a word is left out."""
-    st.subheader("The effect of each word")
     table = compute.left_out(loaded, text, lang)
     if len(table) < 2 or len(table) > MANY:
         st.caption(
@@ -255,16 +268,12 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
     """Show what linear probes read from each latent."""
     from app.core.results import reading
 
-    names = properties.names(lang)
-    if not names:
-        return
-    st.subheader("Properties of the sentence")
     st.markdown(
         "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
         "its right answers come from the latent."
     )
     with st.spinner("Fitting probes on the example sentences"):
-        known = [properties.read(loaded, text, lang, name) for name in names]
+        known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
     st.html(chart.probes(known))
     tested = min(one.tested for one in known)
     st.caption(
@@ -277,9 +286,6 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
     """Show its meaning, generated in each language of the model."""
     table = compute.in_every_language(loaded, text, lang)
-    if len(table) < 2:
-        return
-    st.subheader("The same meaning in every language")
     st.html(chart.in_languages(table))
     st.caption(
         "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "

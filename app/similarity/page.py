@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, startup, state
+from app.core import controls, corpora, exports, rows, startup, state, word_effects
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import spaces
@@ -57,6 +57,7 @@ def page() -> None:
     with file_of_pairs:
         upload(loaded)
     how_to_read(HELP)
+    copy_link()
 
 
 def pair(loaded: state.Loaded) -> None:
@@ -66,7 +67,6 @@ def pair(loaded: state.Loaded) -> None:
         for column, side, text in zip(st.columns(2), ("left", "right"), example, strict=True)
     )
     langs = languages(loaded, "one")
-    copy_link()
     if not (left.strip() and right.strip()):
         st.warning("Type two sentences.", icon=":material/edit:")
         return
@@ -81,11 +81,17 @@ def pair(loaded: state.Loaded) -> None:
             st.metric(row.measure, f"{row.value:z.2f}", border=True)
     if loaded.second_latent and langs[0] != langs[1]:
         st.caption(f"Only meaning is compared: {loaded.second_latent} latents of two languages are not comparable.")
+    latents = loaded.latents if langs[0] == langs[1] else [SEMANTIC]
+    systems = {rows.latent_title(latent): (loaded, latent) for latent in latents}
     texts = list(corpora.readable(loaded.langs).values())
     if not texts:
+        word_effects.show(systems, left, right, langs)
         return
     text = next((text for text in texts if langs[0] in text.langs), texts[0])
     chance(loaded, text, langs[0])
+    word_effects.show(systems, left, right, langs)
+    if len(state.titles()) > 1:
+        st.caption("*Compare models*, by similarity, shows the same for several models.")
     st.subheader("Nearest in meaning")
     table, near = corpora.sentences(text, SEARCHED), []
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)

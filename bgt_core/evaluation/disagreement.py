@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from bgt_core.contracts import SentenceEncoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.words import spans, without
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.systems import System
@@ -70,7 +70,7 @@ def disagreement(
 
 
 def word_effects(
-    encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str]
+    encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str], latent: str = SEMANTIC
 ) -> list[Effect]:
     """Leave each word and mark out of two sentences in turn.
 
@@ -79,6 +79,7 @@ def word_effects(
         left: A sentence.
         right: Another.
         langs: Their languages.
+        latent: The latent to compare by.
 
     Returns:
         The words of both sentences in their order; none of a sentence that is one word alone.
@@ -89,7 +90,7 @@ def word_effects(
         shorter = without(text, lang) if len(words) > 1 else []
         changed = [text, *shorter], [sentences[1 - side]] * (1 + len(shorter))
         ordered = changed if side == 0 else changed[::-1]
-        of_encoders = [System(name, each).similarities(*ordered, *langs) for name, each in encoders.items()]
+        of_encoders = [System(name, each, latent).similarities(*ordered, *langs) for name, each in encoders.items()]
         gains = np.stack([of[0] - of[1:] for of in of_encoders], 1)  # (words, encoders)
         effects += [Effect(side, word, gain.tolist()) for word, gain in zip(words, gains, strict=False)]
     return effects

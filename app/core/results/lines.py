@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, finish, plain
 
 UNIT = 36  # pixels
+SLIM = 0.45  # height of a slim row
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
 GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -51,9 +52,9 @@ class Lines:
 
     def slim(self, name: str, live: bool = False) -> float:
         """The y of marks beside a short name."""
-        y = self._take(0.5)
+        y = self._take(SLIM)
         if live:
-            self._highlight(y, 0.5)
+            self._highlight(y, SLIM)
         self._write(plain(name), y, 11, SOFT)
         self.grid.append(y)
         return y

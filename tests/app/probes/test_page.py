@@ -84,6 +84,8 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, saved: Pa
 def test_a_run_leaves_what_is_stored_as_it_is(opened: Open, start: Callable) -> None:
     start()
     app = opened("probes")
+    assert set(app.dataframe[0].value["Language"]) == {"English"}
+    app.put(app.toggle(key="all_results"), True)
     stored = app.dataframe[0].value
     assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 23
     app.selectbox(key="items").set_value(500)

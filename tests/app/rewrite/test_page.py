@@ -108,6 +108,16 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
     state._inference.release()
 
 
+def test_the_text_of_greedy_search_is_shown_first(start: Callable, saved: Path) -> None:
+    start("--model", saved)
+    drafts: list[str] = []
+    arguments = (state.model(), "The cat sleeps.", "Is it late?", "en")
+    made = writing.transfer(*arguments, bgt_core.Beam(8, 3, 1), draft=drafts.append)
+    greedy = writing.transfer(*arguments, bgt_core.Beam(1, 3, 1))
+    assert drafts == [greedy["output"]]
+    assert made["output"] == writing.transfer(*arguments, bgt_core.Beam(8, 3, 1))["output"]
+
+
 def test_stop_ends_the_writing_at_the_next_piece(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     real = writing.transfer

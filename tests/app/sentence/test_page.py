@@ -16,12 +16,13 @@ import pytest
 
 import bgt_core
 import probes
-from app.core import rows, state
+from app.core import rows, state, writing
 from app.core.results import reading
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.generation.options import DEFAULT_SEARCH, Beam
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
@@ -83,13 +84,29 @@ def test_what_is_shared_is_counted() -> None:
 
 
 def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: Path, library: Callable) -> None:
-    table = compute.exchanged(loaded, TEXT, "en")
-    other = table["other"].iloc[0]
+    other = compute.fitting(loaded, TEXT, "en")
+    forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH)
     expected = [best.text for best in library([TEXT, other], [other, TEXT])]
-    assert [table["text"].iloc[0], table["back_text"].iloc[0]] == expected
-    assert not any(text.endswith("?") for text in table["other"])
+    assert [*forth["text"], *back["text"]] == expected
+    assert other and not other.endswith("?")
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
-    assert table["meaning"].iloc[0] == pytest.approx(cosines(written, meant), abs=1e-5)
+    assert forth["meaning"].iloc[0] == pytest.approx(cosines(written, meant), abs=1e-5)
+
+
+def test_a_greedy_draft_comes_first_and_the_beam_s_text_stays(
+    opened: Open, loaded: state.Loaded, library: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches = []
+    real = writing.write
+
+    def write(*arguments: Any, **more: Any) -> list[str]:
+        searches.extend(arguments[4:5])
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(writing, "write", write)
+    app = opened("main", sentence="Is the cat late?")
+    assert searches[:2] == [Beam(1, 3, 1), DEFAULT_SEARCH]
+    assert library(["Is the cat late?"], ["Is the cat late?"])[0].text in shown(app)
 
 
 def test_words_that_are_said_again_are_counted() -> None:
@@ -159,6 +176,8 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     assert heads == [
         "Reconstruction: written from its own two latents",
         "Recombination: one of its latents exchanged",
+    ]
+    assert [tab.label for tab in app.tabs] == [
         "The effect of each word",
         "Properties of the sentence",
         "The same meaning in every language",

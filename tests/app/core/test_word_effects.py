@@ -1,0 +1,42 @@
+"""What words add to the similarity of two sentences, in each latent of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bgt_core
+from bgt_core.vectors.compare import cosines
+
+Open = Callable[..., Any]
+LEFT, RIGHT = "The cat sleeps.", "Is the cat asleep?"
+
+
+def of_words(app: Any) -> list[Any]:
+    return [table.value for table in app.dataframe if "Word" in table.value]
+
+
+def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved: Path) -> None:
+    left, right = of_words(opened("similarity", left=LEFT, right=RIGHT))
+    assert left["Word"].tolist() == ["The", "cat", "sleeps", "."]
+    assert right["Word"].tolist() == ["Is", "the", "cat", "asleep", "?"]
+    bgt = bgt_core.load(saved)
+    for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
+        whole, no_cat = (cosines(*bgt.embed([text, RIGHT], lang="en", latent=latent)) for text in (LEFT, "The sleeps."))
+        assert left.set_index("Word")[title]["cat"] == pytest.approx(whole - no_cat, abs=1e-5)
+        no_mark = cosines(*bgt.embed([LEFT, RIGHT[:-1]], lang="en", latent=latent))
+        assert right.set_index("Word")[title]["?"] == pytest.approx(whole - no_mark, abs=1e-5)
+
+
+def test_two_languages_are_compared_in_meaning_only(opened: Open) -> None:
+    left, _ = of_words(opened("similarity", left=LEFT, right="Le chat dort.", one_right_lang="French"))
+    assert list(left) == ["Word", "Semantic latent"]
+
+
+def test_two_single_words_have_no_effects(opened: Open) -> None:
+    app = opened("similarity", left="Go", right="Stop")
+    assert not of_words(app)
+    assert "Neither sentence has two words." in [caption.value for caption in app.caption]

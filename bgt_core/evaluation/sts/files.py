@@ -140,7 +140,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: Sequence[str] = ()) -> StsSet:
     """A split of STS Benchmark or of a translation of it, without the pairs of these years."""
     below, name = ("", split) if lang == "en" else (f"/{lang}", f"{split}-{lang}")
-    plain = rf"(?:^|/)stsb[^/]*{below}/{split}\.tsv"
+    plain = rf"(?:^|/)stsb[^/]*{re.escape(below)}/{split}\.tsv"
     path = find(root, files, plain if below else rf"{plain}|(?:^|/)sts-{split}\.csv", f"stsb{below}/{split}.tsv")
     official = uncompressed(path.name).endswith(".csv")  # genre, file, year, number, gold, sentence, sentence
     columns, origin = ((4, 5, 6), 2) if official else (GOLD_FIRST, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +131,9 @@ def test_the_benchmark_and_its_years(official: bool, write: Write, tmp_path: Pat
 def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -> None:
     write("stsb/fr/dev.tsv", PLAIN)
     write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
+    for wrong in ("..", "[v"):  # names, not patterns
+        with pytest.raises(BgtError, match=re.escape(f"found neither stsb/{wrong}/dev.tsv")):
+            read_sets(tmp_path, [f"stsb-dev-{wrong}"])
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4

@@ -51,7 +51,7 @@ def attack(seed: int, prepared: Prepared, folder: Path) -> str:
         if command.again and (out / "run" / "run.json").exists():
             arguments = command.again
     end = commands.run(arguments, out, prepared.data)
-    if end.code == 2 and "there already" in end.errors:  # the kill came after the last byte
+    if end.code == 2 and "exists already" in end.errors:  # the kill came after the last byte
         end = commands.Ended(0, "")
     if end.code:
         return f"{name}: {commands.unclean(end, ())}"

@@ -20,6 +20,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     arguments, promised = RUNS[name]

@@ -161,6 +161,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
     assert names - {"bgt", "torch"} <= set(locked), "run: make lock"
 
 
+@pytest.mark.slow
 def test_every_module_imports_without_fcntl() -> None:
     """As on Windows, which has no such module."""
     script = """

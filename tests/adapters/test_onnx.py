@@ -42,6 +42,7 @@ def embedded(folder: Path, texts: list[str]) -> np.ndarray:
     return vectors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [[], ["--latent", "language", "--lang", "fr"]], ids=["semantic", "language"])
 def test_an_exported_encoder_gives_the_model_s_vectors(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], choice: list[str]
@@ -57,6 +58,7 @@ def test_an_exported_encoder_gives_the_model_s_vectors(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
+@pytest.mark.slow
 def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     onnx.export(checkpoint.load(saved), folder, latent="language", lang="fr")
@@ -100,6 +102,7 @@ def test_the_padded_form_is_the_packed_one(
             torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sp", "bilstm", "gran", "bgt-plus", "bgt-bound"])
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer

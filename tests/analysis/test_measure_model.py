@@ -21,6 +21,7 @@ measure_model = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(measure_model)
 
 
+@pytest.mark.slow
 def test_each_table_of_a_card(
     tiny: Callable[..., Recipe],
     tokenizer: Tokenizer,

@@ -67,6 +67,7 @@ def test_each_pair_comes_with_an_altered_sentence_and_with_all_that_swap_its_rol
     assert list(mixture.with_swapped(pairs, 0, "en")) == [(*pairs[0], "The man bit the dog.")]
 
 
+@pytest.mark.slow
 def test_triples_of_the_grammar_are_drawn_once() -> None:
     rows = list(mixture.grammar("en", "fr", 3))
     assert len(rows) == mixture.GRAMMAR and len({row[0] for row in rows}) > 0.9 * len(rows)

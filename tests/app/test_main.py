@@ -21,6 +21,7 @@ Start = Callable[..., None]
 SHIPPED = next(iter(startup.shipped()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model", "config.json"])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-9])])
 def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
@@ -99,6 +100,7 @@ def test_a_folder_named_without_its_kind_is_told_the_spelling(
     assert f"{kind}:{folder}" in opened("main").code[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["sentense-transformers:x", "python:nowhere:x", "vectors:nowhere.npy", "onnx:nowhere"])
 def test_a_wrong_name_lists_the_forms_and_the_shipped_model_still_opens(start: Start, opened: Open, spec: str) -> None:
     start("--model", spec)

@@ -153,6 +153,7 @@ def test_stopped_at_any_moment_it_continues_to_the_same_bytes(bitext: Path, stat
     assert set(begun) == {0, 3, 6, 9, 11}
 
 
+@pytest.mark.slow
 def test_a_killed_command_is_continued(bitext: Path, names: Names) -> None:
     """By a program of others; it is not asked again for what is there."""
     Path("program.py").write_text(

@@ -125,6 +125,7 @@ def test_stopped_at_any_moment_it_continues_to_the_same_bytes(
     assert set(begun) == {0, 4, 8, 10}
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_continued(
     text: Path, saved: Path, expected: np.ndarray, model: Embedder, names: Names
 ) -> None:

@@ -175,6 +175,7 @@ def test_an_error_in_a_process_of_its_own(here: Path) -> None:
     assert done.stderr.startswith("bgt: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -58,6 +58,7 @@ def lines(out: str) -> list[list[list[str]]]:
     return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("arguments", "head", "first", "rows", "differences", "note"),

@@ -187,6 +187,7 @@ def test_without_faiss_the_message_says_what_to_install(
     assert err == 'bgt: Nearest neighbours need FAISS: pip install "bgt[mine]"\n'
 
 
+@pytest.mark.slow
 def test_faiss_and_torch_share_a_process() -> None:
     """Each brings an OpenMP runtime of its own; both must finish with two threads. Other tests load torch first."""
     code = """

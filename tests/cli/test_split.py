@@ -28,6 +28,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
     done = bgt(
         "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:random", "--method", "leace", "--out", "made"
@@ -45,6 +46,7 @@ def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
     assert searched.code == 0, searched.err
 
 
+@pytest.mark.slow
 def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> None:
     done = bgt(
         *"split pairs.tsv --langs en,fr --model baseline:random --method centring --out made --report --seed 3".split()
@@ -59,6 +61,7 @@ def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> 
     )
 
 
+@pytest.mark.slow
 def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("other.tsv").write_text(Path("pairs.tsv").read_text("utf-8").replace("le ", "der "), "utf-8")
     done = bgt(*"split en-fr=pairs.tsv en-de=other.tsv --model baseline:words --method leace --out made".split())

@@ -200,6 +200,7 @@ def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
             assert anchors == [LANGS[(seed + step + i) % 2] for i in range(len(anchors))]
 
 
+@pytest.mark.slow
 def test_training_may_start_at_any_step(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
     far = 3 * batching.updates(corpus) + 2

@@ -44,6 +44,7 @@ def test_normalise(text: str, clean: str) -> None:
     assert normalise(text) == clean
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_normalised_text_is_clean_and_stays_as_it_is(text: str) -> None:
     clean = normalise(text)

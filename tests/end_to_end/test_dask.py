@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import bgt_core
 from bgt_core import bulk
@@ -26,6 +27,7 @@ def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair], tmp_path: Path) -> None:
     sentences = [pair.texts["en"] for pair in grammar]
     text = tmp_path / "text.txt"
@@ -45,6 +47,7 @@ def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair
     assert first.stat().st_mtime_ns == written  # not made again
 
 
+@pytest.mark.slow
 def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shared = rng.standard_normal((3_001, 4))

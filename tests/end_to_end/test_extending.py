@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -76,6 +77,7 @@ def trained(recipe: Callable[[], Recipe], data: Path, out: Path, **settings: obj
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_an_objective_of_ones_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
     def recipe() -> Recipe:
         small = tiny()

@@ -232,6 +232,7 @@ def test_it_stands_on_another_family(tiny: Tiny, tokenizer: Tokenizer, labelled:
     assert bgt_core.load(folder, "cpu").embed("one cat", lang="en").shape == (16,)
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
     """The same recipe again, on other data: sizes come along, and how to train does not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}

@@ -27,6 +27,7 @@ def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
     return np.hstack([MEANING[rows] + 0.1 * own[:, 3:], 3 * own[:, :3]]) + (5 if lang == "fr" else 0)
 
 
+@pytest.mark.slow
 def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     encoder = ExternalEncoder("ours", encode)
     gathered = gather(encoder, [(LANGS, COLUMNS)], keep=ROWS)

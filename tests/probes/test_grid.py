@@ -24,6 +24,7 @@ from probes.results.cache import RESULTS
 QUICK = ProbeConfig(max_items=400, seeds=2, control=None, baselines=False)
 
 
+@pytest.mark.slow
 def test_every_public_name_is_there_and_none_needs_torch_before_it_is_used() -> None:
     for name in probes.__all__:
         assert getattr(probes, name) is not None

@@ -362,6 +362,7 @@ def test_an_override_without_name_or_value_is_refused(text: str) -> None:
     assert error.value.exit_code == 2
 
 
+@pytest.mark.slow
 @every_recipe
 def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
     """On torch's meta device tensors hold no values: whatever would fetch one from a GPU fails."""

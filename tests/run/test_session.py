@@ -73,6 +73,7 @@ def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> No
     one_of_each(rows(whole))
 
 
+@pytest.mark.slow
 def test_the_same_run_again_is_the_same(whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     torch.randn(5)
     folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
@@ -107,6 +108,7 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
         yield
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
     whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -228,6 +228,7 @@ def test_reports_say_how_long_it_lasted(topics: tuple[Corpus, int], aggressive: 
     ]
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
     """Stopped while aggressive, and after; what is known of earlier epochs decides how it goes on."""
     config = replace(CONFIG, epochs=3.0, batch_tokens=900, learning_rate=1e-2)  # too slow: the latent is given up
@@ -241,6 +242,7 @@ def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
     assert not torch.equal(Log(topics, config, begun=begun).weights(), whole.weights())
 
 
+@pytest.mark.slow
 def test_a_run_finds_what_it_needs_to_go_on(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_run_reports_validates_and_saves_when_it_should(mirrored: Corpus, exac
     assert {"loss", "learning_rate", "gradient_norm", "tokens_per_second", "kl/semantic", "kl/en", "kl/fr"} <= set(row)
 
 
+@pytest.mark.slow
 def test_it_learns(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
     model, objective = exact(stir=lambda model: model)
     log = Log()

@@ -98,6 +98,7 @@ def test_two_workers_learn_what_one_learns(alone: Path, recipe: Recipe, tsv: Pat
     assert_same_run(out, alone)
 
 
+@pytest.mark.slow
 def test_two_workers_go_on_where_one_stopped(alone: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(alone, out)
@@ -106,6 +107,7 @@ def test_two_workers_go_on_where_one_stopped(alone: Path, tmp_path: Path) -> Non
     assert_same_run(out, alone)
 
 
+@pytest.mark.slow
 @LINUX
 def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
     """One that does needs the interpreter after its end, and aborts the process."""
@@ -167,6 +169,7 @@ sys.stdout.write("equal\n")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory without a name is Linux's")
 def test_gradients_summed_in_shared_memory_are_those_summed_by_messages(tmp_path: Path) -> None:
     script = tmp_path / "sums.py"
@@ -188,6 +191,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Helper]:
     return every
 
 
+@pytest.mark.slow
 def test_helpers_learn_what_one_process_learns(
     alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path, started: list[processes.Helper]
 ) -> None:
@@ -200,6 +204,7 @@ def test_helpers_learn_what_one_process_learns(
     assert not torch.distributed.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_killed_helper_ends_the_run_which_can_be_resumed(
     alone: Path, tmp_path: Path, started: list[processes.Helper]
 ) -> None:

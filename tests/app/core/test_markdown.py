@@ -59,6 +59,7 @@ def hostile(opened: Open) -> Open:
     return go
 
 
+@pytest.mark.slow
 def test_an_unknown_model_is_named_as_it_is_written(hostile: Open) -> None:
     app = hostile("main", ckpt=HOSTILE)
     (warning,) = (part.value for part in app.sidebar.warning)

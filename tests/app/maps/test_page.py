@@ -89,6 +89,7 @@ def test_what_contains_some_words_can_be_found(opened: Open) -> None:
     assert opened("maps", find="?").lit() == set(rows.matching(table, "?"))
 
 
+@pytest.mark.slow
 def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open) -> None:
     app = opened("maps")
     app.session_state["chosen"] = ["en3", "en4", "en5", "en9", "fr7"]
@@ -219,6 +220,7 @@ def test_umap_waits_for_its_button_and_is_computed_once(opened: Open, monkeypatc
     assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
 
 
+@pytest.mark.slow
 def test_the_method_named_is_the_one_drawn(opened: Open) -> None:
     app = opened("maps")
     app.put(app.selectbox(key="map"), "t-SNE")

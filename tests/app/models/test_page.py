@@ -150,6 +150,7 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
 
 
+@pytest.mark.slow
 def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open) -> None:
     start()
     app = opened("models", by="Probes")

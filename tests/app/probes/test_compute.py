@@ -44,6 +44,7 @@ def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> N
     assert 0 <= gap.p <= 1 and (gap.p < 0.05) == (not gap.ci_low <= 0 <= gap.ci_high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [None, startup.GRAMMAR])
 def test_a_probe_on_the_spot_is_the_commands(
     text: startup.ParallelText | None, saved: Path, start: Callable[..., None]

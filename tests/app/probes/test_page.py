@@ -81,6 +81,7 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, saved: Pa
     assert compare.get("plotly_chart") and table.set_index("Task").loc["Length", live].startswith(("+", "-", "0"))
 
 
+@pytest.mark.slow
 def test_a_run_leaves_what_is_stored_as_it_is(opened: Open, start: Callable) -> None:
     start()
     app = opened("probes")
@@ -121,6 +122,7 @@ def test_what_was_not_run_says_so(opened: Open, plain: dict) -> None:
     assert list(table["English, paper"]) == ["-7.2", ""]
 
 
+@pytest.mark.slow
 def test_one_models_languages_are_shown_until_more_are_asked_for(opened: Open, start: Callable) -> None:
     start()
     app = opened("languages")
@@ -144,12 +146,14 @@ def test_one_models_languages_are_shown_until_more_are_asked_for(opened: Open, s
     assert {trace["name"] for trace in distance["data"]} >= {"French", "Spanish", "German", "Turkish", "Japanese"}
 
 
+@pytest.mark.slow
 def test_results_name_the_sentences_they_are_of(opened: Open, plain: dict) -> None:
     app = opened("probes")
     app.session_state["probed"] = [read(plain)]
     assert any("sentences each, with" in text.value for text in app.run().caption)
 
 
+@pytest.mark.slow
 def test_filters_leave_what_is_asked_for(opened: Open, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"'))
     app = opened("probes")
@@ -168,6 +172,7 @@ def test_a_task_that_sentences_are_not_enough_for_says_what_it_needs(opened: Ope
     assert button.disabled and any("CoNLL-U" in caption.value for caption in app.caption)
 
 
+@pytest.mark.slow
 def test_accuracies_and_compression_of_both_latents(opened: Open, plain: dict) -> None:
     app = opened("languages")
     app.session_state["probed"] = [read(plain)]
@@ -182,6 +187,7 @@ def test_accuracies_and_compression_of_both_latents(opened: Open, plain: dict) -
         assert len(app.figures()) == 1
 
 
+@pytest.mark.slow
 def test_without_codelengths_the_way_to_them_is_told(opened: Open, plain: dict) -> None:
     app = opened("languages")
     bare = json.loads(json.dumps(plain))
@@ -194,6 +200,7 @@ def test_without_codelengths_the_way_to_them_is_told(opened: Open, plain: dict) 
     assert "--mdl" in app.code[0].value and app.info
 
 
+@pytest.mark.slow
 def test_sentences_are_sorted_by_what_a_latent_knows_of_them(
     opened: Open, start: Callable, cell: Cell, saved: Path, tmp_path: Path
 ) -> None:
@@ -211,6 +218,7 @@ def test_sentences_are_sorted_by_what_a_latent_knows_of_them(
     assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()
 
 
+@pytest.mark.slow
 def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app = opened("probes")
     table = pd.DataFrame({"0": [en for en, _ in example_sentences(("en", "fr"))[:600]]})

@@ -80,6 +80,7 @@ def test_a_busy_model_says_so(opened: Open, monkeypatch: pytest.MonkeyPatch) -> 
     assert shown(ask(app, "Yes.", "No.")) and not app.error
 
 
+@pytest.mark.slow
 def test_the_session_remembers_twenty(opened: Open) -> None:
     app = opened("rewrite", how="One sentence")
     for number in range(21):
@@ -118,6 +119,7 @@ def test_the_text_of_greedy_search_is_shown_first(start: Callable, saved: Path) 
     assert made["output"] == writing.transfer(*arguments, bgt_core.Beam(8, 3, 1))["output"]
 
 
+@pytest.mark.slow
 def test_stop_ends_the_writing_at_the_next_piece(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     real = writing.transfer

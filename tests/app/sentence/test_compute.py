@@ -21,6 +21,7 @@ def loaded(start: Callable[..., None]) -> state.Loaded:
     return state.model()
 
 
+@pytest.mark.slow
 def test_another_language_takes_the_style_that_translations_of_like_sentences_have(
     loaded: state.Loaded, saved: Path, library: Callable
 ) -> None:

@@ -19,6 +19,7 @@ Open = Callable[..., Any]
 Start = Callable[..., None]
 
 
+@pytest.mark.slow
 def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     start: Start, opened: Open, saved: Path, tmp_path: Path
 ) -> None:

@@ -238,6 +238,7 @@ def test_what_no_sentence_has_is_not_measured() -> None:
     assert not scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS}
 
 
+@pytest.mark.slow
 def test_intervals_of_chrf_cover_the_truth(grammar: list[Pair]) -> None:
     """Of 60 samples of 40 sentences, the 95 % interval holds the score of all 300 in most."""
     references = [pair.texts["en"] for pair in grammar]

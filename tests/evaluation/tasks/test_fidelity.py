@@ -154,6 +154,7 @@ def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]
         assert {key.style_of for key in result.scores} == {OWN, REFERENCE}
 
 
+@pytest.mark.slow
 def test_baselines_are_the_source_and_training_sentences(columns: dict[str, list[str]], grammar: list[Pair]) -> None:
     train = {lang: [pair.texts[lang] for pair in grammar[40:]] * 2 for lang in ("en", "fr")}
     result = measured(Stub(copies), columns, train)

@@ -84,6 +84,7 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
 
 
+@pytest.mark.slow
 def test_an_interval_is_that_of_a_mean(treebank: Write, trees: list[str]) -> None:
     """Of queries of one length, POS accuracy is a mean, whose standard error is known."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]), lengths=(8, 8))

@@ -42,6 +42,7 @@ def measured(
     return call
 
 
+@pytest.mark.slow
 def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., tuple[int, str, str]]) -> None:
     document = json.loads(measured("--transfers", "3")[1])
     scores = document["scores"]

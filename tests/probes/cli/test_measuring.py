@@ -265,6 +265,7 @@ def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Pa
     assert absent.code == 3
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     code = (
         "import numpy as np, bgt_core.adapters as adapters\n"

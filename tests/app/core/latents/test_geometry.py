@@ -37,6 +37,7 @@ def test_new_rows_land_where_fitted_ones_did_whatever_their_length(vectors: np.n
     assert np.allclose(projection.project(vectors[:3] * 5), projection.xy[:3], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_umap_repeats_itself_for_a_seed_and_differs_for_another() -> None:
     code = """
 import numpy as np

@@ -23,6 +23,7 @@ SHIPPED = Path(next(iter(startup.shipped().values()))).parent
 TSNE = stored_maps.METHODS[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bgt-en-fr", "bgt-multilingual"])
 def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> None:
     maps, encoder = stored_maps.read(SHIPPED / name), bgt_core.load(SHIPPED / name)
@@ -66,6 +67,7 @@ def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> 
     assert np.isfinite(fitted.semantic.rows[["x", "y"]].to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
     start: Callable[..., None], opened: Callable[..., Any]
 ) -> None:

@@ -18,7 +18,7 @@ ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
     "choose another model in the sidebar."
 )
-COUNTS = [100, 300, 1_000, 5_000, 25_000]
+COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a table's head, and around the head
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from app.core import rows, theme
 from app.core.latents import chart, spaces
+from app.core.latents.lines import TRANSLATIONS
 from app.maps import settings
 from bgt_core.contracts import SEMANTIC
 
@@ -38,7 +39,7 @@ def map_figures(
             choice.colour,
             langs,
             named=name != second_latent,  # clusters of meaning lie anywhere on the others
-            lines=choice.lines and name != second_latent,
+            lines=[kind for kind in choice.lines if name != second_latent or kind != TRANSLATIONS],
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
             side_by_side=name == ALL and len(shown) > 1,

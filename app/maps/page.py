@@ -23,6 +23,7 @@ HELP = """
 - **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
   latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
 - **Drag the star** on either map: the model moves that latent there and generates a new sentence.
+- **Map these alone** fits new maps to the selected sentences and their translations; the link keeps them.
 - Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is perfect, 0.5 is
   chance. The lists below the maps use the full latents, not the maps.
 - PCA shows the two directions of the largest variance; t-SNE and UMAP keep neighbours together, but distances between
@@ -44,14 +45,19 @@ def page() -> None:
     if st.session_state.setdefault("chosen_of", shown) != shown:  # other sentences: the old selection does not apply
         selection.forget()
         st.session_state["chosen_of"] = shown
-    corpus = corpora.sentences(choice.text, choice.count)
+    everything = corpora.sentences(choice.text, choice.count)
+    corpus = settings.alone(everything)
     count, different = len(corpus) // len(langs), corpus["text"].nunique()
     unit = choice.text.unit
-    if count < 3 or different < 3:
+    if count < settings.LEAST or different < settings.LEAST:
         name = verbatim(choice.text.file or "this text")
         st.info(f"A map needs 3 {unit} and 3 different sentences; {name} has {count} and {different}.")
         return
-    if count < choice.count:
+    if len(corpus) < len(everything):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Mapped alone: {count:,} of {len(everything) // len(langs):,} {unit}.")
+            st.button("Map all again", on_click=settings.map_alone, args=([],))
+    elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.table is not None:
         total = len(choice.text.table)

@@ -33,6 +33,7 @@ WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 def forget() -> None:
     """Clear the selection, the search and the interpolation."""
     choose([])
+    settings.map_alone([])
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
@@ -171,6 +172,9 @@ def listed(
             ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
             if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
                 st.rerun()  # the form is outside this fragment
+        alone = settings.LEAST <= len(chosen) < len(table)
+        if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
+            st.rerun()  # so are the maps
         copy_link()
         exports.offer(
             f"bgt-maps-{loaded.short}-seed{method.seed}",

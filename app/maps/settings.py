@@ -10,11 +10,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, corpora, own_texts, rows, state
-from app.core.address import BOUND
+from app.core.address import BOUND, MAX_ROWS, as_ranges, in_ranges
 from app.core.latents import geometry, probe_axes, spaces
+from app.core.latents.lines import DENSITY, TRANSLATIONS
 from app.core.startup import ParallelText
 from app.core.uploads import formats
 
+ALONE = "alone"  # the parameter with the sentences that are mapped alone
+LEAST = 3  # rows of a text that a map needs
 BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
 PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
     "UMAP": (5_000, "Neighbours", 15),
@@ -31,7 +34,7 @@ class Choice:
     count: int  # maximum number of rows of the text
     method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
-    lines: bool
+    lines: list[str]  # as `latent_map` takes them
     svg: bool
     compute: DeltaGenerator  # place for a button, at the end of the row
 
@@ -58,7 +61,8 @@ def choose(loaded: state.Loaded) -> Choice | None:
             methods = ["PCA", *PROJECTIONS, *[probe_axes.NAME] * (len(axes) > 1)]
             opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
-            lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
+            lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
+            lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
                 key="sharp",
@@ -142,6 +146,24 @@ def typed_count() -> int:
 def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
     """The user's sentences in these languages."""
     return [table for table in own_texts.of_session().typed if table["lang"].iloc[0] in langs]
+
+
+def alone(corpus: pd.DataFrame) -> pd.DataFrame:
+    """The sentences that are mapped alone, with their translations; all if they are fewer than three rows of a text."""
+    if ALONE not in st.session_state:
+        st.session_state[ALONE] = in_ranges(st.query_params.get(ALONE, ""), corpus["id"].tolist())
+    pairs = corpus.loc[corpus["id"].isin(st.session_state[ALONE]), "pair"].unique()
+    return corpus[corpus["pair"].isin(pairs)] if len(pairs) >= LEAST else corpus
+
+
+def map_alone(ids: Sequence[str]) -> None:
+    """Map these sentences alone, or all again if there are none; the address keeps them if they fit."""
+    st.session_state[ALONE] = list(ids)
+    text = as_ranges(ids)
+    if text and len(text) <= MAX_ROWS:
+        st.query_params[ALONE] = text
+    elif ALONE in st.query_params:
+        del st.query_params[ALONE]
 
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:

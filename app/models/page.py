@@ -12,6 +12,7 @@ from app.core import controls, corpora, exports, markdown, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
+from app.core.latents.lines import TRANSLATIONS
 from app.core.markdown import how_to_read, verbatim
 from app.core.results import gather
 from app.core.state import Loaded
@@ -112,7 +113,8 @@ def one_map(
     number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
 ) -> None:
     """The map of one of several models, told apart by `number`."""
-    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
+    lines = [TRANSLATIONS] * (len(langs) > 1)
+    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=lines)
     key = f"models_{model.title}"
     exports.chart(
         f"bgt-models-{model.short}",

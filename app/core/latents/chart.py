@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.core.latents.lines import pair_lines, path_trace
+from app.core.latents.lines import DENSITY, TRANSLATIONS, contours, pair_lines, path_trace
 from app.core.rows import CLUSTER, NONE, colour_title, language_name
 from app.core.theme import (
     AMOUNTS,
@@ -78,7 +78,7 @@ def latent_map(
     *,
     chosen: Collection[str] = (),
     named: bool = True,
-    lines: bool = False,
+    lines: Collection[str] = (),
     paths: Mapping[str, np.ndarray] | None = None,
     svg: bool = False,
     hover: bool = True,
@@ -90,22 +90,24 @@ def latent_map(
 
     Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column, one of `rows.COLOURS` or
     the user's. Symbols distinguish languages; stars are the user's own sentences. Rows whose id is in `chosen` stand
-    out. `named` writes the names of clusters on the first map, `lines` joins translations, `paths` are the steps (S, 2)
-    from one sentence to another. A point's `customdata` is its row's id. Up to 5,000 points are SVG, with `svg` up to
-    20,000; more are painted by WebGL, smaller and the more transparent the more there are. `hover` gives every point
-    its text.
+    out. `named` writes the names of clusters on the first map; `lines` are `TRANSLATIONS`, which joins them, and
+    `DENSITY`, its contours; `paths` are the steps (S, 2) from one sentence to another. A point's `customdata` is its
+    row's id. Up to 5,000 points are SVG, with `svg` up to 20,000; more are painted by WebGL, smaller and the more
+    transparent the more there are. `hover` gives every point its text.
     """
     count = sum(map(len, panels.values()))
     values = pd.concat(list(panels.values()))[colour]
     order = categories(next(iter(panels.values()))[colour], colour, langs)
     kind = go.Scatter if count <= (MAX_SVG_ON_REQUEST if svg else MAX_SVG) else go.Scattergl
-    size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.15, (MAX_SVG / count) ** 0.5))
+    size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.05, (MAX_SVG / count) ** 0.5))
     style = Style(colour, order, langs, frozenset(chosen), kind, size, opacity, hover, theme)
     figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
     for (title, table), (row, col) in zip(panels.items(), places, strict=True):
-        if lines:
+        if TRANSLATIONS in lines:
             figure.add_trace(pair_lines(table, style.chosen), row=row, col=col)
+        if DENSITY in lines:
+            figure.add_trace(contours(table, theme), row=row, col=col)
         for trace in panel(table, style):
             if trace.legendgroup:
                 trace.showlegend = trace.legendgroup not in in_legend

@@ -1,4 +1,4 @@
-"""Lines on maps: between translations, and along an interpolation."""
+"""Lines on maps: between translations, along an interpolation, and around dense parts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.core.theme import EDGE, INK, PIXELS
+from app.core.theme import EDGE, INK, PIXELS, SOFT
 
 MAX_LINES = 500  # translations joined at most; more lines would hide the points
+
+TRANSLATIONS, DENSITY = "translations", "density"  # lines that a map can have
+CELLS, LEVELS = 64, 8  # cells of a side that points are counted in; contours
+SMOOTHED = 2.0  # standard deviation in cells
 
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
@@ -48,4 +52,27 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
         marker={"size": 7, "color": INK[theme]},
         hovertemplate="step %{customdata}<extra></extra>",
         showlegend=False,
+    )
+
+
+def contours(table: pd.DataFrame, theme: str) -> go.Contour:
+    """Lines of equal density of a map's points: their counts in a grid, smoothed."""
+    from scipy.ndimage import gaussian_filter
+
+    points = table[["x", "y"]].to_numpy(float)
+    low, high = points.min(0), points.max(0)
+    margin = 0.1 * (high - low) + 1e-9  # so that the outer lines close
+    edges = [np.linspace(start, end, CELLS + 1) for start, end in zip(low - margin, high + margin, strict=True)]
+    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=edges)
+    middles = [(side[1:] + side[:-1]) / 2 for side in edges]
+    return go.Contour(
+        x=middles[0],
+        y=middles[1],
+        z=gaussian_filter(counts.T, SMOOTHED, mode="constant"),
+        ncontours=LEVELS,
+        contours={"coloring": "lines"},
+        colorscale=[[0, SOFT[theme]], [1, SOFT[theme]]],
+        line={"width": 1},
+        showscale=False,
+        hoverinfo="skip",
     )

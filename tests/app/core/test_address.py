@@ -28,9 +28,9 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
     },
     "maps": {
         "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
-        "map": ("UMAP", "UMAP"), "lines": ("false", False), "sharp": ("true", True), "near_UMAP": ("9", 9),
-        "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"), "way_lang": ("French", "fr"),
-        "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
+        "map": ("UMAP", "UMAP"), "lines": ("false", False), "dense": ("true", True), "sharp": ("true", True),
+        "near_UMAP": ("9", 9), "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"),
+        "way_lang": ("French", "fr"), "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
     },
     "similarity": {
         "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),

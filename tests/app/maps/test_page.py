@@ -22,7 +22,7 @@ Open = Callable[..., Any]
 
 
 def drawn(figure: dict) -> list[str]:
-    return [row for trace in figure["data"] if trace["mode"] == "markers" for row in trace["customdata"]]
+    return [row for trace in figure["data"] if trace.get("mode") == "markers" for row in trace["customdata"]]
 
 
 def unpack(values: dict) -> np.ndarray:
@@ -326,3 +326,23 @@ def test_a_chosen_sentence_is_shown_in_full_with_its_translation(opened: Open) -
     table = rows.examples(("en", "fr"), 10).set_index("id")
     assert f"**{verbatim(table.loc['en3', 'text'])}**" in [text.value for text in app.markdown]
     assert verbatim(table.loc["en3", "translation"]) in [text.value for text in app.caption]
+
+
+def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Open) -> None:
+    app = opened("maps", rows="en1-9", map="PCA")
+    app.press("Map these alone")
+    nine = {f"{lang}{number}" for lang in ("en", "fr") for number in range(1, 10)}
+    assert set(drawn(app.figures()[0])) == nine
+    assert "Mapped alone: 9 of 300 pairs." in [caption.value for caption in app.caption]
+    linked = opened("maps", alone="en1-9", map="PCA")
+    assert set(drawn(linked.figures()[0])) == nine
+    assert len(drawn(linked.press("Map all again").figures()[0])) == 600
+
+
+def test_contours_of_density_are_drawn_on_request(opened: Open) -> None:
+    def contours(app: Any) -> int:
+        return sum(trace["type"] == "contour" for figure in app.figures() for trace in figure["data"])
+
+    app = opened("maps", map="PCA")
+    assert contours(app) == 0
+    assert contours(app.put(app.toggle(key="dense"), True)) == 3  # one on each map

@@ -11,6 +11,7 @@ import pytest
 
 from app.core import rows
 from app.core.latents import chart
+from app.core.latents.lines import TRANSLATIONS
 
 LANGS = ("en", "fr")
 
@@ -91,7 +92,9 @@ def test_lines_join_translations(table: pd.DataFrame) -> None:
 
     def joined(**choice: object) -> set[frozenset]:
         (trace,) = (
-            t for t in chart.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines"
+            t
+            for t in chart.latent_map({"": table}, "mark", LANGS, lines=[TRANSLATIONS], **choice).data
+            if t.mode == "lines"
         )
         points = list(zip(trace.x, trace.y, strict=True))
         assert all(gap == (None, None) for gap in points[2::3])

@@ -88,7 +88,7 @@ def split(
     if sts_data and not report:
         raise UsageError("is used by the report only; add --report", parameter="sts_data")
     if out.exists():
-        raise UsageError(f"{out}: already exists; choose a new folder", parameter="out")
+        raise UsageError(f"{out}: exists already; choose another folder, or remove it.", parameter="out")
     options.check_files({"out": out})
     sources, languages = files.sources(data, langs)
     skipped = Skipped()

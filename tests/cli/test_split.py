@@ -87,7 +87,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("pairs.tsv --langs en,fr --out there", 2, "--out there: already exists; choose a new folder"),
+        ("pairs.tsv --langs en,fr --out there", 2, "--out there: exists already; choose another folder, or remove it"),
         ("pairs.tsv --langs en,fr --out no/new", 3, "the folder no does not exist"),
         ("pairs.tsv --langs en --out new", 2, "--langs en: expected two columns or more"),
         ("en,fr,_=pairs.tsv --out new", 4, "2 columns, expected 3"),

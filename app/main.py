@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,13 @@ import streamlit as st
 
 HERE = Path(__file__).resolve().parent
 # Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the parent folder.
-sys.path[:] = dict.fromkeys([str(HERE.parent), *(part for part in sys.path if Path(part).resolve() != HERE)])
+# Sessions do this side by side: if the path were assigned, what other threads add or remove meanwhile would be lost.
+for part in [*sys.path]:
+    if Path(part).resolve() == HERE:
+        with suppress(ValueError):  # another session has removed it
+            sys.path.remove(part)
+if str(HERE.parent) not in sys.path:
+    sys.path.insert(0, str(HERE.parent))
 
 from app.core import own_texts, startup, state  # noqa: E402
 from app.core.markdown import problem, verbatim  # noqa: E402

@@ -92,6 +92,7 @@ class Server:
             shutil.copytree(shipped / model, self.models / name)
         (self.results / "own.json").write_text(json.dumps({"results": []}), "utf-8")
         self.address = f"http://localhost:{self.port}"
+        self.life: int | None = None  # the number of the process; None while the server is down
         self.start()
 
     def start(self) -> None:
@@ -103,10 +104,12 @@ class Server:
         while True:
             with suppress(URLError, OSError):
                 urlopen(f"{self.address}/_stcore/health", timeout=1)
+                self.life = self.process.pid
                 return
             time.sleep(0.1)
 
     def kill(self) -> None:
+        self.life = None
         self.process.kill()
         self.process.wait()
 
@@ -134,14 +137,14 @@ class Person:
             await page.goto(self.server.address)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:
-            deed, begun, pid = self.draw.choice(deeds), time.monotonic(), self.server.process.pid
+            deed, begun, life = self.draw.choice(deeds), time.monotonic(), self.server.life
             try:
                 await deed(page)
                 await page.wait_for_selector(AT_REST)
                 trouble = await self.trouble(page)
             except BrowserError as error:
                 trouble = f"{str(error).splitlines()[0]} at {page.url[:80]}"
-            if trouble and self.server.process.pid == pid:
+            if trouble and life is not None and self.server.life == life:
                 seen.wrong.append(f"{self.word}, {deed.__name__}: {trouble}")
             seen.visits += 1
             seen.slowest = max(seen.slowest, time.monotonic() - begun)

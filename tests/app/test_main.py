@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,34 @@ def test_the_apps_own_folder_hides_no_package(opened: Open, monkeypatch: pytest.
     monkeypatch.syspath_prepend(folder)
     opened("main")
     assert folder not in sys.path and str(Path(folder).parent) in sys.path
+
+
+def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every rerun sets the path, while Streamlit puts the app's folder on it and takes it off for other sessions."""
+    main = Path(package.__file__).parent / "main.py"
+    code = compile(
+        main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before, folder = set(sys.path), str(main.parent)
+
+    def others() -> None:
+        for _ in range(2_000):
+            sys.path.insert(0, folder)
+            time.sleep(0)
+            with suppress(ValueError):
+                sys.path.remove(folder)
+
+    def rerun() -> None:
+        for _ in range(200):
+            exec(code, {"__file__": str(main)})
+
+    threads = [threading.Thread(target=work) for work in (others, rerun, rerun)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert before <= {*sys.path, folder}
 
 
 @pytest.mark.parametrize(("kind", "fixture"), [("sentence-transformers", "sentence_transformer"), ("onnx", "exported")])

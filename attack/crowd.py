@@ -28,7 +28,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import psutil
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from playwright.async_api import Error as BrowserError
 
 import bgt_core
@@ -131,10 +131,7 @@ class Person:
     async def live(self, browser: Browser, seen: Seen, until: float) -> None:
         """Do one thing after another; a restart of the server in the middle of one is no fault of the page."""
         context = await browser.new_context()
-        page = await context.new_page()
-        page.set_default_timeout(PATIENCE)
-        with suppress(BrowserError):  # the server may be down now; after a reload a page must appear
-            await page.goto(self.server.address)
+        page = await self.opened(context)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:
             deed, begun, life = self.draw.choice(deeds), time.monotonic(), self.server.life
@@ -143,12 +140,22 @@ class Person:
                 await page.wait_for_selector(AT_REST)
                 trouble = await self.trouble(page)
             except BrowserError as error:
-                trouble = f"{str(error).splitlines()[0]} at {page.url[:80]}"
+                trouble = f"{str(error).splitlines()[0][:300]} at {page.url[:80]}"
+                await page.close()  # one that was interrupted also interrupts what comes next: go on in a new one
+                page = await self.opened(context)
             if trouble and life is not None and self.server.life == life:
                 seen.wrong.append(f"{self.word}, {deed.__name__}: {trouble}")
             seen.visits += 1
             seen.slowest = max(seen.slowest, time.monotonic() - begun)
         await context.close()
+
+    async def opened(self, context: BrowserContext) -> Page:
+        """A new page of the app, or an empty one while the server is down."""
+        page = await context.new_page()
+        page.set_default_timeout(PATIENCE)
+        with suppress(BrowserError):
+            await page.goto(self.server.address)
+        return page
 
     async def trouble(self, page: Page) -> str:
         """Another's word or a traceback on the page; "" if there is neither."""

@@ -67,8 +67,7 @@ def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> n
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
-    """The sentences that a sentence is compared with: in the semantic latent those of all languages, in the second
-    latent those of its own language."""
+    """The sentences to compare a sentence with: of all languages in the semantic latent, of its own in the second."""
     return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
 
 
@@ -92,8 +91,11 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """Find a sentence to exchange latents with: of some of a similar style that end in another mark, the one with which
-    greedy search keeps most; "" if there are none. Copies of the source and repeated words count against one."""
+    """Find a sentence to exchange latents with; "" if none fits.
+
+    Greedy search tries sentences of a similar style that end in another mark. The one that keeps most is chosen; copies
+    of the source and repeated words count against it.
+    """
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     others = near.loc[~alike(text, lang, near)["mark"], "text"].head(TRIED).tolist()
     if not others:
@@ -111,7 +113,7 @@ def fitting(loaded: Loaded, text: str, lang: str) -> str:
 def exchanged(
     loaded: Loaded, texts: Sequence[str], others: Sequence[str], lang: str, search: Search
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write the meaning of each text in the style of the other sentence beside it, and the reverse, as `written`."""
+    """Write each text in the style of its partner, and the partner in the style of the text; tables as `written`."""
     both = written(loaded, [*texts, *others], [*others, *texts], lang, search)
     return both.iloc[: len(texts)], both.iloc[len(texts) :].reset_index(drop=True)
 

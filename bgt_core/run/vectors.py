@@ -65,7 +65,7 @@ def with_vectors(
         report({"kind": "note", "text": f"vectors of {rows:,} rows of {source.path}"})
         width = recipe.model.semantic_dim
         header = {"descr": "<f4", "fortran_order": False, "shape": (rows, len(sides) * width)}
-        with path.open("wb") as file:  # written, not mapped: a full disk is an error here, and a killed process there
+        with path.open("wb") as file:  # not mapped: a full disk would then kill the process
             np.lib.format.write_array_header_1_0(file, header)
             for chunk in chunks(source.path, source.columns):
                 texts, bad = check(chunk, source.columns)

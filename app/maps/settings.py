@@ -157,7 +157,7 @@ def alone(corpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def map_alone(ids: Sequence[str]) -> None:
-    """Map these sentences alone; an empty list maps all again. The address keeps them if it is long enough."""
+    """Map these sentences alone; an empty list maps all again. The address keeps them if they fit into it."""
     st.session_state[ALONE] = list(ids)
     text = as_ranges(ids)
     if text and len(text) <= MAX_ROWS:

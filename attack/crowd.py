@@ -28,7 +28,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import psutil
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 from playwright.async_api import Error as BrowserError
 
 import bgt_core
@@ -130,32 +130,38 @@ class Person:
 
     async def live(self, browser: Browser, seen: Seen, until: float) -> None:
         """Do one thing after another; a restart of the server in the middle of one is no fault of the page."""
-        context = await browser.new_context()
-        page = await self.opened(context)
+        page = await self.opened(browser)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:
             deed, begun, life = self.draw.choice(deeds), time.monotonic(), self.server.life
             try:
-                await deed(page)
-                await page.wait_for_selector(AT_REST)
-                trouble = await self.trouble(page)
-            except BrowserError as error:
-                trouble = f"{str(error).splitlines()[0][:300]} at {page.url[:80]}"
-                await page.close()  # one that was interrupted also interrupts what comes next: go on in a new one
-                page = await self.opened(context)
+                async with asyncio.timeout(PATIENCE / 1_000):  # some questions to a page have no limit of their own
+                    await deed(page)
+                    await page.wait_for_selector(AT_REST)
+                    trouble = await self.trouble(page)
+            except (BrowserError, TimeoutError) as error:
+                trouble = f"{(str(error) or 'no answer').splitlines()[0][:300]} at {page.url[:80]}"
+                await self.closed(page)  # one that was interrupted also interrupts what comes next: go on in a new one
+                page = await self.opened(browser)
             if trouble and life is not None and self.server.life == life:
                 seen.wrong.append(f"{self.word}, {deed.__name__}: {trouble}")
             seen.visits += 1
             seen.slowest = max(seen.slowest, time.monotonic() - begun)
-        await context.close()
+        await self.closed(page)
 
-    async def opened(self, context: BrowserContext) -> Page:
+    async def opened(self, browser: Browser) -> Page:
         """A new page of the app, or an empty one while the server is down."""
-        page = await context.new_page()
+        page = await browser.new_page()
         page.set_default_timeout(PATIENCE)
         with suppress(BrowserError):
             await page.goto(self.server.address)
         return page
+
+    async def closed(self, page: Page) -> None:
+        """Close it; a page that the restart left half loaded may never answer, and goes with the browser."""
+        with suppress(BrowserError, TimeoutError):
+            async with asyncio.timeout(10):
+                await page.close()
 
     async def trouble(self, page: Page) -> str:
         """Another's word or a traceback on the page; "" if there is neither."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,6 +15,7 @@ from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
 
 if TYPE_CHECKING:
+    from bgt_core.contracts import SentenceEncoder
     from bgt_core.embedder import Embedder
 
 
@@ -27,6 +29,18 @@ def generate(
             metavar="FILE",
             help="Instead of --source: semantic vectors, .npy; each gets a line. Of a writer, its encoder's vectors.",
         ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Another encoder, as --model of other commands: --source or --vectors is then of this one, and a "
+            "least-squares map from --sentences puts its vectors in the place of the model's own.",
+        ),
+    ] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --encoder: 1,000 sentences of the source's language, one per line."),
     ] = None,
     style: Annotated[
         str | None,
@@ -64,16 +78,22 @@ def generate(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the style of another, or text from vectors."""
+    import numpy as np
+
     from bgt_core.capabilities import VectorModel
+    from bgt_core.data.textfile import text_lines
     from bgt_core.generation.generate import candidates, checked, exchanged, from_vectors
     from bgt_core.generation.search import generative
     from bgt_core.vectors.arrays import read_npy
+    from bgt_core.vectors.mapping import least_squares_map
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
     for name, text in (("source", source), ("style", style)):
         if text is not None and not text.strip():
             raise UsageError("is empty; give a sentence.", parameter=name)
+    if (encoder is None) != (sentences is None):
+        raise UsageError("and --sentences are needed together.", parameter="encoder")
     if n_best > 1 and (sample or n_best > beam):
         rule = f"{n_best}: must be at most --beam ({beam}), and works without --sample only."
         raise UsageError(rule, parameter="n_best")
@@ -81,20 +101,29 @@ def generate(
     bgt = cast("Embedder", open_encoder(str(model), device))
     writes_vectors = isinstance(generative(bgt), VectorModel)
     lang = lang or bgt.langs[0]
+    source_lang = source_lang or lang
     search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
-    if source is not None and style is not None and not writes_vectors:
-        latents = exchanged(bgt, [source], [style], lang, source_lang or lang)
+    if source is not None and style is not None and encoder is None and not writes_vectors:
+        latents = exchanged(bgt, [source], [style], lang, source_lang)
         ranked = candidates(
             bgt, latents, lang=lang, search=search, rerank=rerank is not False, seed=seed, max_length=max_length
         )
         texts = [[candidate.text for candidate in of_row] for of_row in ranked]
     else:
+        reads: SentenceEncoder = bgt
+        width = bgt.width(lang)
+        onto: Callable[[np.ndarray], np.ndarray] = np.asarray
+        if encoder is not None and sentences is not None:
+            reads, known = open_encoder(encoder, device), [text for _, text in text_lines(sentences) if text.strip()]
+            both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
+            width, onto = both[0].shape[1], least_squares_map(*both)
         if vectors:
-            semantic = checked(read_npy(vectors), bgt.width(lang), str(vectors))
+            given = checked(read_npy(vectors), width, str(vectors))
         else:
-            semantic = bgt.embed([str(source)], lang=source_lang or lang)
+            given = reads.embed([str(source)], lang=source_lang)
         texts = from_vectors(
-            bgt, semantic, lang=lang, style=style, search=search, rerank=bool(rerank), seed=seed, max_length=max_length
-        )
+            bgt, onto(given), lang=lang, style=style, search=search, rerank=bool(rerank), seed=seed,
+            max_length=max_length,
+        )  # fmt: skip
     for of_row in texts:
         print(*of_row[:n_best], sep="\n")

@@ -49,7 +49,7 @@ def train(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Of a writer: the encoder whose vectors it writes from, as --model of other commands. Vectors are "
+            help="Another encoder, as --model of other commands: a writer learns to write from its vectors. They are "
             "computed once and stored in the run.",
         ),
     ] = None,

@@ -154,7 +154,7 @@ def from_vectors(
 def checked(vectors: np.ndarray, width: int, source: str = "vectors") -> np.ndarray:
     """Vectors as (N, D) float32; DataError, which names `source`, for another width, and for NaN or infinity."""
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or vectors.shape[1] != width:
-        raise DataError(f"{source}: {vectors.dtype} {vectors.shape}; this model reads (N, {width}).")
+        raise DataError(f"{source}: {vectors.dtype} {vectors.shape}; expected numbers, (N, {width}).")
     vectors = vectors.astype(np.float32)
     if len(bad := np.flatnonzero(~np.isfinite(vectors).all(1))):
         raise DataError(f"{source}: row {bad[0] + 1} of {len(vectors)} contains NaN or infinity.")

@@ -22,6 +22,7 @@ MEANINGS = {
     "--count": "Number of",
     "--data": "Data",
     "--dev": "Labelled pairs",
+    "--encoder": "Another encoder",
     "--into": "Target language",
     "--lang": "Language of",
     "--langs": "Languages of",

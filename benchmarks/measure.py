@@ -188,12 +188,13 @@ class Cost(NamedTuple):
     mebibytes: float  # at most
 
 
-def whole_command(module: str, arguments: Sequence[str], threads: int | None = None) -> Cost:
-    """The cost of a command in a fresh process: `main` of `module`, or without one the Python in `arguments`.
+def whole_command(module: str, arguments: Sequence[str], threads: int | None = None, **variables: str) -> Cost:
+    """The cost of a command in a fresh process: `main` of `module`, or without one the Python in `arguments`;
+    `variables` are added to its environment.
 
     Raises CalledProcessError where it fails.
     """
-    limited = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
+    limited = os.environ | variables | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
     with NamedTemporaryFile("r", suffix=".json") as figures:
         command = [sys.executable, "-c", RUN, figures.name, module, *arguments]
         subprocess.run(command, env=limited, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

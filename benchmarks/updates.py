@@ -1,4 +1,4 @@
-"""Small updates, as a laptop trains: 2,000 tokens each; and what a second core gives.
+"""Small updates, as a laptop trains: 2,000 tokens each; what a second core gives, and another allocator.
 
 A small update pays what every update pays (making the batch, casts of weights, clipping, the optimiser, Python) for
 fewer tokens: its rate is compared with that of a large update of the same model, both through `training.loop`, batches
@@ -16,6 +16,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from ctypes.util import find_library
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -44,6 +45,8 @@ SETTINGS = {
     "model.tie_embeddings": True,
 }
 SHORT = {lang: [4, EOS] for lang in ("en", "fr")}
+LONG = 24  # updates of the runs whose allocators are compared: memory fragments with time
+JEMALLOC = "dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"  # as docs/guide/train.md recommends
 FEW, MANY = 25, 250  # updates of the runs whose memory is compared
 
 RUNS = {"2,000": (UPDATE, 48), "12,000": (LARGE, 8)}  # tokens an update, and updates of a run of `bgt train`: on two
@@ -60,6 +63,8 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
             for name, (tokens, _) in RUNS.items()
         }
         yield memory(settings["2,000"], data, tokenizer)
+        if library := find_library("jemalloc"):
+            yield allocator(settings["12,000"], library, data, tokenizer, options.rounds)
         if len(available()) < 2:
             print("One core here: nothing to compare two with.")
             return
@@ -187,6 +192,27 @@ def memory(settings: dict[str, object], data: Path, tokenizer: Path) -> Measurem
     )
 
 
+def allocator(settings: dict[str, object], library: str, data: Path, tokenizer: Path, rounds: int) -> Measurement:
+    """`bgt train` on one core, with the C library's allocator and with jemalloc, in turn."""
+    rates: dict[str, list[float]] = {"": [], library: []}
+    for number in range(min(rounds, 2)):
+        for preloaded in ("", library) if number % 2 else (library, ""):
+            variables = {"LD_PRELOAD": preloaded, "MALLOC_CONF": JEMALLOC}
+            rates[preloaded].append(train(settings, LONG, data, tokenizer, available()[:1], **variables).rate)
+    return Measurement(
+        work=f"`bgt train bgt-plus`, d=256, {LONG} updates of 12,000 tokens, one core, with jemalloc",
+        against="the C library's allocator",
+        ratios=over(rates[library], rates[""]),
+        target=">= 1",
+        ours=f"{median(rates[library]):,.0f} tokens/s",
+        peer=f"{median(rates['']):,.0f} tokens/s",
+        error="exact",
+        floor="none stated",
+        reached=None,
+        bottleneck="see the row on one core",
+    )
+
+
 class Trained(NamedTuple):
     """What a run of `bgt train` took."""
 
@@ -194,8 +220,10 @@ class Trained(NamedTuple):
     mebibytes: float  # peak memory of its first process
 
 
-def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int]) -> Trained:
-    """A run of that many updates, about, on these cores."""
+def train(
+    settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int], **variables: str
+) -> Trained:
+    """A run of that many updates, about, on these cores, with these environment variables."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         tokens = int(str(settings["train.batch_tokens"]))
@@ -207,7 +235,7 @@ def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path
         before = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, on)  # child processes inherit it
-            peak = whole_command("bgt_core.cli", command).mebibytes
+            peak = whole_command("bgt_core.cli", command, **variables).mebibytes
         finally:
             os.sched_setaffinity(0, before)
         reports = [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]

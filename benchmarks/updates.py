@@ -46,7 +46,6 @@ SETTINGS = {
 }
 SHORT = {lang: [4, EOS] for lang in ("en", "fr")}
 LONG = 24  # updates of the runs whose allocators are compared: memory fragments with time
-JEMALLOC = "dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"  # as docs/guide/train.md recommends
 FEW, MANY = 25, 250  # updates of the runs whose memory is compared
 
 RUNS = {"2,000": (UPDATE, 48), "12,000": (LARGE, 8)}  # tokens an update, and updates of a run of `bgt train`: on two
@@ -197,8 +196,8 @@ def allocator(settings: dict[str, object], library: str, data: Path, tokenizer: 
     rates: dict[str, list[float]] = {"": [], library: []}
     for number in range(min(rounds, 2)):
         for preloaded in ("", library) if number % 2 else (library, ""):
-            variables = {"LD_PRELOAD": preloaded, "MALLOC_CONF": JEMALLOC}
-            rates[preloaded].append(train(settings, LONG, data, tokenizer, available()[:1], **variables).rate)
+            run = train(settings, LONG, data, tokenizer, available()[:1], LD_PRELOAD=preloaded)
+            rates[preloaded].append(run.rate)
     return Measurement(
         work=f"`bgt train bgt-plus`, d=256, {LONG} updates of 12,000 tokens, one core, with jemalloc",
         against="the C library's allocator",

@@ -33,6 +33,15 @@ class GenerativeModel(Model, Protocol):
 
 
 @runtime_checkable
+class CorrectingModel(GenerativeModel, Protocol):
+    """A model that can write a sentence again from its latents and a draft."""
+
+    def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Any:
+        """The input of its decoders, from latents as `join` takes them, drafts (B, T), and the drafts' semantic vectors
+        (B, L)."""
+
+
+@runtime_checkable
 class TranslationModel(Model, Protocol):
     """A model that translates, from all states of its encoder."""
 

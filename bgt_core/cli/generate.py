@@ -74,6 +74,14 @@ def generate(
             show_default="yes with --source and --style, except for a writer",
         ),
     ] = None,
+    corrections: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Rounds in which a writer that was trained with drafts writes again from the best text so far; all "
+            "texts are ranked as by --rerank.",
+        ),
+    ] = 0,
     model: options.ModelOption = PRETRAINED,
     device: options.DeviceOption = "auto",
 ) -> None:
@@ -122,8 +130,8 @@ def generate(
         else:
             given = reads.embed([str(source)], lang=source_lang)
         texts = from_vectors(
-            bgt, onto(given), lang=lang, style=style, search=search, rerank=bool(rerank), seed=seed,
-            max_length=max_length,
+            bgt, onto(given), lang=lang, style=style, search=search, rerank=bool(rerank),
+            corrections=corrections, seed=seed, max_length=max_length,
         )  # fmt: skip
     for of_row in texts:
         print(*of_row[:n_best], sep="\n")

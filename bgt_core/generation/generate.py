@@ -6,19 +6,20 @@ one whose own latents are closest to the given ones; `candidates` returns all of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.capabilities import CorrectingModel
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Tokens
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import (
     AT_ONCE,
+    Context,
     Report,
     SentenceWriter,
     decode,
@@ -106,6 +107,7 @@ def from_vectors(
     style: str | None = None,
     search: Search = DEFAULT_SEARCH,
     rerank: bool = False,
+    corrections: int = 0,
     seed: int = 0,
     max_length: int = 60,
 ) -> list[list[str]]:
@@ -118,6 +120,7 @@ def from_vectors(
         style: A sentence that gives the language latent; by default it is the mean of its prior.
         search: A `Beam` or a `Sample`.
         rerank: Embed each text of the beam, and put first the one with the highest cosine to its vector.
+        corrections: Rounds in which a writer of drafts writes again from the best text so far; they rerank as well.
         seed: Seed of a `Sample`.
         max_length: Maximum number of tokens of a text.
 
@@ -125,7 +128,8 @@ def from_vectors(
         For each vector the distinct texts of the beam, or the one that was drawn, the best first.
 
     Raises:
-        UsageError: A model that can't generate, an unknown language, or a style for a model without a latent for it.
+        UsageError: A model that can't generate, or reads no drafts; an unknown language; a style for a model without a
+            latent for it.
         DataError: Vectors of another width, or with NaN or infinity.
     """
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
@@ -138,17 +142,17 @@ def from_vectors(
     if style is not None:
         second = style_latent(bgt)
         latents[second] = np.repeat(bgt.embed([style], lang=lang, latent=second), len(vectors), axis=0)
-    if rerank:
+    if rerank or corrections:
         ranked = candidates(
-            bgt, latents, lang=lang, search=search, second_weight=0.0, likelihood_weight=0.0, seed=seed,
-            max_length=max_length,
+            bgt, latents, lang=lang, search=search, second_weight=0.0, likelihood_weight=0.0, corrections=corrections,
+            seed=seed, max_length=max_length,
         )  # fmt: skip
         return [[each.text for each in of_row] for of_row in ranked]
     if isinstance(search, Sample):
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
         return [[text] for text in drawn]
-    joined = decoder_input(bgt, latents, lang, max_length)
-    return [list(of_row) for of_row in hypotheses(bgt, joined, lang, search, max_length, quiet)]
+    contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
+    return [list(of_row) for of_row in hypotheses(bgt, contexts, lang, search, max_length, quiet)]
 
 
 def checked(vectors: np.ndarray, width: int, source: str = "vectors") -> np.ndarray:
@@ -179,6 +183,7 @@ def candidates(
     rerank: bool = True,
     second_weight: float = SECOND_WEIGHT,
     likelihood_weight: float = LIKELIHOOD_WEIGHT,
+    corrections: int = 0,
     seed: int = 0,
     max_length: int = 60,
     report: Report = quiet,
@@ -188,40 +193,90 @@ def candidates(
 
     Each is embedded again. Its score is its semantic similarity to the given latents, plus `second_weight` times that
     of the other latent, which is left out if the weight is 0, plus `likelihood_weight` times its log-probability per
-    token in nats; without `rerank` the order is that of the search, by likelihood.
+    token in nats; without `rerank` the order is that of the search, by likelihood. In each of the `corrections`, a
+    writer reads the best text so far as a draft, and all that it then writes are candidates too.
     """
     if isinstance(search, Sample):
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
         texts = [{text: 0.0} for text in drawn]
     else:
-        texts = hypotheses(bgt, decoder_input(bgt, latents, lang, max_length), lang, search, max_length, report)
+        contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
+        texts = hypotheses(bgt, contexts, lang, search, max_length, report)
+    weights = {latent: 1.0 if latent == SEMANTIC else second_weight for latent in latents}
+    ranked = scored(bgt, texts, latents, lang, weights, likelihood_weight)
+    for _ in range(corrections):
+        best = [max(of_row, key=score).text for of_row in ranked]
+        again = hypotheses(bgt, drafted(bgt, latents, best, lang), lang, search, max_length, report)
+        seen = [{each.text for each in of_row} for of_row in ranked]
+        new = [
+            {text: mean for text, mean in of_row.items() if text not in known}
+            for of_row, known in zip(again, seen, strict=True)
+        ]
+        for of_row, more in zip(ranked, scored(bgt, new, latents, lang, weights, likelihood_weight), strict=True):
+            of_row += more
+    return [sorted(of_row, key=score, reverse=True) for of_row in ranked] if rerank else ranked
+
+
+def score(candidate: Candidate) -> float:
+    """What candidates are ranked by."""
+    return candidate.score
+
+
+def scored(
+    bgt: SentenceWriter,
+    texts: Sequence[Mapping[str, float]],
+    latents: Mapping[str, np.ndarray],
+    lang: str,
+    weights: Mapping[str, float],
+    likelihood_weight: float,
+) -> list[list[Candidate]]:
+    """Embed the texts of each row again: each text with its log-probability per token -> candidates, in their order.
+
+    Latents with the weight 0 are left out.
+    """
     row_of = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])  # (all candidates,)
     flat = [item for of_row in texts for item in of_row.items()]
     written = [text for text, _ in flat]
     kept = {
-        latent: bgt.similarity_pairwise(bgt.embed(written, lang=lang, latent=latent), vectors[row_of])
-        for latent, vectors in latents.items()
-        if latent == SEMANTIC or second_weight
+        latent: bgt.similarity_pairwise(bgt.embed(written, lang=lang, latent=latent), latents[latent][row_of])
+        for latent, weight in weights.items()
+        if weight
     }
-    ranked: list[list[Candidate]] = [[] for _ in texts]
+    candidates: list[list[Candidate]] = [[] for _ in texts]
     for place, (row, (text, mean)) in enumerate(zip(row_of, flat, strict=True)):
         similarities = {latent: float(values[place]) for latent, values in kept.items()}
-        weights = {latent: 1.0 if latent == SEMANTIC else second_weight for latent in kept}
-        score = likelihood_weight * mean + sum(weights[latent] * similarities[latent] for latent in kept)
-        ranked[row].append(Candidate(text, similarities, score))
-    return [sorted(of_row, key=lambda each: -each.score) for of_row in ranked] if rerank else ranked
+        total = likelihood_weight * mean + sum(weights[latent] * similarities[latent] for latent in kept)
+        candidates[row].append(Candidate(text, similarities, total))
+    return candidates
+
+
+def drafted(
+    bgt: SentenceWriter, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str
+) -> Iterator[Context]:
+    """The input of a decoder that reads drafts, for `AT_ONCE` rows at a time; UsageError for a model without one."""
+    model = bgt.model
+    if not isinstance(model, CorrectingModel):
+        raise UsageError("This model reads no drafts; corrections need a writer of `bgt train writer`.")
+    device, vectors = next(model.parameters()).device, bgt.embed(drafts, lang=lang)
+    for start in range(0, len(drafts), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        tensors = {latent: torch.tensor(rows[part], device=device) for latent, rows in latents.items()}
+        side = Tokens.pad(bgt.tokenizer.encode(drafts[part]), lang).to(device)
+        yield model.drafted(tensors, side, torch.tensor(vectors[part], device=device))
 
 
 def hypotheses(
-    bgt: SentenceWriter, joined: Tensor, lang: str, search: Beam, max_length: int, report: Report
+    bgt: SentenceWriter, contexts: Iterable[Context], lang: str, search: Search, max_length: int, report: Report
 ) -> list[dict[str, float]]:
-    """The distinct candidates of a beam search for each row of the decoder's input, the likeliest first, with their
+    """The distinct candidates of a beam search for each row of the decoder's inputs, the likeliest first, with their
     log-probability per token."""
+    if not isinstance(search, Beam):
+        raise UsageError("Corrections search; they don't draw. Leave out --sample.")
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
     with torch.no_grad():
-        for part in joined.split(AT_ONCE) if len(joined) else ():
-            for ended in n_best(decoder, part, search, search.size, max_length, report):
+        for context in filter(len, contexts):
+            for ended in n_best(decoder, context, search, search.size, max_length, report):
                 texts.append({})
                 for text, each in zip(bgt.tokenizer.decode([each.pieces for each in ended]), ended, strict=True):
                     texts[-1].setdefault(text, each.mean)

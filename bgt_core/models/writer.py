@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import WritingModel
+from bgt_core.nets.drafts import Drafted, DraftReader
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.posterior import Gaussian, readout_named
 
+DRAFT = "draft_"  # prefix of a column with drafts of the column that the rest of its name names
 LENGTH = 16.0  # of a standardised vector, whatever its width: steps of the optimiser then move decoders alike
 
 
@@ -85,11 +87,12 @@ class VectorWriter(WritingModel):
         encoders: Mapping[str, nn.Module],
         decoders: Mapping[str, nn.Module],
         hidden_share: float,
+        reader: DraftReader | None = None,
     ):
         super().__init__(tuple(decoders), {SEMANTIC: semantic, **encoders})
         if not 0 <= hidden_share < 1:
             raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
-        self.decoders = nn.ModuleDict(decoders)
+        self.decoders, self.reader = nn.ModuleDict(decoders), reader
         self.hidden_share, self.readout = hidden_share, readout_named("sample")
 
     @property
@@ -102,12 +105,37 @@ class VectorWriter(WritingModel):
         vectors = self.stored.mean.expand(len(batch), len(batch.sides), -1)
         if batch.targets is not None:
             vectors = batch.targets.view(vectors.shape)
-        semantic = {column: self.stored.posterior(vectors[:, number]) for number, column in enumerate(batch.sides)}
-        language = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
-        for column, side in batch.sides.items():
+        given = {column: vectors[:, number] for number, column in enumerate(batch.sides)}
+        written = {column: side for column, side in batch.sides.items() if not column.startswith(DRAFT)}
+        semantic = {column: self.stored.posterior(given[column]) for column in written}
+        language = {column: self.encoders[side.lang](side) for column, side in written.items()}
+        for column, side in written.items():
             parts = [self.hidden(readout(posterior[column])) for posterior in (language, semantic)]
-            predictions.append(self.decoders[side.lang]("reconstruct", column, torch.cat(parts, dim=-1), side))
+            context: Tensor | Drafted = torch.cat(parts, dim=-1)
+            drafts = batch.sides.get(DRAFT + column)
+            if self.reader and drafts and not (self.training and torch.rand(()) < self.hidden_share):
+                context = self.reader(context, drafts, self.lacking(given[column], given[DRAFT + column]))
+            predictions.append(self.decoders[side.lang]("reconstruct", column, context, side))
         return Outputs(semantic, {LANGUAGE: language}, predictions)
+
+    def lacking(self, vectors: Tensor, of_drafts: Tensor) -> Tensor:
+        """What drafts lack, from the vectors asked for and the drafts' own: (B, D) each -> (B, D)."""
+        return (vectors - of_drafts) / self.stored.scale
+
+    def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
+        """The input of a decoder that corrects drafts.
+
+        Args:
+            latents: As `join` takes them.
+            drafts: The drafts, (B, T).
+            of_drafts: Their vectors, as the encoder gives them, (B, D).
+
+        Raises:
+            UsageError: The model reads no drafts.
+        """
+        if self.reader is None:
+            raise UsageError("This writer reads no drafts; train one with model.draft_layers=2.")
+        return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))
 
     @property
     def semantic_table(self) -> nn.Embedding:

@@ -9,7 +9,7 @@ from bgt_core.contracts import LANGUAGE
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import check_least
 from bgt_core.models.writer import StoredVector, VectorWriter
-from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.drafts import CorrectingDecoder, DraftReader
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.memory import LinearMemory
@@ -39,6 +39,7 @@ class WriterConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.1
+    draft_layers: int = 0  # of a Transformer that reads drafts (columns named draft_en, draft_fr); 0: none
     hidden_share: float = 0.1  # share of training rows without the vector, and without the language latent
 
     def __post_init__(self) -> None:
@@ -59,10 +60,10 @@ class WriterConfig:
             head = GaussianHead(self.d_model, self.language_dim, self.language_log_variance)
             return Encoder(Transformer(table, self.language_layers, *sizes), head)
 
-        def decoder(lang: str) -> TransformerDecoder:
+        def decoder(lang: str) -> CorrectingDecoder:
             layer = LanguageOutput(TiedOutput(table, latent), lang)
             memory = LinearMemory(latent, self.d_model, self.memory_slots)
-            return TransformerDecoder(
+            return CorrectingDecoder(
                 table, layer, latent, self.decoder_layers, *sizes, self.word_dropout, memory=memory
             )
 
@@ -71,6 +72,9 @@ class WriterConfig:
             encoders={lang: encoder() for lang in langs},
             decoders={lang: decoder(lang) for lang in langs},
             hidden_share=self.hidden_share,
+            reader=DraftReader(Transformer(table, self.draft_layers, *sizes), self.vector_dim)
+            if self.draft_layers
+            else None,
         )
 
 

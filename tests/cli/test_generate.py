@@ -14,7 +14,8 @@ from torch import nn
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
-from bgt_core.generation.generate import candidates, from_vectors
+from bgt_core.generation.generate import candidates, drafted, from_vectors
+from bgt_core.generation.search import decoder_input, n_best
 from bgt_core.grammar import pairs
 from bgt_core.recipes import Recipe
 from bgt_core.vectors.compare import cosines
@@ -131,3 +132,47 @@ def test_another_encoder_s_vectors_are_mapped_onto_the_model_s(writer: Path, bgt
     assert wrong.code == 4 and f"(3, 8192); expected numbers, (N, {given.shape[1]})" in wrong.err
     alone = bgt("generate", "--source", "a", "--encoder", "baseline:random", "--model", writer)
     assert alone.code == 2 and "--encoder and --sentences are needed together" in alone.err
+
+
+def test_corrections_write_again_from_the_best_text_and_rank_all(
+    bgt: Bgt,
+    tmp_path: Path,
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    stirred: Callable[[nn.Module], nn.Module],
+) -> None:
+    """Each round is made again here from its parts."""
+    torch.manual_seed(0)
+    recipe = tiny("writer", columns=["en", "draft_en:en"], fingerprint="words 8192", draft_layers=1)
+    checkpoint.save(tmp_path / "drafts", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)
+    model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
+    vectors = model.embed(TEXTS, lang="en")
+    latents = {"semantic": vectors, "language": np.zeros((3, 6), np.float32)}
+    texts: list[set[str]] = [set() for _ in TEXTS]
+    context: Any = decoder_input(model, latents, "en", 6)
+    for corrections in range(3):
+        with torch.no_grad():
+            found = n_best(model.model.decoder("en"), context, search, 3, 6)
+        written = from_vectors(
+            model, vectors, lang="en", search=search, rerank=True, corrections=corrections, max_length=6
+        )
+        for row, hypotheses in enumerate(found):
+            texts[row] |= {*tokenizer.decode([each.pieces for each in hypotheses])}
+            assert {*written[row]} == texts[row] and len(written[row]) == len(texts[row])
+            kept = cosines(model.embed(written[row], lang="en"), vectors[[row] * len(written[row])])
+            assert (np.diff(kept) <= 1e-6).all()
+        (context,) = drafted(model, latents, [best for best, *_ in written], "en")
+    np.save(tmp_path / "vectors.npy", vectors)
+    of_command = ("--vectors", tmp_path / "vectors.npy", "--model", tmp_path / "drafts", *SHORT, "--no-repeat-ngram", 0)
+    done = bgt("generate", *of_command, "--max-run", 0, "--corrections", 2)
+    assert (done.code, done.out.splitlines()) == (0, [best for best, *_ in written])
+
+
+def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: Path, bgt: Bgt) -> None:
+    vectors = ("generate", "--vectors", writer.parent / "vectors.npy", "--corrections", 1, *SHORT)
+    done = bgt(*vectors, "--model", writer)
+    assert done.code == 2 and "reads no drafts; train one with model.draft_layers=2" in done.err
+    done = bgt(*vectors, "--model", writer, "--sample")
+    assert done.code == 2 and "Leave out --sample" in done.err
+    done = bgt("generate", "--source", "Is it late?", "--corrections", 1, "--model", saved, *SHORT)
+    assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err

@@ -114,8 +114,9 @@ def generate(
     if source is not None and style is not None and encoder is None and not writes_vectors:
         latents = exchanged(bgt, [source], [style], lang, source_lang)
         ranked = candidates(
-            bgt, latents, lang=lang, search=search, rerank=rerank is not False, seed=seed, max_length=max_length
-        )
+            bgt, latents, lang=lang, search=search, rerank=rerank is not False, corrections=corrections, seed=seed,
+            max_length=max_length,
+        )  # fmt: skip
         texts = [[candidate.text for candidate in of_row] for of_row in ranked]
     else:
         reads: SentenceEncoder = bgt

@@ -174,5 +174,6 @@ def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: 
     assert done.code == 2 and "reads no drafts; train one with model.draft_layers=2" in done.err
     done = bgt(*vectors, "--model", writer, "--sample")
     assert done.code == 2 and "Leave out --sample" in done.err
-    done = bgt("generate", "--source", "Is it late?", "--corrections", 1, "--model", saved, *SHORT)
-    assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err
+    for style in ((), ("--style", "Is it late?")):
+        done = bgt("generate", "--source", "Is it late?", *style, "--corrections", 1, "--model", saved, *SHORT)
+        assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err

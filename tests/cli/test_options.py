@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Options that say more in some commands, and the words that their help begins with in all.
 MEANINGS = {
     "--columns": "Columns",
+    "--corrections": "Rounds",
     "--count": "Number of",
     "--data": "Data",
     "--dev": "Labelled pairs",
@@ -73,7 +74,12 @@ SYNONYMS = [
 
 # Options of one default, and commands whose own is part of published results.
 DEFAULTS = {
-    "--beam": {"bgt generate": 8, "bgt evaluate fidelity": 4, "bgt evaluate minimal-pairs": 4},
+    "--beam": {
+        "bgt generate": 8,
+        "bgt evaluate inversion": 8,
+        "bgt evaluate fidelity": 4,
+        "bgt evaluate minimal-pairs": 4,
+    },
     "--device": {},
     "--json": {},
     "--k": {},

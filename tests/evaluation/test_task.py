@@ -54,6 +54,7 @@ def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
     names = [
         "fidelity",
         "forms",
+        "inversion",
         "ledger",
         "minimal-pairs",
         "pairs",

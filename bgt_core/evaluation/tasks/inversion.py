@@ -1,0 +1,150 @@
+"""How much of a sentence comes back from its vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.textfile import text_lines
+from bgt_core.errors import DataError, check_least
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.fidelity.measures import BLEU_SCORE, CHRF_SCORE, EXACT, bleu, chrf, corpus_score, same
+from bgt_core.evaluation.fidelity.plan import writers
+from bgt_core.evaluation.task import BeamSize, Lang, Task, one_path, read_lengths
+from bgt_core.vectors.compare import nearest
+
+if TYPE_CHECKING:  # imports torch, which the command's help does not need
+    from bgt_core.generation.search import SentenceWriter
+    from bgt_core.generation.writer import Writer
+
+ALONE, BOTH = "semantic latent", "both latents"
+GREEDY, RERANKED, NEAREST = "greedy", "reranked", "nearest training sentence"
+
+
+class InversionKey(NamedTuple):
+    written_from: str
+    measure: str
+    sentences: int
+
+
+class Texts(NamedTuple):
+    """N sentences to write back, and any number of training sentences."""
+
+    held_out: list[str]
+    train: list[str]
+
+
+@dataclass(frozen=True)
+class Inversion(Task[Texts]):
+    """Inversion: how much of a sentence can be written back from its vector?
+
+    Text is written from the semantic latent alone, the others being the means of their priors, and from all latents of
+    the sentence. It is found greedily, by a beam, and by putting the text of the beam first whose own vector is nearest
+    to the given one (reranked); `--corrections` adds the rounds of a writer that reads drafts. The systems are the
+    searches: differences tell what each gains. Compare Morris et al. (2023), "Text Embeddings Reveal (Almost) As Much
+    As Text".
+    """
+
+    data = "Sentences that were not trained on, one per line."
+    across = "measure"
+
+    lang: Lang = "en"
+    train: Annotated[Path | None, "Training sentences, for the baseline: the one with the nearest vector."] = None
+    limit: Annotated[int, "At most this many lines, evenly spaced."] = 300
+    lengths: Annotated[str, "Words of the sentences, as in 4-12."] = "1-1000"
+    beam: BeamSize = 8
+    corrections: Annotated[int, "Rounds of correction, by a writer that was trained with drafts."] = 0
+    cased: Annotated[bool, "Compare text with its case; by default it is lower-cased first."] = False
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Texts:
+        """Read the sentences, and choose those of the given lengths."""
+        check_least(2, limit=self.limit)
+        path, (fewest, most) = one_path(paths, "one file of sentences"), read_lengths(self.lengths)
+        fitting = [text for _, text in text_lines(path) if fewest <= len(text.split()) <= most]
+        if len(fitting) < 2:
+            raise DataError(f"{path}: {len(fitting)} lines have {fewest} to {most} words; expected 2 or more.")
+        count = min(self.limit, len(fitting))
+        train = [text for _, text in text_lines(self.train) if text.strip()] if self.train else []
+        return Texts([fitting[row * len(fitting) // count] for row in range(count)], list(dict.fromkeys(train)))
+
+    def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Write all sentences by each model and search; the seed has no effect."""
+        texts: dict[tuple[str, str], list[str]] = {}  # system, latents -> N sentences
+        for name, writer in writers(encoders, [self.lang], self.beam).items():
+            prefix = f"{name} " * (len(encoders) > 1)
+            own = {latent: writer.embed(items.held_out, lang=self.lang, latent=latent) for latent in writer.latents}
+            alone = {
+                latent: vectors if latent == SEMANTIC else cast("Writer", writer).prior_mean(latent, vectors)
+                for latent, vectors in own.items()
+            }
+            for given, latents in {ALONE: alone, **({BOTH: own} if len(own) > 1 else {})}.items():
+                for search, written in self.searched(cast("Writer", writer).bgt, latents).items():
+                    texts[prefix + search, given] = written
+            if items.train:
+                of_train = writer.embed(items.train, lang=self.lang, latent=SEMANTIC)
+                closest = nearest(own[SEMANTIC], of_train, writer.similarity)
+                texts[prefix + NEAREST, ALONE] = [items.train[row] for row in closest]
+        systems, rows = list(dict.fromkeys(system for system, _ in texts)), len(items.held_out)
+        metrics = {CHRF_SCORE: chrf(not self.cased), BLEU_SCORE: bleu(self.lang, not self.cased)}
+        scores = {
+            (each, measure): corpus_score(metric, written, items.held_out)
+            for each, written in texts.items()
+            for measure, metric in metrics.items()
+        }
+        exact = {
+            each: np.array([same(*pair, not self.cased) for pair in zip(written, items.held_out, strict=True)], float)
+            for each, written in texts.items()
+        }
+        latents_of = list(dict.fromkeys(given for _, given in texts))
+        missing = np.full(rows, np.nan)
+        return Statistic(
+            systems=systems,
+            scores=lambda weights: {
+                InversionKey(given, measure, rows): np.stack(
+                    [
+                        scores[(system, given), measure](weights[0])
+                        if (system, given) in texts
+                        else np.full(len(weights[0]), np.nan)
+                        for system in systems
+                    ],
+                    axis=1,
+                )
+                for given in latents_of
+                for measure in metrics
+            },
+            samples=[ItemSample(rows)],
+            hits={
+                InversionKey(given, EXACT, rows): np.stack([exact.get((system, given), missing) for system in systems])
+                for given in latents_of
+            },
+            about=f"{rows:,} sentences in {self.lang}, {'cased' if self.cased else 'lower-cased'}; chrF and BLEU of "
+            "sacrebleu",
+            counts={"sentences": rows},
+        )
+
+    def searched(self, bgt: SentenceWriter, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+        """The texts of N sentences by each search."""
+        from bgt_core.generation.generate import candidates
+        from bgt_core.generation.options import Beam
+        from bgt_core.generation.search import decode
+
+        found = {GREEDY: decode(bgt, latents, lang=self.lang, search=Beam(1))}
+        for corrections in sorted({0, self.corrections}):
+            ranked = candidates(
+                bgt, latents, lang=self.lang, search=Beam(self.beam), rerank=False, second_weight=0.0,
+                likelihood_weight=0.0, corrections=corrections,
+            )  # fmt: skip
+            if not corrections:
+                found[f"beam {self.beam}"] = [likeliest.text for likeliest, *_ in ranked]
+            name = f"{corrections} corrections" if corrections else RERANKED
+            found[name] = [max(of_row, key=lambda each: each.score).text for of_row in ranked]
+        return found
+
+
+TASK = Inversion

@@ -1,0 +1,109 @@
+"""Inversion against texts that are written and scored here in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+import torch
+from torch import nn
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.inversion import ALONE, BOTH, GREEDY, NEAREST, RERANKED, Inversion
+from bgt_core.generation.generate import from_vectors
+from bgt_core.grammar import Pair
+from bgt_core.recipes import Recipe
+from bgt_core.vectors.compare import cosines
+
+ROWS = 8
+
+
+@pytest.fixture(scope="module")
+def writer(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    stirred: Callable[[nn.Module], nn.Module],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Any:
+    """An untrained writer of drafts."""
+    torch.manual_seed(0)
+    recipe = tiny("writer", columns=["en", "draft_en:en"], draft_layers=1)
+    folder = tmp_path_factory.mktemp("model") / "writer"
+    checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)  # type: ignore[arg-type]
+    return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
+
+
+@pytest.fixture(scope="module")
+def texts(grammar: list[Pair]) -> list[str]:
+    return [pair.texts["en"] for pair in grammar[:ROWS]]
+
+
+@pytest.fixture
+def path(texts: list[str], tmp_path: Path) -> Path:
+    (tmp_path / "held-out.txt").write_text("\n".join([*texts, "one", ""]), "utf-8")
+    return tmp_path / "held-out.txt"
+
+
+def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: list[str], path: Path) -> None:
+    task = Inversion(beam=3, corrections=2, train=path, lengths="2-99")
+    result = evaluate(task, {"it": writer}, path, resamples=100)
+    assert result.systems == [GREEDY, "beam 3", RERANKED, "2 corrections", NEAREST]
+    vectors = writer.embed(texts, lang="en")
+    plain: dict[str, Any] = {"lang": "en", "search": bgt_core.Beam(3)}
+    written = {
+        GREEDY: from_vectors(writer, vectors, lang="en", search=bgt_core.GREEDY),
+        "beam 3": from_vectors(writer, vectors, **plain),
+        RERANKED: from_vectors(writer, vectors, **plain, rerank=True),
+        "2 corrections": from_vectors(writer, vectors, **plain, corrections=2),
+        NEAREST: [[text] for text in texts],
+    }
+    for system, found in written.items():
+        best = [first for first, *_ in found]
+        expected = {
+            "chrF": sacrebleu.metrics.CHRF(lowercase=True).corpus_score(best, [texts]).score,
+            "BLEU": sacrebleu.metrics.BLEU(lowercase=True).corpus_score(best, [texts]).score,
+            "exact %": 100 * np.mean([text.lower() == true.lower() for text, true in zip(best, texts, strict=True)]),
+        }
+        for measure, score in expected.items():
+            assert result.value((ALONE, measure), system) == pytest.approx(score, abs=1e-6), (system, measure)
+    assert np.isnan(result.value((BOTH, "chrF"), NEAREST))
+    kept = [cosines(writer.embed([first for first, *_ in written[name]], lang="en"), vectors) for name in written]
+    assert (kept[3] >= kept[2] - 1e-6).all() and (kept[2] >= kept[1] - 1e-6).all()
+
+
+def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
+    """The same text as with the sentence for a style; of two models, each has its searches."""
+    ours = bgt_core.load(saved, "cpu", "fp32")
+    result = evaluate(Inversion(beam=2, lengths="2-99"), {"mine": ours, "it": writer}, path, resamples=100)
+    assert result.systems == ["mine greedy", "mine beam 2", "mine reranked", "it greedy", "it beam 2", "it reranked"]
+    for name, model in (("mine", ours), ("it", writer)):
+        styled = [
+            from_vectors(model, model.embed([text], lang="en"), lang="en", style=text, search=bgt_core.GREEDY)[0][0]
+            for text in texts
+        ]
+        expected = sacrebleu.metrics.CHRF(lowercase=True).corpus_score(styled, [texts]).score
+        assert result.value((BOTH, "chrF"), f"{name} greedy") == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"lengths": "50-60"}, DataError, "held-out.txt: 0 lines have 50 to 60 words"),
+        ({"limit": 1}, UsageError, "1"),
+        ({"lang": "de"}, UsageError, "de: model has en"),
+    ],
+)
+def test_what_can_not_be_is_one_line(
+    writer: Any, path: Path, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as raised:
+        evaluate(Inversion(**settings), writer, path, resamples=100)
+    assert "\n" not in str(raised.value)

@@ -152,11 +152,11 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
     context: Any = decoder_input(model, latents, "en", 6)
     for corrections in range(3):
         with torch.no_grad():
-            found = n_best(model.model.decoder("en"), context, search, 3, 6)
+            beams = n_best(model.model.decoder("en"), context, search, 3, 6)
         written = from_vectors(
             model, vectors, lang="en", search=search, rerank=True, corrections=corrections, max_length=6
         )
-        for row, hypotheses in enumerate(found):
+        for row, hypotheses in enumerate(beams):
             texts[row] |= {*tokenizer.decode([each.pieces for each in hypotheses])}
             assert {*written[row]} == texts[row] and len(written[row]) == len(texts[row])
             kept = cosines(model.embed(written[row], lang="en"), vectors[[row] * len(written[row])])

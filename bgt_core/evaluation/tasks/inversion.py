@@ -134,17 +134,17 @@ class Inversion(Task[Texts]):
         from bgt_core.generation.options import Beam
         from bgt_core.generation.search import decode
 
-        found = {GREEDY: decode(bgt, latents, lang=self.lang, search=Beam(1))}
+        written = {GREEDY: decode(bgt, latents, lang=self.lang, search=Beam(1))}
         for corrections in sorted({0, self.corrections}):
             ranked = candidates(
                 bgt, latents, lang=self.lang, search=Beam(self.beam), rerank=False, second_weight=0.0,
                 likelihood_weight=0.0, corrections=corrections,
             )  # fmt: skip
             if not corrections:
-                found[f"beam {self.beam}"] = [likeliest.text for likeliest, *_ in ranked]
+                written[f"beam {self.beam}"] = [likeliest.text for likeliest, *_ in ranked]
             name = f"{corrections} corrections" if corrections else RERANKED
-            found[name] = [max(of_row, key=lambda each: each.score).text for of_row in ranked]
-        return found
+            written[name] = [max(of_row, key=lambda each: each.score).text for of_row in ranked]
+        return written
 
 
 TASK = Inversion

@@ -76,8 +76,8 @@ def test_a_search_scores_its_texts_as_training_does(build: Callable[..., VectorW
     vectors, of_drafts = batch().targets.split(UNITS, dim=1)
     latents = {"language": torch.zeros(3, 6), "semantic": vectors}
     with torch.no_grad():
-        found = n_best(model.decoder("en"), model.drafted(latents, batch().sides["draft_en"], of_drafts), Beam(3), 3, 5)
-        for row, hypotheses in enumerate(found):
+        beams = n_best(model.decoder("en"), model.drafted(latents, batch().sides["draft_en"], of_drafts), Beam(3), 3, 5)
+        for row, hypotheses in enumerate(beams):
             ended = [each for each in hypotheses if len(each.pieces) < 5]  # others were cut, and have no EOS
             for each in ended:
                 one = {name: latent[row : row + 1] for name, latent in latents.items()}

@@ -135,7 +135,7 @@ class Person:
         while time.monotonic() < until:
             deed, begun, life = self.draw.choice(deeds), time.monotonic(), self.server.life
             try:
-                async with asyncio.timeout(PATIENCE / 1_000):  # some questions to a page have no limit of their own
+                async with asyncio.timeout(PATIENCE / 1_000):  # `evaluate` and `count` have no limit of their own
                     await deed(page)
                     await page.wait_for_selector(AT_REST)
                     trouble = await self.trouble(page)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import cast
 
 import numpy as np
 import torch
@@ -194,19 +196,22 @@ def candidates(
     Each is embedded again. Its score is its semantic similarity to the given latents, plus `second_weight` times that
     of the other latent, which is left out if the weight is 0, plus `likelihood_weight` times its log-probability per
     token in nats; without `rerank` the order is that of the search, by likelihood. In each of the `corrections`, a
-    writer reads the best text so far as a draft, and all that it then writes are candidates too.
+    writer reads the best text so far as a draft; what it then writes are candidates too.
     """
     if isinstance(search, Sample):
+        if corrections:
+            raise UsageError(f"{corrections}: needs a search; leave out --sample.", parameter="corrections")
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
         texts = [{text: 0.0} for text in drawn]
     else:
         contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
         texts = hypotheses(bgt, contexts, lang, search, max_length, report)
+    by_score = attrgetter("score")
     weights = {latent: 1.0 if latent == SEMANTIC else second_weight for latent in latents}
     ranked = scored(bgt, texts, latents, lang, weights, likelihood_weight)
     for _ in range(corrections):
-        best = [max(of_row, key=score).text for of_row in ranked]
-        again = hypotheses(bgt, drafted(bgt, latents, best, lang), lang, search, max_length, report)
+        best = [max(of_row, key=by_score).text for of_row in ranked]
+        again = hypotheses(bgt, drafted(bgt, latents, best, lang), lang, cast(Beam, search), max_length, report)
         seen = [{each.text for each in of_row} for of_row in ranked]
         new = [
             {text: mean for text, mean in of_row.items() if text not in known}
@@ -214,12 +219,7 @@ def candidates(
         ]
         for of_row, more in zip(ranked, scored(bgt, new, latents, lang, weights, likelihood_weight), strict=True):
             of_row += more
-    return [sorted(of_row, key=score, reverse=True) for of_row in ranked] if rerank else ranked
-
-
-def score(candidate: Candidate) -> float:
-    """What candidates are ranked by."""
-    return candidate.score
+    return [sorted(of_row, key=by_score, reverse=True) for of_row in ranked] if rerank else ranked
 
 
 def scored(
@@ -242,12 +242,12 @@ def scored(
         for latent, weight in weights.items()
         if weight
     }
-    candidates: list[list[Candidate]] = [[] for _ in texts]
+    of_rows: list[list[Candidate]] = [[] for _ in texts]
     for place, (row, (text, mean)) in enumerate(zip(row_of, flat, strict=True)):
         similarities = {latent: float(values[place]) for latent, values in kept.items()}
         total = likelihood_weight * mean + sum(weights[latent] * similarities[latent] for latent in kept)
-        candidates[row].append(Candidate(text, similarities, total))
-    return candidates
+        of_rows[row].append(Candidate(text, similarities, total))
+    return of_rows
 
 
 def drafted(
@@ -266,12 +266,10 @@ def drafted(
 
 
 def hypotheses(
-    bgt: SentenceWriter, contexts: Iterable[Context], lang: str, search: Search, max_length: int, report: Report
+    bgt: SentenceWriter, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
     """The distinct candidates of a beam search for each row of the decoder's inputs, the likeliest first, with their
     log-probability per token."""
-    if not isinstance(search, Beam):
-        raise UsageError("Corrections search; they don't draw. Leave out --sample.")
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
     with torch.no_grad():

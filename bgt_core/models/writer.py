@@ -134,7 +134,7 @@ class VectorWriter(WritingModel):
             UsageError: The model reads no drafts.
         """
         if self.reader is None:
-            raise UsageError("This writer reads no drafts; train one with model.draft_layers=2.")
+            raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
         return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))
 
     @property

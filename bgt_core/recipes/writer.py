@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from bgt_core.contracts import LANGUAGE
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import check_least
-from bgt_core.models.writer import StoredVector, VectorWriter
+from bgt_core.errors import UsageError, check_least
+from bgt_core.models.writer import DRAFT, StoredVector, VectorWriter
 from bgt_core.nets.drafts import CorrectingDecoder, DraftReader
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import make_embedding
@@ -39,7 +39,7 @@ class WriterConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.1
-    draft_layers: int = 0  # of a Transformer that reads drafts (columns named draft_en, draft_fr); 0: none
+    draft_layers: int = 2  # of the Transformer that reads drafts, if there is a column of them, such as draft_en
     hidden_share: float = 0.1  # share of training rows without the vector, and without the language latent
 
     def __post_init__(self) -> None:
@@ -51,7 +51,11 @@ class WriterConfig:
         return self.vector_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VectorWriter:
-        """An untrained model for the columns' languages."""
+        """An untrained model for the columns' languages; UsageError for drafts of a column that is missing."""
+        drafts = [column for column in columns if column.startswith(DRAFT)]
+        if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
+            needed = f"{strays[0].removeprefix(DRAFT)}:{columns[strays[0]]}"
+            raise UsageError(f"{strays[0]}: holds drafts of the column {needed}, which is missing", parameter="columns")
         langs, latent = dict.fromkeys(columns.values()), self.language_dim + self.vector_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         sizes = self.ffn_dim, self.heads, self.dropout
@@ -72,9 +76,7 @@ class WriterConfig:
             encoders={lang: encoder() for lang in langs},
             decoders={lang: decoder(lang) for lang in langs},
             hidden_share=self.hidden_share,
-            reader=DraftReader(Transformer(table, self.draft_layers, *sizes), self.vector_dim)
-            if self.draft_layers
-            else None,
+            reader=DraftReader(Transformer(table, self.draft_layers, *sizes), self.vector_dim) if drafts else None,
         )
 
 

@@ -143,7 +143,7 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
 ) -> None:
     """Each round is made again here from its parts."""
     torch.manual_seed(0)
-    recipe = tiny("writer", columns=["en", "draft_en:en"], fingerprint="words 8192", draft_layers=1)
+    recipe = tiny("writer", columns=["en", "draft_en:en"], fingerprint="words 8192")
     checkpoint.save(tmp_path / "drafts", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")
@@ -171,9 +171,9 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
 def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: Path, bgt: Bgt) -> None:
     vectors = ("generate", "--vectors", writer.parent / "vectors.npy", "--corrections", 1, *SHORT)
     done = bgt(*vectors, "--model", writer)
-    assert done.code == 2 and "reads no drafts; train one with model.draft_layers=2" in done.err
+    assert done.code == 2 and "reads no drafts; train one with a column of them, such as draft_en" in done.err
     done = bgt(*vectors, "--model", writer, "--sample")
-    assert done.code == 2 and "Leave out --sample" in done.err
+    assert done.code == 2 and "--corrections 1: needs a search; leave out --sample" in done.err
     for style in ((), ("--style", "Is it late?")):
         done = bgt("generate", "--source", "Is it late?", *style, "--corrections", 1, "--model", saved, *SHORT)
         assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err

@@ -24,10 +24,10 @@ DRAFTS = [[20, 25, 26, EOS], [30, 31, EOS], [41, 42, 43, 44, 45, EOS]]
 
 @pytest.fixture
 def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[..., VectorWriter]:
-    def make(**settings: Any) -> VectorWriter:
+    def make(columns: tuple[str, ...] = ("en", "draft_en:en"), **settings: Any) -> VectorWriter:
         torch.manual_seed(0)
         sizes = {"vector_dim": UNITS, "dropout": 0.0, "word_dropout": 0.0, "d_model": 32, "draft_layers": 1}
-        made = tiny("writer", columns=["en", "draft_en:en"], **sizes | settings).build(tokenizer)
+        made = tiny("writer", columns=[*columns], **sizes | settings).build(tokenizer)
         assert isinstance(made, VectorWriter)
         return made
 
@@ -62,12 +62,12 @@ def test_a_text_depends_on_its_own_draft_and_on_the_draft_s_vector(build: Callab
 
 
 def test_without_drafts_it_is_the_writer_it_started_from(build: Callable[..., VectorWriter]) -> None:
-    model, plain = build(), build(draft_layers=0)
+    model, plain = build(), build(("en",))
     missing, unexpected = plain.load_state_dict(model.state_dict(), strict=False)
     assert not missing and all(name.startswith("reader.") for name in unexpected)
     alone = Batch({"en": batch().sides["en"]}, "en", targets=batch().targets[:, :UNITS])
     np.testing.assert_array_equal(nats(model, alone), nats(plain, alone))
-    with pytest.raises(UsageError, match=r"reads no drafts; train one with model\.draft_layers=2"):
+    with pytest.raises(UsageError, match="reads no drafts; train one with a column of them, such as draft_en"):
         plain.drafted({}, batch().sides["draft_en"], torch.zeros(3, UNITS))
 
 
@@ -119,3 +119,10 @@ def test_drafts_are_hidden_in_a_share_of_the_batches(build: Callable[..., Vector
     read.clear()
     model.eval()(batch())
     assert read == [1]
+
+
+@pytest.mark.parametrize("columns", [("en", "draft_fr:fr"), ("en", "fr", "draft_en:fr")])
+def test_drafts_of_a_missing_column_are_refused(build: Callable[..., VectorWriter], columns: tuple[str, ...]) -> None:
+    draft, _, lang = columns[-1].partition(":")
+    with pytest.raises(UsageError, match=f"{draft}: holds drafts of the column {draft[6:]}:{lang}, which is missing"):
+        build(columns)

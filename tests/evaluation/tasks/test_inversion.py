@@ -35,7 +35,7 @@ def writer(
 ) -> Any:
     """An untrained writer of drafts."""
     torch.manual_seed(0)
-    recipe = tiny("writer", columns=["en", "draft_en:en"], draft_layers=1)
+    recipe = tiny("writer", columns=["en", "draft_en:en"])
     folder = tmp_path_factory.mktemp("model") / "writer"
     checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)  # type: ignore[arg-type]
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
@@ -97,7 +97,7 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
     ("settings", "error", "message"),
     [
         ({"lengths": "50-60"}, DataError, "held-out.txt: 0 lines have 50 to 60 words"),
-        ({"limit": 1}, UsageError, "1"),
+        ({"limit": 1}, UsageError, "^limit 1"),
         ({"lang": "de"}, UsageError, "de: model has en"),
     ],
 )

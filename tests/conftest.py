@@ -205,6 +205,23 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 
 
 @pytest.fixture(scope="session")
+def save_writer(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+) -> Callable[..., Path]:
+    """save_writer(folder, **settings): save an untrained writer of a bag of words; its text differs by vector."""
+
+    def save(folder: Path, **settings: object) -> Path:
+        torch.manual_seed(0)
+        recipe = tiny("writer", **settings)
+        checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)  # type: ignore[arg-type]
+        return folder
+
+    return save
+
+
+@pytest.fixture(scope="session")
 def saved(
     tiny: Callable[..., Recipe],
     stirred: Callable[[torch.nn.Module], torch.nn.Module],

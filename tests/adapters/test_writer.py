@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint
 from bgt_core.adapters.writer import WriterEmbedder, attached
-from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.recipes import Recipe
 
 TEXTS = ["The dog sleeps.", "Is it late?"]
 Saves = Callable[..., Path]
 
 
 @pytest.fixture
-def saves(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path: Path
-) -> Saves:
-    """saves(**settings): the checkpoint of an untrained writer of a bag of words."""
-
-    def save(**settings: object) -> Path:
-        torch.manual_seed(0)
-        recipe = tiny("writer", **settings)
-        checkpoint.save(tmp_path / "writer", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)
-        return tmp_path / "writer"
-
-    return save
+def saves(save_writer: Callable[..., Path], tmp_path: Path) -> Saves:
+    """saves(**settings): the checkpoint of a writer."""
+    return partial(save_writer, tmp_path / "writer")
 
 
 def test_semantic_vectors_are_the_encoder_s_and_style_is_the_model_s(saves: Saves) -> None:

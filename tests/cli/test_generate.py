@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint
@@ -27,18 +26,9 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 
 @pytest.fixture(scope="module")
-def writer(
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    """An untrained writer of a bag of words; its text differs by vector."""
-    folder = tmp_path_factory.mktemp("writer") / "writer"
-    torch.manual_seed(0)
-    recipe = tiny("writer", fingerprint="words 8192")
-    model = stirred(recipe.build(tokenizer))
-    checkpoint.save(folder, recipe, model, tokenizer, step=1)
+def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A writer beside a file of vectors."""
+    folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder
 
@@ -135,16 +125,10 @@ def test_another_encoder_s_vectors_are_mapped_onto_the_model_s(writer: Path, bgt
 
 
 def test_corrections_write_again_from_the_best_text_and_rank_all(
-    bgt: Bgt,
-    tmp_path: Path,
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
+    bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
     """Each round is made again here from its parts."""
-    torch.manual_seed(0)
-    recipe = tiny("writer", columns=["en", "draft_en:en"], fingerprint="words 8192")
-    checkpoint.save(tmp_path / "drafts", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)
+    save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")
     latents = {"semantic": vectors, "language": np.zeros((3, 6), np.float32)}

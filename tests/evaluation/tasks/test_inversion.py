@@ -9,35 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-import torch
-from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint
-from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.inversion import ALONE, BOTH, GREEDY, NEAREST, RERANKED, Inversion
 from bgt_core.generation.generate import from_vectors
 from bgt_core.grammar import Pair
-from bgt_core.recipes import Recipe
 from bgt_core.vectors.compare import cosines
 
 ROWS = 8
 
 
 @pytest.fixture(scope="module")
-def writer(
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Any:
-    """An untrained writer of drafts."""
-    torch.manual_seed(0)
-    recipe = tiny("writer", columns=["en", "draft_en:en"])
-    folder = tmp_path_factory.mktemp("model") / "writer"
-    checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=1)  # type: ignore[arg-type]
+def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """It reads drafts."""
+    folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
 

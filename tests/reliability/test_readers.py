@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -182,12 +183,17 @@ def test_a_damaged_manifest_is_said_to_be(content: str, tmp_path: Path) -> None:
         manifest.read_manifest(tmp_path)
 
 
-def test_what_cannot_be_printed_is_said_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
+    """Without a buffer at once, else at the end, after what else goes to stderr."""
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         command = [
             sys.executable,
             "-c",
             "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','list']; main()",
         ]
-        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "can't be written" in done.stderr
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    *before, last = done.stderr.splitlines()
+    assert done.returncode == 3 and last == "bgt: the output can't be written (No space left on device)."
+    assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)

@@ -78,7 +78,8 @@ def _extract(archive: Path, folder: Path) -> None:
                 check_bytes(archive, size)
                 members += [] if member.isdir() else [member]
             names = _wanted(archive, [(member.name, not member.isfile()) for member in members])
-            tar.extractall(folder, [member for member in members if member.name in names], filter="data")
+            tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 and older have none
+            tar.extractall(folder, [member for member in members if member.name in names])
     elif archive.suffix == ".gz":
         with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:
             size = 0

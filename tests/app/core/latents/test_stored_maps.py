@@ -38,7 +38,7 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
     for key, (latent, part) in expected.items():
         groups = part.groupby("lang", sort=False)["text"]
         vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
-        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.75  # of a random map: 0.5
+        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # of a random map: 0.5
     if name == "bgt-multilingual":  # translations nearly coincide on the semantic map
         key = stored_maps.key(digest, rows.examples(("en", "fr"), 300), "semantic")
         english, french = np.split(maps[stored_maps.name(key, TSNE)], 2)

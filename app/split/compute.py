@@ -14,9 +14,10 @@ from app.core import corpora, startup, state
 from app.core.startup import ParallelText
 from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
+from bgt_core.adapters.vectors import look_up
 from bgt_core.adapters.writer import attached
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.split_report import Report, report
 from bgt_core.splitting import METHODS, store
 from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit
@@ -26,6 +27,7 @@ MOST = 50_000  # pairs
 AT_ONCE = 512  # pairs embedded between two reports of progress
 EMBEDDED, FITTED = 0.5, 0.6  # shares of the time until all pairs are embedded, and all methods fitted
 RESAMPLES, DRAWN = 500, 400
+MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
 KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # kinds that run no foreign code
 
 
@@ -47,6 +49,20 @@ def opened(name: str) -> state.Loaded:
     if SEMANTIC not in reader.latents:
         raise UsageError(f"{name}: has the latent {', '.join(reader.latents)}; expected one called semantic")
     return state.Loaded(name, reader, reader.langs or startup.read().langs, {}, [], state.RUNS[kind])
+
+
+def uploaded(name: str, content: bytes) -> state.Loaded:
+    """Open an uploaded file of vectors and their sentences, NAME.npz; DataError as `look_up` or if it is too large."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.npz"
+        path.write_bytes(content)
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as arrays:
+                unpacked = sum(array.file_size for array in arrays.infolist())
+            if unpacked > MAX_UNPACKED:
+                raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
+        reader = look_up(path, name)
+    return state.Loaded(f"vectors:{name}", reader, startup.read().langs, {}, [], state.RUNS["vectors:"])
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:

@@ -71,9 +71,16 @@ def another() -> None:
     with st.expander("Open another encoder", icon=":material/folder_open:"), st.form("other", border=False):
         name = st.text_input("Encoder", placeholder="sentence-transformers:NAME or FOLDER", key="split_open")
         st.caption(f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}, and stays on this machine.")
-        if st.form_submit_button("Open") and name.strip():
+        file = st.file_uploader(
+            "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"
+        )
+        st.caption(
+            "As `numpy.savez(NAME, vectors=vectors, sentences=sentences)` writes them. Then all pages show texts whose "
+            "sentences are in the file: upload these as well."
+        )
+        if st.form_submit_button("Open") and (name.strip() or file):
             try:
-                add(compute.opened(name.strip()))
+                add(compute.uploaded(file.name, file.getvalue()) if file else compute.opened(name.strip()))
             except BgtError as error:
                 problem(error)
 

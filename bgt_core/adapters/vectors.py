@@ -22,40 +22,42 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.vectors.arrays import DAMAGE, read_npy
 
 
-def look_up(path: Path) -> ExternalEncoder:
+def look_up(path: Path, name: str = "") -> ExternalEncoder:
     """Open a file of vectors as an encoder; sentences are equal if `normalise` makes them so.
 
-    Raises UsageError for another kind of file, NotFound if it is absent, DataError if it is damaged or one sentence has
-    two different vectors. The encoder raises DataError, with the sentence, for a sentence without a vector.
+    Messages call it `name`, by default its path. Raises UsageError for another kind of file, NotFound if it is absent,
+    DataError if it is damaged or one sentence has two different vectors. The encoder raises DataError, with the
+    sentence, for a sentence without a vector.
     """
-    spec = f"vectors:{path}"
-    sentences, vectors = read(path)
+    name = name or str(path)
+    spec = f"vectors:{name}"
+    sentences, vectors = read(path, name)
     if len(sentences) != len(vectors):
-        raise DataError(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected one for each.")
+        raise DataError(f"{name}: {len(vectors)} vectors for {len(sentences)} sentences; expected one for each.")
     if not sentences:
-        raise DataError(f"{path}: empty; expected sentences and their vectors.")
+        raise DataError(f"{name}: empty; expected sentences and their vectors.")
     table = checked(vectors, sentences, spec)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)
         if first != row and not np.array_equal(table[first], table[row]):
-            raise DataError(f"{path}: rows {first + 1} and {row + 1} differ for the same sentence, {sentence[:60]!r}.")
+            raise DataError(f"{name}: rows {first + 1} and {row + 1} differ for the same sentence, {sentence[:60]!r}.")
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         keys = [normalise(sentence) for sentence in texts]
         missing = [sentence for sentence, key in zip(texts, keys, strict=True) if key not in rows]
         if missing:
-            raise DataError(f"{path}: no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
+            raise DataError(f"{name}: no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
         return table[[rows[key] for key in keys]]
 
     fingerprint = hashlib.sha256(table.tobytes() + "\n".join(sentences).encode()).hexdigest()
     return ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
 
 
-def read(path: Path) -> tuple[list[str], np.ndarray]:
+def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
     """Read the N sentences and vectors (N, D) of a file, unchanged."""
     if path.suffix not in (".npy", ".npz"):
-        raise UsageError(f"{path}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
+        raise UsageError(f"{name}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:
         if path.suffix == ".npy":
             vectors, sentences = np.array(read_npy(path)), None
@@ -63,18 +65,18 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
             with np.load(path, allow_pickle=False) as file:
                 vectors, sentences = file["vectors"], file["sentences"]
     except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
+        raise NotFound(f"{name}: can't be read ({error.strerror or error}).") from None
     except KeyError:
-        raise DataError(f'{path}: expected two arrays, "vectors" and "sentences".') from None
+        raise DataError(f'{name}: expected two arrays, "vectors" and "sentences".') from None
     except BgtError:
         raise
     except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path}: not a NumPy file of numbers or text, or damaged ({error}).") from None
+        raise DataError(f"{name}: not a NumPy file of numbers or text, or damaged ({error}).") from None
     if sentences is None:
         text = path.with_suffix(".txt")
         if not text.is_file():
             raise NotFound(f"{text}: absent; expected the sentences of {path.name}, one per line.")
         return [line for _, line in text_lines(text)], vectors
     if sentences.dtype.kind != "U" or sentences.ndim != 1:
-        raise DataError(f'{path}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
+        raise DataError(f'{name}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
     return sentences.tolist(), vectors

@@ -102,7 +102,7 @@ def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[Sts
         file = uncompressed(path.name)
         name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", file).removeprefix("surprise.")  # OnWN, SMTnews
         if name in (data.name for data in sets):
-            raise DataError(f"{path}: {year} {name} is in this folder under another name too.")
+            raise DataError(f"{path}: {year} {name} is in this folder under another name too; remove one of the two.")
         plain = file.endswith(".tsv")
         langs = (lang, lang)
         sets.append(read_tsv(path, year, name, langs) if plain else read_semeval(path, year, name, langs))

@@ -52,7 +52,7 @@ class Surface(Task[Columns]):
         """Fit the probes of each system."""
         langs = self.langs.split(",")
         if len(items) != len(langs) or len({len(column) for column in items}) != 1:
-            raise UsageError(f"{self.langs}: expected one for each column, and as many sentences in each.")
+            raise UsageError(f"{self.langs}: expected a language for each column, and as many sentences in each.")
         lines = len(items[0])
         if lines < FOLDS:
             raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS}.")

@@ -13,6 +13,7 @@ import pytest
 
 import bgt_core
 from app.split import compute
+from bgt_core.errors import DataError
 from bgt_core.splitting import store
 
 Open = Callable[..., Any]
@@ -53,6 +54,52 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
     app.text_input(key="split_open").set_value("baseline:words")
     app.press("Open")
     assert list(app.session_state["own_models"]) == ["baseline:words"]
+
+
+def npz(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def test_vectors_and_their_sentences_are_uploaded(start: Start, opened: Open) -> None:
+    start("--model", "baseline:random")
+    app = opened("split")
+    vectors = np.random.default_rng(0).normal(size=(2, 3)).astype("f4")
+    content = npz(vectors=vectors, sentences=np.array(["A cat.", "Un chat."]))
+    app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))
+    app.press("Open")
+    ((title, loaded),) = app.session_state["own_models"].items()
+    assert title == "vectors:mine.npz" == app.session_state["next_model"] and not app.error
+    np.testing.assert_array_equal(loaded.reader.embed(["Un chat.", "A cat."], lang="fr"), vectors[::-1])
+    with pytest.raises(DataError, match=r"^mine.npz: no vector for 'A dog.' \(1 of 1 missing\)"):
+        loaded.reader.embed(["A dog."], lang="en")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"not an archive", "mine.npz: not a NumPy file"),
+        (npz(vectors=np.ones((2, 3))), 'mine.npz: expected two arrays, "vectors" and "sentences"'),
+        (npz(vectors=np.ones((2, 3)), sentences=np.array(["A cat."])), "mine.npz: 2 vectors for 1 sentences"),
+        (npz(vectors=np.array([{}]), sentences=np.array(["A cat."])), "mine.npz: not a NumPy file"),
+    ],
+)
+def test_a_file_without_vectors_of_sentences_is_refused(
+    start: Start, opened: Open, content: bytes, expected: str
+) -> None:
+    start("--model", "baseline:random")
+    app = opened("split")
+    app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))
+    app.press("Open")
+    assert app.error[0].value.startswith(expected) and "own_models" not in app.session_state
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = npz(vectors=np.ones((1_000, 30)), sentences=np.array(["A cat."]))
+    monkeypatch.setattr(compute, "MAX_UNPACKED", 2**10)
+    with pytest.raises(DataError, match=r"^mine.npz: 0 MiB of numbers; expected at most 0"):
+        compute.uploaded("mine.npz", content)
 
 
 def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: Callable[[str], Path]) -> None:

@@ -141,7 +141,7 @@ def test_what_is_the_same_everywhere_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("langs", "columns", "message"),
     [
-        ("en", COLUMNS, "en: expected one for each column"),
+        ("en", COLUMNS, "en: expected a language for each column"),
         ("en,fr", [COLUMNS[0], COLUMNS[1][1:]], "as many sentences in each"),
         ("en,fr", [column[:3] for column in COLUMNS], "3 lines: a probe in 5 folds needs"),
     ],

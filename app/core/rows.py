@@ -34,7 +34,7 @@ LANGUAGE_NAMES = {
 }
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Final mark"}
 PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
-CLUSTER = "cluster"
+CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
 COLOURS = {CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language", **PROBED}
 OWN_COLUMN = "own:"  # prefix of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}

@@ -248,3 +248,17 @@ def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(
     assert 0 < len(lit(page, 0)) <= left  # what is hidden is not selected
     question.click()
     page.wait_for_function(f"({shown})().every(n => n === 600)")
+
+
+def test_a_map_that_is_zoomed_names_finer_clusters(visit: Visit, settle: Settle, address: str) -> None:
+    page = visit(f"{address}/latents?colour=Cluster+of+meaning", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    settle(page)
+    shown = """() => [...new Set(document.querySelector('.js-plotly-plot').layout.annotations
+        .filter(note => note.name && note.visible).map(note => note.name))].join()"""
+    assert page.evaluate(shown) == "cluster"
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function(f"({shown})() === 'fine cluster'")
+    page.get_by_role("button", name="Show all of each map").click()
+    page.wait_for_function(f"({shown})() === 'cluster'")

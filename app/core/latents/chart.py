@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.core.latents.lines import DENSITY, TRANSLATIONS, contours, pair_lines, path_trace
-from app.core.rows import CLUSTER, NONE, colour_title, language_name
+from app.core.rows import CLUSTER, FINE_CLUSTER, NONE, colour_title, language_name
 from app.core.theme import (
     AMOUNTS,
     EDGE,
@@ -54,6 +54,7 @@ MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
 MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 CLIPPED = (2, 98)  # percentiles that colour scales end at
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
+ZOOMED = 0.5  # the share of the map's width below which fine clusters are named
 
 
 @dataclass(frozen=True)
@@ -146,25 +147,29 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 
 def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
-    """The name of each cluster, on the first map, where its middle is, or above the name that is there already."""
+    """The name of each cluster, on the first map, where its middle is, or above the name that is there already; those
+    of fine clusters are hidden until the browser shows `ZOOMED` of the map."""
     given = table[~table["own"].to_numpy()]
-    middles = given.groupby(CLUSTER, observed=True)[["x", "y"]].median().sort_values("y")
-    step, wide = LINE * np.ptp(given["y"]), NAME * np.ptp(given["x"])
-    written: list[tuple[float, float]] = []
-    for name, x, y in middles.itertuples():
-        while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
-            y += step / 4
-        written.append((x, y))
-        figure.add_annotation(
-            x=float(x),
-            y=float(y),
-            xref="x",
-            yref="y",
-            text=plain(str(name)),
-            showarrow=False,
-            font={"size": PIXELS["small"], "color": INK[theme]},
-            bgcolor={"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme],
-        )
+    for column, share in ((CLUSTER, 1.0), (FINE_CLUSTER, ZOOMED)):
+        middles = given.groupby(column, observed=True)[["x", "y"]].median().sort_values("y")
+        step, wide = share * LINE * np.ptp(given["y"]), share * NAME * np.ptp(given["x"])
+        written: list[tuple[float, float]] = []
+        for name, x, y in middles.itertuples():
+            while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
+                y += step / 4
+            written.append((x, y))
+            figure.add_annotation(
+                name=column,
+                visible=column == CLUSTER,
+                x=float(x),
+                y=float(y),
+                xref="x",
+                yref="y",
+                text=plain(str(name)),
+                showarrow=False,
+                font={"size": PIXELS["small"], "color": INK[theme]},
+                bgcolor={"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme],
+            )
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:

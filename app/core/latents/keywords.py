@@ -62,12 +62,12 @@ def keywords(words: WordCounts, groups: np.ndarray, count: int, size: int) -> li
     return [[str(words.vocabulary[at]) for at in best if weight[row, at] > 0] for row, best in enumerate(order)]
 
 
-def names(words: WordCounts, groups: np.ndarray, first: np.ndarray, count: int = 3) -> list[str]:
-    """Name each group by its words in the sentences `first` (N,) bool, of one language; if it has none there, by words
-    of other languages; if it has none at all, "group 2". All names differ."""
+def names(words: WordCounts, groups: np.ndarray, first: np.ndarray, count: int) -> list[str]:
+    """Name each group by up to `count` of its words in the sentences `first` (N,) bool, of one language; if it has none
+    there, by words of other languages; "" if it has none at all. All others differ."""
     sides = [keywords(words, np.where(side, groups, -1), count, int(groups.max()) + 1) for side in (first, ~first)]
     result: list[str] = []
     for number, (in_first, in_others) in enumerate(zip(*sides, strict=True)):
-        name = ", ".join(in_first or in_others) or f"group {number + 1}"
-        result.append(name if name not in result else f"{name} ({number + 1})")
+        name = ", ".join(in_first or in_others)
+        result.append(f"{name} ({number + 1})" if name and name in result else name)
     return result

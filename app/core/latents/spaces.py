@@ -18,6 +18,7 @@ from app.core.latents import geometry, keywords, probe_axes, stored_maps
 from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 
+FINE = 24  # fine clusters
 MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
 _umap = threading.Lock()  # numba's default threading layer must not be entered twice
 
@@ -118,26 +119,33 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
     """The same spaces, with a column `colour` added to their rows if the sentences alone don't have it."""
     semantic = spaces.semantic
     if colour in rows.PROBED:
-        values = rows.labelled(semantic.rows["text"].tolist(), colour)
+        values = {colour: rows.labelled(semantic.rows["text"].tolist(), colour)}
     elif colour == rows.CLUSTER:
         values = _clusters(semantic.digest, semantic.content, semantic)
     elif colour.startswith(rows.OWN_COLUMN):
-        values = rows.as_colour(semantic.rows[colour]).array
+        values = {colour: rows.as_colour(semantic.rows[colour]).array}
     else:
         return spaces
-    value_of = pd.Series(values, semantic.rows["id"])
+    value_of = {column: pd.Series(of, semantic.rows["id"]) for column, of in values.items()}
 
     def with_colour(space: Space) -> Space:
-        return replace(space, rows=space.rows.assign(**{colour: value_of[space.rows["id"]].array}))
+        return replace(
+            space, rows=space.rows.assign(**{name: of[space.rows["id"]].array for name, of in value_of.items()})
+        )
 
     return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.second.items()})
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _clusters(digest: str, content: str, _space: Space) -> pd.Categorical:
-    groups = geometry.clusters(_space.vectors, _space.given, rows.CATEGORIES)
+def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
+    """The cluster of each row, and its fine cluster, missing where no word tells it apart."""
+    counts = words(content, _space.rows["text"])
     first = (_space.rows["lang"] == _space.rows["lang"].iloc[0]).to_numpy()
-    return pd.Categorical.from_codes(groups, keywords.names(words(content, _space.rows["text"]), groups, first))
+    large, fine = (geometry.clusters(_space.vectors, _space.given, count) for count in (rows.CATEGORIES, FINE))
+    names = [name or f"group {at + 1}" for at, name in enumerate(keywords.names(counts, large, first, 3))]
+    fine_names = np.array(keywords.names(counts, fine, first, 2))
+    fine_clusters = pd.Categorical(np.where(fine_names[fine] == "", None, fine_names[fine]))
+    return {rows.CLUSTER: pd.Categorical.from_codes(large, names), rows.FINE_CLUSTER: fine_clusters}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

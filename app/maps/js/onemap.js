@@ -5,6 +5,7 @@ const CLICK = 4; // pixels that a click may move
 const REACH = { mouse: 12, pen: 12, touch: 24 }; // pixels from the pointer to a point that it means
 const MOST_WITHOUT_WEBGL = 5000; // points that SVG still draws in time
 const MOST_LINES = 500;
+const [CLUSTER, FINE_CLUSTER, ZOOMED] = ["cluster", "fine cluster", 0.5]; // as `app.core.latents.chart` names them
 
 function shape(parent, name, attributes) {
   const element = document.createElementNS(SVG, name);
@@ -76,10 +77,28 @@ class OneMap {
       for (const event of ["plotly_relayouting", "plotly_relayout", "plotly_afterplot"]) {
         this.plot.on(event, () => this.overlay());
       }
+      this.plot.on("plotly_relayout", () => this.nameClusters());
     }
     this.points = points;
+    this.zoomed = false;
+    this.extent = extent(points.x.filter((_, row) => points.panel[row] === 0));
+    this.nameClusters();
     this.lines = this.joining ? this.view.pairLines(this.shown, points) : [[], []];
     this.light(this.view.lit?.lit ?? "");
+  }
+
+  // Names clusters; where little of the first panel is in sight, fine clusters.
+  nameClusters() {
+    if (!this.points) return;
+    const [low, high] = this.axes(0)[0].range;
+    const zoomed = Math.abs(high - low) < ZOOMED * this.extent;
+    if (zoomed === this.zoomed) return;
+    this.zoomed = zoomed;
+    const changes = {};
+    (this.plot.layout.annotations ?? []).forEach(({ name }, at) => {
+      if (name === CLUSTER || name === FINE_CLUSTER) changes[`annotations[${at}].visible`] = (name === FINE_CLUSTER) === zoomed;
+    });
+    if (Object.keys(changes).length) Plotly.relayout(this.plot, changes);
   }
 
   light(lit) {

@@ -21,6 +21,13 @@ function packed(bits) {
   return btoa(text);
 }
 
+// The distance of the smallest and the largest number.
+function extent(values) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return high - low;
+}
+
 const has = (bits, at) => (bits[at >> 3] >> (at & 7)) & 1;
 const count = (bits) => bits.reduce((sum, byte) => sum + [...byte.toString(2)].filter((bit) => bit === "1").length, 0);
 

@@ -23,7 +23,8 @@ def table() -> pd.DataFrame:
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
     probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
-    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
+    clusters = {rows.CLUSTER: ["1", "2"], rows.FINE_CLUSTER: ["3", "4", "5"]}
+    groups = {column: pd.Categorical(rng.choice(names, len(both)), names) for column, names in clusters.items()}
     return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **probed, **groups)
 
 
@@ -117,8 +118,11 @@ def test_names_of_clusters_do_not_lie_on_each_other(table: pd.DataFrame) -> None
     """All clusters in the middle: the names are written one above the other."""
     middle = table.assign(x=np.tile([-1.0, 1.0], len(table))[: len(table)], y=np.linspace(-0.1, 0.1, len(table)))
     figure = chart.latent_map({"": middle}, rows.CLUSTER, LANGS)
-    heights = sorted(note.y for note in figure.layout.annotations)
-    assert len(heights) == middle[rows.CLUSTER].nunique() > 1
-    assert min(np.diff(heights)) >= chart.LINE * np.ptp(middle.loc[~middle["own"], "y"])
+    for column, share in ((rows.CLUSTER, 1), (rows.FINE_CLUSTER, chart.ZOOMED)):
+        notes = [note for note in figure.layout.annotations if note.name == column]
+        heights = sorted(note.y for note in notes)
+        assert len(heights) == middle[column].nunique() > 1
+        assert {note.visible for note in notes} == {column == rows.CLUSTER}
+        assert min(np.diff(heights)) >= share * chart.LINE * np.ptp(middle.loc[~middle["own"], "y"]) - 1e-12
     without = chart.latent_map({"": middle}, rows.CLUSTER, LANGS, named=False)
     assert not without.layout.annotations

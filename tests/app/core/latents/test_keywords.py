@@ -54,6 +54,6 @@ def test_names_are_in_the_first_language_and_different() -> None:
     texts = ["the train"] * 3 + ["the bread"] * 3 + ["le train"] * 3 + ["le pain"] * 3 + ["42"] * 2
     groups = np.repeat([0, 1, 0, 2, 3], [3, 3, 3, 3, 2])
     first = np.arange(len(texts)) < 6
-    assert keywords.names(keywords.word_counts(texts), groups, first) == ["train", "bread", "pain", "group 4"]
-    same = keywords.names(keywords.word_counts(["44"] * 3), np.array([0, 1, 2]), np.ones(3, bool))
-    assert same == ["group 1", "group 2", "group 3"]
+    assert keywords.names(keywords.word_counts(texts), groups, first, 3) == ["train", "bread", "pain", ""]
+    same = keywords.names(keywords.word_counts(["44"] * 3), np.array([0, 1, 2]), np.ones(3, bool), 3)
+    assert same == ["", "", ""]

@@ -15,6 +15,7 @@ from app.core.uploads import dialog
 from app.split import compute
 from bgt_core.errors import BgtError
 from bgt_core.splitting.fit import FACTORED
+from bgt_core.splitting.gather import needed_rows
 
 HELP = """
 - **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
@@ -53,7 +54,8 @@ def page() -> None:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
     method = controls.choice("Method", possible, "method" if possible[0] in FACTORED else "simple_method")
-    st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.")
+    more = "" if possible[0] in FACTORED else f" neural and bgt need {needed_rows(width):,} different sentences a side."
+    st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
     if st.button("Split", type="primary", icon=":material/call_split:"):
         bar = st.progress(0.0, "Embedding sentences")
         try:

@@ -87,6 +87,7 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
         "--probing", type=Path, help="a folder of its English probing files: compare bgt-probe --senteval"
     )
     parser.add_argument("--store", type=Path, help="a store of `bgt retrieve-similar build` with a trained var-siamese")
+    parser.add_argument("--earlier", type=Path, help="a checkout of an earlier commit: time its commands and app too")
     parser.add_argument("--queries", type=Path, help="questions that are not in the store, one per line")
     return parser
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC
 from bgt_core.data.text import sentence_list
@@ -71,6 +70,7 @@ class WordMover:
     def distance(self, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> float:
         """The distance of two bags; exact, by network simplex."""
         import ot
+        from scipy.spatial.distance import cdist
 
         costs = cdist(self.table[left[0]], self.table[right[0]])  # (K, K')
         return float(ot.emd2(left[1], right[1], costs))

@@ -93,7 +93,6 @@ def generate(
     from bgt_core.generation.generate import candidates, checked, exchanged, from_vectors
     from bgt_core.generation.search import generative
     from bgt_core.vectors.arrays import read_npy
-    from bgt_core.vectors.mapping import least_squares_map
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
@@ -123,6 +122,8 @@ def generate(
         width = bgt.width(lang)
         onto: Callable[[np.ndarray], np.ndarray] = np.asarray
         if encoder is not None and sentences is not None:
+            from bgt_core.vectors.mapping import least_squares_map  # imports scikit-learn, which takes a second
+
             reads, known = open_encoder(encoder, device), [text for _, text in text_lines(sentences) if text.strip()]
             both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
             width, onto = both[0].shape[1], least_squares_map(*both)

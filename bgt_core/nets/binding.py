@@ -28,15 +28,17 @@ class Binding(nn.Module):
         UsageError: The width is odd or below 2.
     """
 
-    angles: Tensor
-
     def __init__(self, width: int):
         super().__init__()
         if width < 2 or width % 2:
             raise UsageError(f"composed width {width} must be an even number from 2 on: units are rotated in pairs")
-        numbers = width // 2
-        angles = math.pi * ((2 * torch.arange(numbers) + 1) / numbers - 1)
-        self.register_buffer("angles", angles, persistent=False)  # (K/2,)
+        self.width = width
+
+    def angles(self, like: Tensor) -> Tensor:
+        """The angle w_j of each number, (K/2,), on the device of a tensor, in its precision or single precision."""
+        numbers = self.width // 2
+        dtype = torch.promote_types(like.dtype, torch.float32)
+        return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
         """Rotate each vector by its position.
@@ -48,7 +50,7 @@ class Binding(nn.Module):
         Returns:
             (..., K), with the same norms.
         """
-        turns = positions[..., None] * self.angles
+        turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)

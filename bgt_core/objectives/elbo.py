@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scipy.special import expit
+import torch
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError, check_least
@@ -69,4 +69,5 @@ class Elbo(Part):
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear
-        return linear * float(expit(self.sigmoid_steepness * (step - self.sigmoid_midpoint)))
+        scaled = torch.tensor(self.sigmoid_steepness * (step - self.sigmoid_midpoint), dtype=torch.float64)
+        return linear * scaled.sigmoid().item()

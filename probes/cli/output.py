@@ -22,11 +22,6 @@ from probes.result import SCHEMA, Difference
 from probes.results.report import of_probes, write_report
 from probes.results.store import Cell, all_predictions
 from probes.results.tables import gap_table, long_table, short_table, wide_table
-from probes.tasks import TASKS
-
-
-def print_tasks() -> None:
-    show(["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()])
 
 
 def about(cells: Sequence[Cell], correction: str) -> str:

@@ -143,17 +143,19 @@ def probe(
     """
     if context.invoked_subcommand:
         return
+    if list_tasks:
+        from probes.cli.tasks import print_tasks
+
+        print_tasks()
+        return
     from probes.cli.fail_on import read_rules
     from probes.cli.measuring import check_report, download_senteval, measure, open_subjects, read_pair
-    from probes.cli.output import Outputs, print_tasks
+    from probes.cli.output import Outputs
     from probes.cli.plan import plan
     from probes.grid import ALL, Grid
     from probes.measures.config import ProbeConfig
     from probes.results.cache import Cache
 
-    if list_tasks:
-        print_tasks()
-        return
     langs, encoder_seeds, model = split_names(lang), split_names(encoder_seeds), model or []
     if not langs:
         raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")

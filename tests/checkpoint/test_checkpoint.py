@@ -18,7 +18,7 @@ import bgt_core
 from bgt_core import checkpoint, files, recipes
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError
+from bgt_core.errors import BgtError
 from bgt_core.nets.layers import TokenAndPositionEmbedding
 from bgt_core.recipes import Recipe
 from bgt_core.training.wiring import make_optimizer
@@ -281,41 +281,6 @@ def test_the_optimiser_goes_on_where_it_was(
     with pytest.raises(BgtError, match=r"optimizer\.safetensors: missing") as error:
         checkpoint.fill_optimizer(loaded.model, again, saved)
     assert error.value.exit_code == 3
-
-
-class Counting(nn.Module):
-    """A linear map with state that is no parameter, part of it not worth keeping."""
-
-    mean: torch.Tensor
-    batches: torch.Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(3, 2)
-        self.register_buffer("mean", torch.zeros(3))
-        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("scratch", torch.zeros(5), persistent=False)
-        self.same = self.linear  # named twice, kept once
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-def test_buffers_that_persist_are_kept(
-    dtype: torch.dtype, tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    model = Counting()
-    model.mean += torch.tensor([0.5, -2.0, 3.0])
-    model.batches += 123_457  # more than float16 can count
-    checkpoint.save(tmp_path / "model", tiny(), model, tokenizer, step=1, dtype=dtype)  # type: ignore[arg-type]
-    stored = load_file(weights(tmp_path / "model"))
-    assert set(stored) == {"linear.weight", "linear.bias", "mean", "batches"}
-    again = Counting()
-    checkpoint.fill(again, stored, tmp_path)
-    assert again.mean.tolist() == [0.5, -2.0, 3.0]
-    assert again.batches.item() == 123_457
-    assert torch.equal(again.linear.weight.to(dtype), model.linear.weight.to(dtype))
-    stored.pop("mean")
-    with pytest.raises(DataError, match="'mean' is missing"):
-        checkpoint.fill(Counting(), stored, tmp_path)
 
 
 @pytest.mark.parametrize("folder", sorted(bgt_core.PRETRAINED.parent.iterdir()), ids=lambda folder: folder.name)

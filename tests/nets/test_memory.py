@@ -44,7 +44,7 @@ def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
             position = place + (reader.shift.weight @ state).item()
             vector = reader.lexical.weight @ reader.body.words.table.weight[token] * 8**0.5
             vector = vector + reader.compose.weight @ state
-            total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles)
+            total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles(vector))
         torch.testing.assert_close(bound[row], torch.cat([total.real, total.imag]))
 
 

@@ -36,6 +36,8 @@ PATIENCE = 600_000  # milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
     trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
+NEAREST = """() => document.querySelector("[data-testid=stMain]").innerText.split("Nearest in the")[1] ?? \"\""""
+CHANGED = f"old => {{ const now = ({NEAREST})(); return now && now !== old; }}"
 OTHER_HEADING = "old => ![...document.querySelectorAll('h1')].some(heading => heading.innerText === old)"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
@@ -51,6 +53,22 @@ class Times(NamedTuple):
     many_bytes: float  # additional memory after the first page
 
 
+class Opening(NamedTuple):
+    """Seconds of the start page of a model."""
+
+    content: float  # from the start of the server until there is a heading
+    whole: float  # the same until nothing runs
+    neighbours: float  # from a new sentence until its nearest sentences are there
+    written: float  # the same until all its text is written
+
+
+OPENINGS: Mapping[str, tuple[str, float]] = {
+    "content": ("heading of the start page, from the start of the server", 1.5),
+    "whole": ("whole start page, from the start of the server", 4),
+    "neighbours": ("nearest sentences of a new one", 1),
+    "written": ("all text of a new sentence", 2),
+}
+SHIPPED = ("bgt-en-fr, as shipped", "bgt-multilingual, as shipped")
 LIMITS: Mapping[str, tuple[str, float]] = {
     "first_page": ("first page, from the start of the server", 3),
     "page_to_page": ("page to page, the median", 1),
@@ -69,32 +87,73 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        measured = [walk(browser, options.data) for _ in range(min(options.rounds, ROUNDS))]
+        rounds = range(min(options.rounds, ROUNDS))
+        openings: dict[str, list[Opening]] = {title: [] for title in SHIPPED}
+        earlier: list[Sequence[float]] = []
+        for _ in rounds:  # in turn
+            for title, times in openings.items():
+                times.append(opening(browser, title))
+            if options.earlier:
+                with begun(browser, options.earlier.resolve()) as (_, *seconds):
+                    earlier.append(seconds)
+        measured = [walk(browser, options.data) for _ in rounds]
         browser.close()
+    for title, times in openings.items():
+        for place, (name, (work, limit)) in enumerate(OPENINGS.items()):
+            before = [seconds[place] for seconds in earlier if place < len(seconds)]
+            peer = f"{options.earlier.name}, its default model: {statistics.median(before):.2f} s" if before else "none"
+            yield row(f"{title.split(',')[0]}: {work}", [getattr(each, name) for each in times], limit, "s", peer)
     for name, (work, limit) in LIMITS.items():
         unit, scale = ("MB", 1e-6) if name.endswith("bytes") else ("s", 1)
-        values = [scale * getattr(times, name) for times in measured]
-        yield Measurement(
-            work=f"app: {work}, {unit}",
-            against=f"{limit * scale:g} {unit}",
-            ratios=values,
-            target=f"<= {limit * scale:g}",
-            ours=f"{statistics.median(values):.2f} {unit}",
-            peer="none",
-            error="the same work",
-            floor="none stated",
-            reached=None,
-            bottleneck="not profiled",
-        )
+        yield row(work, [scale * getattr(times, name) for times in measured], limit * scale, unit)
+
+
+def row(work: str, values: list[float], limit: float, unit: str, peer: str = "none") -> Measurement:
+    """A figure against its limit."""
+    return Measurement(
+        work=f"app: {work}, {unit}",
+        against=f"{limit:g} {unit}",
+        ratios=values,
+        target=f"<= {limit:g}",
+        ours=f"{statistics.median(values):.2f} {unit}",
+        peer=peer,
+        error="the same work",
+        floor="none stated",
+        reached=None,
+        bottleneck="not profiled",
+    )
+
+
+def opening(browser: Browser, title: str) -> Opening:
+    """The start page of a shipped model, and a new sentence on it."""
+    with begun(browser, OURS, urlencode({"ckpt": title})) as (tab, content, whole):
+        old = tab.evaluate(NEAREST)
+        field = tab.get_by_label("Your sentence")
+        field.fill("The old man sees the red car.")
+        typed = time.perf_counter()
+        field.press("Enter")
+        neighbours = until(typed, lambda: tab.wait_for_function(CHANGED, arg=old, timeout=PATIENCE))
+        return Opening(content, whole, neighbours, until(typed, lambda: tab.wait_for_selector(AT_REST)))
+
+
+@contextmanager
+def begun(browser: Browser, root: Path, query: str = "") -> Iterator[tuple[Page, float, float]]:
+    """The start page of a checkout's app, and the seconds until its heading, and until it is whole."""
+    start = time.perf_counter()
+    with server(root) as (address, _), browser.new_context() as context:
+        tab = context.new_page()
+        tab.set_viewport_size({"width": 1280, "height": 1000})
+        content = until(start, lambda: shown(tab, f"{address}/?{query}"))
+        yield tab, content, until(start, lambda: tab.wait_for_selector(AT_REST, timeout=PATIENCE))
 
 
 def walk(browser: Browser, data: Path) -> Times:
     """What a user does, timed."""
-    begun = time.perf_counter()
-    with server(data) as (address, process), browser.new_context() as context:
+    start = time.perf_counter()
+    with server(OURS, "--data", f"en,fr={data.resolve()}") as (address, process), browser.new_context() as context:
         tab = context.new_page()
         tab.set_viewport_size({"width": 1280, "height": 1000})
-        first_page = until(begun, lambda: shown(tab, address))
+        first_page = until(start, lambda: shown(tab, address))
         tab.wait_for_selector(AT_REST, timeout=PATIENCE)
         page_to_page = statistics.median(switches(tab))
         shown(tab, f"{address}/latents?{urlencode({'pairs': str(FEW)})}")
@@ -109,23 +168,23 @@ def walk(browser: Browser, data: Path) -> Times:
         return Times(first_page, page_to_page, few_lasso, many_loaded, many_lasso, process.memory_info().rss - before)
 
 
-def until(begun: float, wait: Callable[[], object]) -> float:
+def until(start: float, wait: Callable[[], object]) -> float:
     """Seconds from a moment until `wait` returns."""
     wait()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 @contextmanager
-def server(data: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """The address of the app, and its process, as soon as it answers."""
+def server(root: Path, *arguments: str) -> Iterator[tuple[str, psutil.Process]]:
+    """The address of a checkout's app, and its process, as soon as it answers."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    options = ["--server.headless", "true", "--server.port", str(port), "--", "--data", f"en,fr={data.resolve()}"]
+    options = ["--server.headless", "true", "--server.port", str(port), "--", *arguments]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
-    environment = os.environ | {"PYTHONPATH": str(OURS)}
+    environment = os.environ | {"PYTHONPATH": str(root)}
     with subprocess.Popen(
-        command, cwd=OURS, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=root, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         while True:
             with suppress(URLError, OSError):

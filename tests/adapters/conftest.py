@@ -154,7 +154,7 @@ def standin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn
     template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, server.address)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)  # both as HF_ENDPOINT sets them
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # the tests of reliability import a harness that is
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # `attack` sets it, which other tests import
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):

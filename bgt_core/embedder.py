@@ -80,7 +80,7 @@ class Embedder:
 
         >>> bgt = bgt_core.load()
         >>> bgt.embed("Where is the dog?", lang="en").shape
-        (576,)
+        (1024,)
         >>> bgt.embed(["Where is the dog?", "It is late."], lang="en", latent="language").shape
         (2, 64)
         """
@@ -154,8 +154,8 @@ class Embedder:
 
         >>> bgt = bgt_core.load()
         >>> english = bgt.embed(["Where is the dog?", "It is late."], lang="en")
-        >>> bgt.similarity(bgt.embed(["Où est le chien ?"], lang="fr"), english).round(2)
-        array([[0.98, 0.07]], dtype=float32)
+        >>> bgt.similarity(bgt.embed(["Où est le chien ?"], lang="fr"), english).round(1)
+        array([[1. , 0.1]], dtype=float32)
         """
         return self.model.similarity.matrix(left, right)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -19,6 +21,16 @@ from bgt_core.contracts import Tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [path for package in ("bgt_core", "probes") for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+WITH_EXAMPLES = [path for path in MODULES if ">>> " in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_in_docstrings_print_what_they_say(path: Path) -> None:
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    failed, tried = doctest.testmod(import_module(name), extraglobs={"bgt_core": bgt_core})
+    assert tried and not failed
 
 
 @pytest.fixture(scope="module")

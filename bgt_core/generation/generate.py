@@ -67,7 +67,7 @@ def generate(
         UsageError: Unequal numbers of sentences, an unknown language, or a model that has no style or can't generate.
 
     >>> generate(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
-    ['the car is old.']
+    ['the old man sees the red car?']
     """
     latents = exchanged(bgt, sources, styles, lang, source_lang or lang)
     if not rerank:

@@ -48,7 +48,7 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
     Raises UsageError if `count` is not between 0 and LIMIT.
 
     >>> role_pairs(2)[1].texts["en"]
-    ('The woman invites the tourist.', 'The tourist invites the woman.')
+    ('The singer saw the man.', 'The man saw the singer.')
     """
     if not 0 <= count <= LIMIT:
         raise UsageError(f"{count:,}: expected 0 to {LIMIT:,} minimal pairs.", parameter="count")

@@ -38,7 +38,7 @@ def altered(text: str, lang: str, rng: Random) -> Altered | None:
         UsageError: Another language.
 
     >>> altered("The dog bit the man.", "en", Random(0))
-    Altered(kind='roles', text='The man bit the dog.')
+    Altered(kind='negation', text="The dog didn't bite the man.")
     """
     if lang not in _BY_LANG:
         raise UsageError(

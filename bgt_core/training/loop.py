@@ -108,7 +108,8 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
             loss = trainer.objective(trainer.model(batch.to(trainer.device)), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
-        (loss.total / update.pairs).backward()
+        if loss.total.requires_grad:  # by chance, a batch may use frozen parts alone
+            (loss.total / update.pairs).backward()
         for part in erasing:
             part.compare_languages()
         sums.add(number, {"loss": loss.total.detach(), **loss.terms}, batch)

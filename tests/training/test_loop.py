@@ -186,6 +186,16 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
     assert moved.norm().item() == pytest.approx(1e-3, rel=1e-3)
 
 
+def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
+    """As of a writer that is trained to correct drafts, with all else frozen, when drafts are hidden."""
+    model, objective = exact()
+    model.requires_grad_(False)
+    model.unused = nn.Parameter(torch.ones(()))
+    before = [parameter.clone() for parameter in model.parameters()]
+    assert run(model, objective, mirrored, CONFIG, Log(stop=2)) == 2
+    assert all(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
+
+
 def test_the_optimizer_decays_weights_apart_from_their_gradient() -> None:
     model = nn.Linear(2, 2)
     before = model.weight.detach().clone()

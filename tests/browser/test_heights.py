@@ -15,7 +15,7 @@ MOST = 2_000  # pixels, at 1,280 wide
 HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
 
 
-@pytest.mark.parametrize("model", startup.shipped())
+@pytest.mark.parametrize("model", [title for title in startup.shipped() if title.startswith("bgt-")])
 def test_no_page_is_taller_than_two_thousand_pixels(
     visit: Callable[..., Page], settle: Callable[[Page], None], serve: Callable[..., str], model: str
 ) -> None:
@@ -24,7 +24,7 @@ def test_no_page_is_taller_than_two_thousand_pixels(
     for link in page.get_by_test_id("stSidebarNavLink").all():
         link.click()
         settle(page)
-        page.wait_for_timeout(1_000)  # figures are drawn a moment later
+        page.wait_for_timeout(500)  # figures are drawn a moment later
         heights[link.inner_text().split("\n")[-1]] = page.evaluate(HEIGHT)
     assert len(heights) >= 8 and min(heights.values()) > 100
     assert {title: height for title, height in heights.items() if height > MOST} == {}

@@ -16,7 +16,7 @@ from app.core.component import copy_link
 from app.core.latents import geometry, spaces
 from app.core.markdown import verbatim
 from app.core.uploads import formats
-from app.maps import chart, component, compute, settings, star
+from app.maps import chart, component, compute, settings, slices, star
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -27,13 +27,14 @@ LINES = 66  # pixels of a row of a table, in which a sentence is wrapped
 NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from
-WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
+WORDS, MEANING, STYLE, COLUMN = "Words", "Meaning", "Style", "Column"
 
 
 def forget() -> None:
     """Clear the selection, the search and the interpolation."""
     choose([])
     settings.map_alone([])
+    slices.forget()
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
@@ -175,6 +176,7 @@ def listed(
         alone = settings.LEAST <= len(chosen) < len(table)
         if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
             st.rerun()  # so are the maps
+        slices.show(table["id"], chosen, choose)
         copy_link()
         exports.offer(
             f"bgt-maps-{loaded.short}-seed{method.seed}",
@@ -246,12 +248,18 @@ def focus_on(chosen: Sequence[str]) -> None:
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
     """Ask for a text, and select the sentences that match it."""
     arguments = (loaded, fitted)
-    ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second)]
+    ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second), COLUMN]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input("Find in sentences", key="find", on_change=find, args=arguments, **BOUND).strip()
+        by_column = st.session_state.get("find_by") == COLUMN
+        text = st.text_input(
+            "Find in sentences", key="find", on_change=find, args=arguments, disabled=by_column, **BOUND
+        ).strip()
         way = st.segmented_control(
             "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
         )
+    if way == COLUMN:
+        choose_values(fitted.semantic.rows, arguments)
+        return
     langs = fitted.semantic.rows["lang"].unique().tolist()
     if way != WORDS and len(langs) > 1:
         st.segmented_control(
@@ -270,10 +278,38 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
         st.caption(f"Selected: the {FOUND} nearest in the {latent_of(way, loaded)} latent, the nearest first.")
 
 
+def choose_values(table: pd.DataFrame, arguments: tuple[state.Loaded, spaces.Spaces]) -> None:
+    """Ask for values of a column: a range of numbers, or categories."""
+    columns = [name for name in table if name in rows.COLOURS or name.startswith(rows.OWN_COLUMN)]
+    column = st.selectbox(
+        "Column", columns, format_func=rows.colour_title, key="find_column", on_change=find, args=arguments
+    )
+    values = table[column].dropna()
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 1:
+        ends = values.min().item(), values.max().item()
+        st.slider("From and to", *ends, ends, key=f"values of {column}", on_change=find, args=arguments)
+    else:
+        names = sorted(values.astype(str).unique())
+        st.multiselect("Values", names, key=f"values of {column}", on_change=find, args=arguments)
+
+
+def of_values(table: pd.DataFrame) -> list[str]:
+    """The ids of the rows with the values that were asked for."""
+    column = st.session_state.get("find_column")
+    asked = st.session_state.get(f"values of {column}")
+    if not asked:
+        return []
+    values = table[column]
+    matching = values.between(*asked) if isinstance(asked, tuple) else values.astype(str).isin(asked)
+    return table.loc[matching.to_numpy(), "id"].tolist()
+
+
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """Select the sentences that match the text; none if the model is busy."""
+    """Select the sentences that match the text or the values; none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
-    if not text:
+    if way == COLUMN:
+        choose(of_values(table))
+    elif not text:
         choose([])
     elif way == WORDS:
         choose(rows.matching(table, text))

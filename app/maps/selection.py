@@ -114,7 +114,7 @@ def inspect(
     ids = table["id"]
     known = frozenset(ids.tolist())
     chosen = [row for row in st.session_state.get("chosen", []) if row in known]
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([2, 3], gap="large")
     with left:
         near = nearest(loaded, fitted, chosen)
     selection = compute.among(table, frozenset(chosen))
@@ -280,7 +280,8 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
 
 def choose_values(table: pd.DataFrame, arguments: tuple[state.Loaded, spaces.Spaces]) -> None:
     """Ask for values of a column: a range of numbers, or categories."""
-    columns = [name for name in table if name in rows.COLOURS or name.startswith(rows.OWN_COLUMN)]
+    columns = [name for name in rows.COLOURS if name in table]
+    columns += [name for name in table if name.startswith(rows.OWN_COLUMN)]
     column = st.selectbox(
         "Column", columns, format_func=rows.colour_title, key="find_column", on_change=find, args=arguments
     )

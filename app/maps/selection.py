@@ -16,7 +16,7 @@ from app.core.component import copy_link
 from app.core.latents import geometry, spaces
 from app.core.markdown import verbatim
 from app.core.uploads import formats
-from app.maps import chart, component, compute, settings, slices, star
+from app.maps import chart, component, compute, settings, slices, star, values
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -258,7 +258,7 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
             "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
         )
     if way == COLUMN:
-        choose_values(fitted.semantic.rows, arguments)
+        values.choose(fitted.semantic.rows, find, arguments)
         return
     langs = fitted.semantic.rows["lang"].unique().tolist()
     if way != WORDS and len(langs) > 1:
@@ -278,38 +278,11 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
         st.caption(f"Selected: the {FOUND} nearest in the {latent_of(way, loaded)} latent, the nearest first.")
 
 
-def choose_values(table: pd.DataFrame, arguments: tuple[state.Loaded, spaces.Spaces]) -> None:
-    """Ask for values of a column: a range of numbers, or categories."""
-    columns = [name for name in rows.COLOURS if name in table]
-    columns += [name for name in table if name.startswith(rows.OWN_COLUMN)]
-    column = st.selectbox(
-        "Column", columns, format_func=rows.colour_title, key="find_column", on_change=find, args=arguments
-    )
-    values = table[column].dropna()
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 1:
-        ends = values.min().item(), values.max().item()
-        st.slider("From and to", *ends, ends, key=f"values of {column}", on_change=find, args=arguments)
-    else:
-        names = sorted(values.astype(str).unique())
-        st.multiselect("Values", names, key=f"values of {column}", on_change=find, args=arguments)
-
-
-def of_values(table: pd.DataFrame) -> list[str]:
-    """The ids of the rows with the values that were asked for."""
-    column = st.session_state.get("find_column")
-    asked = st.session_state.get(f"values of {column}")
-    if not asked:
-        return []
-    values = table[column]
-    matching = values.between(*asked) if isinstance(asked, tuple) else values.astype(str).isin(asked)
-    return table.loc[matching.to_numpy(), "id"].tolist()
-
-
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
     """Select the sentences that match the text or the values; none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if way == COLUMN:
-        choose(of_values(table))
+        choose(values.matching(table))
     elif not text:
         choose([])
     elif way == WORDS:

@@ -34,21 +34,6 @@ def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) 
     assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])
 
 
-def test_rows_are_found_by_the_values_of_a_column(opened: Open) -> None:
-    app = opened("maps")
-    table = corpora.sentences(startup.read().texts["Example sentences (en-fr)"], 300)
-    (control,) = (control for control in app.segmented_control if control.label == "Find by")
-    control.set_value("Column")
-    app.run()
-    app.put(app.selectbox(key="find_column"), "words")
-    app.put(app.slider(key="values of words"), (5, 7))
-    assert app.session_state["chosen"] == table.loc[table["words"].between(5, 7), "id"].tolist() != []
-    app.put(app.selectbox(key="find_column"), "mark")
-    assert app.session_state["chosen"] == []
-    app.put(app.multiselect(key="values of mark"), ["question", "exclamation"])
-    assert app.session_state["chosen"] == table.loc[table["mark"].isin(["question", "exclamation"]), "id"].tolist()
-
-
 def test_what_no_sentence_has_is_said_and_nothing_is_selected(opened: Open) -> None:
     app = opened("maps")
     assert find(app, "xyzzy") == []

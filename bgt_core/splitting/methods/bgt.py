@@ -104,12 +104,14 @@ def fit(
         The split. `about` has `shrinkage`, `factors`, `correlations` (of the factors kept, the mean over languages),
         `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and `held_out_nats` of all of them.
     """
+    # of two languages all factors cost the same; of more, each costs time in every round
+    most = factors if factors and len(statistics.langs) > 2 else statistics.width
     spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
     scored, fitted = [], None
     for shrinkage in shrinkages:
         roots_of = [roots(*spectrum, shrinkage) for spectrum in spectra]
         blocks = whitened(statistics, roots_of, shrinkage)
-        fitted = loadings(blocks, len(statistics.langs), statistics.width, fitted)
+        fitted = loadings(blocks, len(statistics.langs), most, fitted)
         scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
     spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
     total = np.cumsum(spectrum)

@@ -20,7 +20,7 @@ def show(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Sequence[s
             st.button("Remove it", on_click=remove, disabled=not shown(kept))
         name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
         st.button("Keep", on_click=keep, args=(name, chosen), disabled=not (name and chosen))
-        st.caption("The link keeps slices as long as it does not get too long. An export holds the selected rows alone.")
+        st.caption("The link keeps slices unless it gets too long. An export holds the selected rows alone.")
 
 
 def of_session(ids: Sequence[str]) -> dict[str, list[str]]:

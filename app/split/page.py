@@ -54,7 +54,8 @@ def page() -> None:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
     method = controls.choice("Method", possible, "method" if possible[0] in FACTORED else "simple_method")
-    more = "" if possible[0] in FACTORED else f" neural and bgt need {needed_rows(width):,} different sentences on each side."
+    needed = f" neural and bgt need {needed_rows(width):,} different sentences on each side."
+    more = "" if possible[0] in FACTORED else needed
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
     if st.button("Split", type="primary", icon=":material/call_split:"):
         bar = st.progress(0.0, "Embedding sentences")

@@ -91,20 +91,22 @@ def page(place: DeltaGenerator, following: Next) -> None:
     copy_link()
 
 
+@st.fragment
 def more(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
-    """Show the parts that are read one at a time, as tabs."""
+    """Show the parts that are read one at a time, as tabs; a part is computed when its tab is open."""
     titles = [WORDS, *[PROPERTIES] * bool(properties.names(lang))]
     if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
         titles.append(EVERY_LANGUAGE)
-    tabs = dict(zip(titles, st.tabs(titles), strict=True))
-    with tabs[WORDS]:
-        words(loaded, text, lang, following.similarity)
-    if EVERY_LANGUAGE in tabs:
-        with tabs[EVERY_LANGUAGE]:
-            languages(loaded, text, lang, following.style)
-    if PROPERTIES in tabs:  # last: fitting probes takes seconds the first time
-        with tabs[PROPERTIES]:
-            probed(loaded, text, lang, following.probes)
+    for title, tab in zip(titles, st.tabs(titles, key="more", **BOUND), strict=True):
+        with tab:
+            if not tab.open:
+                continue
+            if title == WORDS:
+                words(loaded, text, lang, following.similarity)
+            elif title == PROPERTIES:
+                probed(loaded, text, lang, following.probes)
+            else:
+                languages(loaded, text, lang, following.style)
 
 
 def onward(page: Page, label: str, **query: str) -> None:
@@ -285,7 +287,8 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
 
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
     """Show its meaning, generated in each language of the model."""
-    table = compute.in_every_language(loaded, text, lang)
+    with st.spinner("Writing it in each language"):
+        table = compute.in_every_language(loaded, text, lang)
     st.html(chart.in_languages(table))
     st.caption(
         "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "

@@ -186,6 +186,17 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     assert table.value["Left out"].tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
 
 
+def test_a_tab_is_computed_when_it_is_open(opened: Open) -> None:
+    captions = {
+        "The effect of each word": "The largest moves",
+        "Properties of the sentence": "In brackets: accuracy",
+        "The same meaning in every language": "Its style is the mean language latent",
+    }
+    for chosen in captions:
+        written = " ".join(each.value for each in opened("main", sentence=TEXT, more=chosen).caption)
+        assert [title for title, caption in captions.items() if caption in written] == [chosen]
+
+
 def test_the_link_brings_the_sentence_and_its_language(opened: Open) -> None:
     app = opened("main", sentence="Il fait froid.", language="French")
     assert app.text_input(key="sentence").value == "Il fait froid." and app.selectbox(key="language").value == "fr"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,12 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         An encoder with the latents `semantic`, (N, K), and `language`, (N, D), for the split's languages.
     """
 
+    @lru_cache(maxsize=2)  # both parts are mostly asked for, of sentences in two languages
+    def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
+        return inner.embed(sentences, lang=lang, latent=SEMANTIC)
+
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-        vectors = inner.embed(sentences, lang=lang, latent=SEMANTIC)
+        vectors = whole(tuple(sentences), lang)
         return split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
 
     count = getattr(inner, "count_truncated", None)

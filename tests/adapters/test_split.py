@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import bgt_core
+from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.named import identity
+from bgt_core.adapters.split import split_encoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting import store
 
@@ -37,6 +39,20 @@ def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
     np.testing.assert_array_equal(again.embed(texts, lang="en"), shared)
     with pytest.raises(UsageError, match="split has en, fr"):
         encoder.embed(texts, lang="de")
+
+
+def test_sentences_are_embedded_once_for_both_parts(folder: Path) -> None:
+    asked = []
+
+    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        asked.append(sentences)
+        return bgt_core.open_encoder("baseline:random").embed(sentences, lang=lang)
+
+    encoder = split_encoder("split", store.load(folder).split, ExternalEncoder("inner", embed))
+    for latent in encoder.latents:
+        for lang, text in (("en", "the cat 3"), ("fr", "le chat 3")):
+            encoder.embed([text], lang=lang, latent=latent)
+    assert asked == [["the cat 3"], ["le chat 3"]]
 
 
 def test_two_splits_differ_in_what_decides_their_vectors(folder: Path) -> None:

@@ -50,7 +50,10 @@ def main() -> None:
     style = st.Page(view("rewrite"), title="Meaning by style", icon=":material/edit_note:", url_path="style")
     alike = st.Page(view("similarity"), title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
     where = st.Page(
-        partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
+        partial(view("plane"), two, alike),
+        title="Where latents disagree",
+        icon=":material/call_split:",
+        url_path="plane",
     )
     probes = st.Page(view("probes"), title="Probes", icon=":material/science:", url_path="probes")
     repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")

@@ -54,6 +54,7 @@ SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
 SIZES = (
     Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
     Size("128 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
+    Size("1 sentence of 12 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 1, 12, ">= 1"),
     Size("32 sentences of 4-30 pieces, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
 )
 

@@ -40,7 +40,10 @@ TABS = {  # tabs, and the records in them
 }
 FACT = 160  # pixels of a number
 LONG = 12  # rows from which on a table scrolls
-HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
+HELP_OF = {
+    "Updates": "Of its last training, which may have started from another model.",
+    "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
+}
 HELP = """
 - **Brackets** hold 95% intervals: what other test sentences of the same kind would plausibly have given.
 - **STS, Pearson × 100:** how well cosines agree with people's similarity scores, 100 at most. The
@@ -51,6 +54,7 @@ HELP = """
 - **ELBO, KL, nats:** the objective of training and its parts. A KL is how much a latent says about a sentence, in nats
   (1.44 bits); one near 0 says nothing.
 - **Untrained:** the same model before training. It shows which part of a score needs no training.
+- **English 2:** the second English sentence of a training row, such as a paraphrase.
 """
 COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
 
@@ -58,7 +62,7 @@ COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
 def page() -> None:
     loaded = state.model()
     st.title("Model and data")
-    st.markdown("Where does this model come from, how good is it, how was it made, and what may be done with it?")
+    st.markdown("Where does this model come from, how good is it, and how was it made?")
     if loaded.info:
         ours(loaded)
     else:
@@ -140,7 +144,7 @@ def facts(loaded: state.Loaded) -> None:
     facts = {
         "Languages": str(len(loaded.langs)),
         "Parameters": f"{info['parameters'] / 1e6:.1f} M",
-        "Training steps": f"{info['step']:,}",
+        "Updates": f"{info['step']:,}",
         "Checkpoint": loaded.short,
     }
     with st.container(horizontal=True):
@@ -170,7 +174,7 @@ def records(card: Mapping[str, object]) -> None:
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            rows_of = pd.DataFrame(value).map(readable).rename(columns=compute.sentence_case)
+            rows_of = pd.DataFrame(value, dtype=object).map(readable).rename(columns=compute.sentence_case)
             if len(rows_of) > LONG:
                 st.dataframe(rows_of, hide_index=True, height=360, alt=f"The model's card: {title}")
             else:
@@ -194,11 +198,7 @@ def scores(loaded: state.Loaded) -> None:
     shown = compute.score_table(card["scores"], intervals)
     table(shown, "Scores of this model, one row per measure")
     st.caption(
-        "In brackets: 95% intervals, if the card holds the numbers they follow from. Untrained: the same model before "
-        "training. Retrieval uses a published test set of 1,000 pairs; retrieval among the held-out training pairs is "
-        "further down."
-        if intervals
-        else "In brackets: 95% intervals, if the card holds them."
+        f"In brackets: 95% intervals, if the card holds {'the numbers they follow from' if intervals else 'them'}."
     )
     exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
 

@@ -96,5 +96,7 @@ def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     if others.total() > len(looked_at) / 2:
         other = others.most_common(1)[0][0]
-        concerns.append(f"This looks like {language_name(other)}, not {language_name(lang)}.")
+        looks = f"This looks like {language_name(other)}"
+        known = f"{looks}, not {language_name(lang)}: choose its language."
+        concerns.append(known if other in loaded.langs else f"{looks}, which this model does not know.")
     return concerns

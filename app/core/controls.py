@@ -19,6 +19,7 @@ ONE_LATENT = (
     "choose another model in the sidebar."
 )
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
+SIDE_BY_SIDE = 4  # choices that fit beside each other in half a page
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a table's head, and around the head
 T = TypeVar("T")
 
@@ -63,6 +64,8 @@ def choice(title: str, options: Sequence[T], key: str, default: T | None = None,
 
 def language(title: str, langs: Sequence[str], key: str) -> str:
     """Choose one of a model's languages; the address keeps it."""
+    if len(langs) > SIDE_BY_SIDE:
+        return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=200, **BOUND)
     return choice(title, langs, key, format_func=rows.language_name)
 
 

@@ -77,7 +77,10 @@ def follow(walk: Interpolation) -> None:
     """Show a slider along the steps; moving it computes nothing new."""
     texts = walk.table["text"].tolist()
     step = st.slider(
-        f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, len(texts), opening(texts)
+        f"Step of {len(texts)}, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”",
+        1,
+        len(texts),
+        opening(texts),
     )
     row = walk.table.iloc[step - 1]
     written(row["text"])

@@ -38,6 +38,7 @@ CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
 COLOURS = {CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language", **PROBED}
 OWN_COLUMN = "own:"  # prefix of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
+MARKS |= {"。": MARKS["."], "．": MARKS["."], "！": MARKS["!"], "？": MARKS["?"], "؟": MARKS["?"]}
 NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish negates inside words
 ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
 MAX_OWN = 200
@@ -46,8 +47,9 @@ OTHER, NONE = "other", "none"
 
 
 def language_name(lang: str) -> str:
-    """The name of a language, or its code if it has no name here."""
-    return LANGUAGE_NAMES.get(lang, lang)
+    """The name of a language, or its code if it has no name here; "English 2" for a second column, en2."""
+    code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
+    return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
 
 
 def latent_title(latent: str) -> str:

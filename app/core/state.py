@@ -96,7 +96,7 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        return f"{self.info['recipe']}, step {self.info['step']:,}" if self.info else self.title
+        return f"{self.info['recipe']}, {self.info['step']:,} updates" if self.info else self.title
 
     @property
     def latents(self) -> Sequence[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import shorten
 
 import pandas as pd
 import streamlit as st
 
 from app.core.state import Loaded
 from bgt_core.evaluation.disagreement import word_effects
+
+LEAST = 0.005  # effect that is not 0 in two decimals
+LONGEST = 120  # characters of a sentence above its words
 
 
 def measured(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, langs: tuple[str, str]) -> pd.DataFrame:
@@ -32,12 +36,13 @@ def show(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, langs
         return
     for side, (column, text) in enumerate(zip(st.columns(2), (left, right), strict=True)):
         part = table.loc[table["side"] == side].drop(columns="side")
-        column.text(text)
+        part[[*systems]] = part[[*systems]].where(lambda effects: effects.abs() >= LEAST, 0.0)  # no -0.00
+        column.text(shorten(text, LONGEST, placeholder="…"))
         column.dataframe(
             part, hide_index=True, alt=f"Words of “{text}” and what each adds to the similarity, by each column",
             column_config={title: st.column_config.NumberColumn(format="%+.2f") for title in part.columns[1:]},
         )  # fmt: skip
     st.caption(
-        "Each word and mark is left out in turn. Above 0, it brings the sentences together: the pair is so much less "
-        "similar without it. Below 0, it parts them."
+        "Each word and mark is left out in turn. Above 0, it brings the sentences together: without it the pair is "
+        "less similar by that much. Below 0, it drives them apart."
     )

@@ -43,14 +43,18 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
         lines.name(plain(task_names.title(task)))
         for row in in_order(gaps[gaps["task"] == task], models).itertuples():
             y[row.Index] = lines.slim(row_name(row, models), row.live)
+    named = set[str]()  # a language has one entry in the legend; the rows are numbered by model
     for (lang, model, live), part in gaps.groupby(["lang", "model", "live"], sort=False):
         title = plain(" · ".join([language_name(lang), *([model] if len(models) > 1 else [])]))
+        name = plain(language_name(lang)) + (", run here" if live else "")
         symbol = cycled(STARS if live else SYMBOLS, lang_place(lang))
         figure.add_trace(
             go.Scatter(
                 x=part["points"],
                 y=[y[index] for index in part.index],
-                name=title + (", run here" if live else ""),
+                name=name,
+                legendgroup=name,
+                showlegend=name not in named,
                 mode="markers",
                 marker=edge(14 if live else 11, symbol, lang_colour(lang, theme)),
                 error_x=bars(part["points"], part["ci_low"], part["ci_high"]),
@@ -58,6 +62,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                 hovertemplate="%{text}: %{x:+.1f} points<extra>" + title + "</extra>",
             )
         )
+        named.add(name)
         published = part.dropna(subset=["paper_gap"])
         if len(published) and not live:
             figure.add_trace(

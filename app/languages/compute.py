@@ -6,17 +6,20 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from app.core.results import task_names
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
 from probes.results.languages import LanguageGap, by_task, gap_trend, other_language, standard_error
 from probes.results.published import published
 
 DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
-    "weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
+    "weeks": (FSI_WEEKS, "Weeks an English speaker needs to learn it (Foreign Service Institute)"),
     "syntax": (URIEL_SYNTAX, "Angular distance of syntactic features (URIEL)"),
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
 SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
+MEANING = "Meaning"  # the group of tasks on which the semantic latent should lead
+EXPECTED = dict.fromkeys(("length", "punct-num", "punct-first", "gender"), -1)  # the second latent should lead
 LEVEL = 0.95  # of the intervals of results, unless `bgt-probe` was run with another
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; NaN if the paper has no value
 
@@ -35,6 +38,18 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     ]
     paper = [(None, None, None) if cell is None else (cell.semantic, cell.language, cell.gap) for cell in cells]
     return own.assign(other=others).join(pd.DataFrame(paper, own.index, PAPER, dtype=float))
+
+
+def verdict(gaps: pd.DataFrame) -> str:
+    """Count the results that agree with the paper's claim, by intervals, and name the tasks that contradict it."""
+    expected = [EXPECTED.get(task, 1 if task_names.group(task) == MEANING else 0) for task in gaps["task"]]
+    low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
+    claimed, agree, against = (low != 0), low.clip(upper=high) > 0, high.clip(lower=low) < 0
+    named = [task_names.title(task).lower() for task in task_names.ordered(gaps.loc[against, "task"].unique().tolist())]
+    contrary = f"; {against.sum()} do not: {', '.join(named)}" if named else ""
+    return (
+        f"{agree.sum()} of the {claimed.sum()} results that it speaks of agree with the claim of the paper{contrary}."
+    )
 
 
 def of_latents(scores: pd.DataFrame) -> pd.DataFrame:

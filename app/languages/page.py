@@ -19,7 +19,7 @@ from app.core.results.listing import p_value, provenance
 from app.languages import chart, compute
 from bgt_core.contracts import LANGUAGE
 
-KINDS = ("Difference", "Accuracy", "Compression")
+DIFFERENCE, ACCURACY, COMPRESSION = "Difference", "Accuracy", "Compression"
 CLAIM = (
     "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: "
     "right of zero for meaning, left for length, punctuation and grammatical gender."
@@ -35,7 +35,8 @@ HOW_TO_READ = """
 - **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
   model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
 - **not run**: not measured. **no such task**: the task does not exist there; Japanese has no grammatical gender.
-- **Compression**: how many times shorter the code of the labels becomes if the latent is known.
+- **Compression**: how many times shorter the code of the labels becomes if the latent is known; only for results of
+  `bgt-probe --mdl`.
 - **Distance to English**: does the separation change where a language is further away? With so few languages p can't
   be small: look at the intervals.
 """
@@ -66,20 +67,21 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
     usual = loaded.title if loaded.title in counts.index else widest
     with st.container(horizontal=True, vertical_alignment="bottom"):
         models = controls.chosen_models(gaps, loaded, [usual], "languages_of")
-        kind = controls.choice("Show", KINDS, "gaps")
-    st.caption(
-        "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
-    )
-    gaps = gaps[gaps["model"].isin(models)]
-    latents = compute.of_latents(results.scores)
-    latents = latents[latents["model"].isin(gaps["model"])]
+        gaps = gaps[gaps["model"].isin(models)]
+        latents = compute.of_latents(results.scores)
+        latents = latents[latents["model"].isin(models)]
+        compressed = latents.dropna(subset=["compression"])
+        kinds = [DIFFERENCE, ACCURACY, *[COMPRESSION] * len(compressed[:1])]
+        kind = controls.choice("Show", kinds, "gaps")
+    languages = "; ".join(f"{verbatim(model)}: {counts[model]}" for model in counts.index)
+    st.caption(f"Number of languages with results: {languages}.")
     note = PAPER if gaps["paper_gap"].notna().any() else ""
-    if kind == KINDS[0]:
+    if kind == DIFFERENCE:
         difference(gaps, note)
-    elif kind == KINDS[1]:
+    elif kind == ACCURACY:
         accuracy(latents, gaps, note)
     else:
-        compression(latents, loaded)
+        compression(compressed)
     of_language = gaps[gaps["second"] == LANGUAGE]
     if not of_language.empty:
         with st.expander("Distance to English"):
@@ -101,8 +103,8 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
     second = chart.second_latents(gaps)
     models = gaps["model"].unique()
     if len(models) > 1:
-        numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
-        st.caption(verbatim(f"The numbers are models: {numbered}."))
+        numbered = ", ".join(f"{number} is {model}" for number, model in enumerate(models, 1))
+        st.caption(verbatim(f"Models: {numbered}."))
     figure = partial(chart.gap_dots, gaps)
     exports.chart(
         "bgt-separation",
@@ -110,6 +112,7 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
         f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
     )
+    st.markdown(f"**{compute.verdict(gaps)}**")
     st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
     shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
@@ -140,13 +143,7 @@ def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
     exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
 
 
-def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
-    latents = latents.dropna(subset=["compression"])
-    if latents.empty:
-        st.info("These results have no codelength; measure it with:")
-        command = gather.COMMAND.format(lang=loaded.langs[0], model="PATH")
-        st.code(command.replace(" --json", " --mdl --json"), language="sh")
-        return
+def compression(latents: pd.DataFrame) -> None:
     figure = partial(probe_dots, latents, by="compression")
     exports.chart(
         "bgt-compression",
@@ -249,7 +246,8 @@ def trends(gaps: pd.DataFrame) -> None:
         alt="Correlation of separation and distance for each task, with p by permutation of the languages",
     )
     st.caption(
-        "p by permutation of the languages: with five of them none can be below 1/60. The interval is of languages "
+        "A point is the mean over the chosen models, and in a bilingual model over both languages. p is by permutation "
+        "of the languages: it can't be below 1/60 with five, or 1/360 with six. The interval is of languages "
         "drawn again, and rough for so few. `bgt-probe compare-languages` judges the paper's claims on such results."
     )
     caption = f"Semantic minus language accuracy with 95% intervals. {provenance(gaps[gaps['task'] == task])}"

@@ -66,7 +66,10 @@ def compared(
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()
     lines.append(("Words in a sentence", *mean_difference(lengths[chosen], lengths[~chosen])))
-    shares = {f"Final mark: {mark}": table["mark"] == mark for mark in (*rows.MARKS.values(), rows.OTHER, rows.NONE)}
+    shares = {
+        f"Final mark: {mark}": table["mark"] == mark
+        for mark in dict.fromkeys((*rows.MARKS.values(), rows.OTHER, rows.NONE))
+    }
     langs = table["lang"].unique().tolist()
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     compared = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
@@ -200,9 +203,11 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     elif not number:
         variance = {name: space.projection.variance for name, space in space_of.items()}
         how += f" shows {enumerated(variance, '.0%')} of the variance"
+    same = [name for name, space in space_of.items() if space.projection.variance == 0]
     trust = enumerated({name: spaces.trust(space, method) for name, space in space_of.items()}, ".2f")
     return (
         f"{how} of {len(fitted.semantic.rows):,} unit-length vectors. "
+        + f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart. " * bool(same)
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
         + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)
         + "Distances between far groups are not meaningful."

@@ -34,7 +34,7 @@ HELP = """
 def page() -> None:
     loaded = state.model()
     st.title("Two latents")
-    st.markdown("Click a point, or draw around several.")
+    st.markdown("Click a point, or draw around several. Ctrl and the mouse wheel zoom.")
     if not loaded.second_latent:
         st.caption("This model has one latent, so there is one map. *Your encoder* splits its vectors into two parts.")
     choice = settings.choose(loaded)

@@ -50,7 +50,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colour_place, method_place = st.container(width=180), st.container(width=110)
+        colour_place, method_place = st.container(width=180), st.container(width=130)
         with st.popover("More"):
             count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
             table = corpora.sentences(text, count)
@@ -123,11 +123,11 @@ def add_sentences(langs: Sequence[str]) -> None:
             "Their language", langs, default=langs[0], required=True, format_func=rows.language_name
         )
         submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
-    st.caption(f"More of them, or a file: *Upload*, for maps of your own {formats.MAX_ROWS:,} rows.")
+    st.caption(f"For more, or for a file: *Upload*, up to {formats.MAX_ROWS:,} rows.")
     if submitted and (left_out := add(lines, lang)):
         st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if count := typed_count():
-        st.button(f"Remove all {count}", on_click=own_texts.change, kwargs={"typed": ()})
+        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=own_texts.change, kwargs={"typed": ()})
 
 
 def add(lines: str, lang: str) -> int:

@@ -18,6 +18,7 @@ def show(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Sequence[s
         if kept:
             st.pills("Select", list(kept), key="shown_slice", on_change=choose_shown, args=(kept, choose))
             st.button("Remove it", on_click=remove, disabled=not shown(kept))
+        st.markdown("Keep the selected sentences under a name." + " Select some first." * (not chosen))
         name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
         st.button("Keep", on_click=keep, args=(name, chosen), disabled=not (name and chosen))
         st.caption("The link keeps slices unless it gets too long. An export holds the selected rows alone.")

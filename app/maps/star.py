@@ -57,7 +57,7 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
     st.caption("Generated at the star")
     st.code(after or "(nothing)", language=None, wrap_lines=True)
     counts = {text: rows.words(text) for text in (before, after)}
-    st.caption(f"{counts[before]} words, then {counts[after]}.")
+    st.caption(f"Before {counts[before]} words, now {counts[after]}.")
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)

@@ -90,17 +90,21 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     for number, (column, model, space) in enumerate(zip(columns, models, fitted, strict=False)):
         with column:
             one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
-    st.caption("Press the lasso above a map and draw around points: the same sentences light up on every map.")
+    st.caption(
+        "Each language has its own shape, and a line joins translations. Press the lasso above a map and draw around "
+        "points: the same sentences light up on every map."
+    )
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
     vectors = [space.semantic.vectors for space in fitted]
     if len(table) > compute.NEIGHBOURS:
         same = [
-            f"{verbatim(model.title)} shares {compute.same_neighbours(vectors[0], other):.0%}"
+            f"{compute.same_neighbours(vectors[0], other):.0%} with {verbatim(model.title)}"
             for model, other in zip(models[1:], vectors[1:], strict=True)
         ]
         title = verbatim(models[0].title)
-        st.caption(f"Of the {compute.NEIGHBOURS} nearest of a sentence to {title}: {'; '.join(same)}.")
+        shared = " and ".join(same)
+        st.caption(f"Of a sentence's {compute.NEIGHBOURS} nearest neighbours, {title} shares {shared}, on average.")
     if text.credit:
         st.caption(text.credit)
     listed = table[table["id"].isin(selection)] if selection else table
@@ -176,13 +180,13 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     outputs = [each["output"] for each in transferred]
     judged = compute.similarities(models, pd.DataFrame({"left": source, "right": outputs}), (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
-    table["Changed"] = [each["changed"] for each in transferred]
+    table["Changed"] = [each["changed"] or "nothing" for each in transferred]
     table = table.assign(**{f"Cosine to the source, by {title}": scores for title, scores in judged.items()})
     shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
     markdown.table(shown, "The text of each model, and its similarity to the source by each model")
     st.caption(
-        "Changed: what an output lost of the source, by rules. Each model judges all outputs by its cosine; it may "
-        "favour its own."
+        "Changed: what an output lost of the source or added to it, by rules. Each model judges all outputs by its "
+        "cosine; it may favour its own."
     )
     exports.offer("bgt-models-written", table, latex=table)
 
@@ -201,7 +205,8 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             continue
         titles = {"task": "Task", "lang": "Language", "points": "Points", "low": "from", "high": "to"}
         titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
-        shown = table[list(titles)].rename(columns=titles)
+        shown = table[list(titles)].rename(columns=titles).round(1)
+        shown = shown.assign(Points=shown["Points"] + 0.0)  # no -0.0
         number = st.column_config.NumberColumn
         columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=controls.width("Points")))
         columns |= dict.fromkeys(shown.columns[5:7], number(format="%.1f"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, exports, word_effects
+from app.core import controls, corpora, exports, word_effects
 from app.core.address import BOUND
 from app.core.markdown import problem, verbatim
 from app.core.state import Loaded
@@ -19,6 +19,7 @@ from bgt_core.errors import BgtError
 
 EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 SHOWN = 20  # pairs
+GAP = "Second minus first"
 
 
 def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -72,11 +73,12 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )
     ranks = {f"{side} rank": model.title for side, model in zip(compute.SIDES, both, strict=True)}
     shown = table.head(SHOWN)[["left", "right", *ranks, "gap"]]
+    number = st.column_config.NumberColumn
     event = st.dataframe(
-        shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": "Gap"}), hide_index=True,
+        shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": GAP}), hide_index=True,
         column_config=dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=270))
-        | dict.fromkeys(ranks.values(), st.column_config.NumberColumn(format="%.0f", width=110))
-        | {"Gap": st.column_config.NumberColumn(format="%+.0f", width=60)},
+        | {title: number(format="%.0f", width=controls.width(title)) for title in ranks.values()}
+        | {GAP: number(format="%+.0f", width=controls.width(GAP))},
         on_select="rerun", selection_mode="single-row", key="cmp_row",
         alt="Pairs with the largest gaps between the ranks of both models",
     )  # fmt: skip

@@ -55,4 +55,4 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
         }
     )  # fmt: skip
     markdown.table(shown, f"{title} of each model, and differences")
-    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export {title.partition(',')[0].lower()}")
+    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export: {title.partition(',')[0]}")

@@ -18,6 +18,7 @@ MAX_SVG = 2_000  # points; more are drawn with WebGL
 MAX_HOVER = 10_000  # points with their own hover text
 SHORT = 70  # characters of a sentence in a hover text
 HEIGHT = 560
+CLIPPED = 0.98  # share of the amounts up to which colours differ
 # positions of the labels, in the order of the quadrants
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))
 
@@ -51,6 +52,7 @@ def plane(
                 text=[hover_text(row) for row in part.itertuples()] if hover else None,
                 hovertemplate="%{text}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
                 name=plain(name),
+                showlegend="colorscale" not in marker,
                 mode="markers",
                 marker={"size": size, "opacity": opacity, "line": {"width": 0}, **marker},
                 selected={"marker": {"opacity": 1, "size": size + 5}},
@@ -92,7 +94,10 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         bar = {"title": {"text": title, "side": "right", "font_color": INK[theme]}, "thickness": 10, "len": 0.8,
                "tickfont_color": INK[theme]}  # fmt: skip
         shown = np.flatnonzero(~missing)
-        scale = {"color": values.to_numpy(float)[shown], "colorscale": AMOUNTS[theme], "colorbar": bar}
+        amounts = values.to_numpy(float)[shown]
+        scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
+        if len(amounts):  # a few extremes would make all others look alike
+            scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
         yield title, shown, scale
         return
     grey = dict.fromkeys((RANDOM, NONE), REST)
@@ -104,9 +109,14 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         yield name, np.flatnonzero(names == name), {"color": colour_of}
 
 
+def share(rank: float) -> str:
+    """A share of random pairs, (0, 100): random pairs are too few to claim all of them."""
+    return "over 99.9 %" if rank > 99.9 else f"{rank:.1f} %"
+
+
 def hover_text(row: Any) -> str:
     """Both sentences; then each cosine, and the share of random pairs below it."""
     lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
-    lines.append(f"meaning {row.semantic:z.2f}: nearer than {row.semantic_rank:.4g} % of random pairs")
-    lines.append(f"style {row.style:z.2f}: nearer than {row.style_rank:.4g} %")
+    lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank)} of random pairs")
+    lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank)}")
     return "<br>".join(lines)

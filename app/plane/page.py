@@ -43,7 +43,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
     """`maps` and `alike` are the pages that a pair can be opened in."""
     loaded = state.model()
     second = loaded.second_latent
-    st.title("Where they disagree")
+    st.title("Where latents disagree")
     if not second:
         st.info(f"{controls.ONE_LATENT} *How alike?* compares this model's cosines with people's scores.")
         return
@@ -77,7 +77,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
 def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     """Choose a column to colour by, with its title: the kind of pair, a count, or one of the user's columns."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
-    titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
+    titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length, words", **own}
     if "own:gold" in own:  # people's scores come first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
     colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
@@ -169,8 +169,8 @@ def inspect(
             st.metric("Style", f"{first['style']:z.2f}", width="content")
             st.metric("Words in common", f"{first['overlap']:.0%}", width="content")
         st.caption(
-            f"Nearer than {first['semantic_rank']:.4g} % of random pairs in meaning, than {first['style_rank']:.4g} % "
-            "in style."
+            f"Nearer than {chart.share(first['semantic_rank'])} of random pairs in meaning, than "
+            f"{chart.share(first['style_rank'])} in style."
         )
         own = {name.removeprefix("own:"): first[name] for name in selected if name.startswith("own:")}
         if own and first["kind"] != compute.RANDOM:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import plotly.graph_objects as go
 
 from app.core.theme import SYMBOLS, bars, cycled, finish, latent_colour, plain
+
+HIDDEN = re.compile("^mlp")  # how the name of a probe with a hidden layer begins
 
 
 def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
@@ -23,7 +27,7 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
                 go.Scatter(
                     x=points["n_train"],
                     y=100 * points["accuracy"],
-                    name=plain(latent if family == first else f"{latent}, {family}"),
+                    name=plain(latent if family == first else f"{latent}, {HIDDEN.sub('hidden layer of ', family)}"),
                     mode="lines+markers",
                     line={"color": colour, "width": 2},
                     marker={"size": 9, "color": colour, "symbol": cycled(SYMBOLS, nth) + ("-open" if nth else "")},

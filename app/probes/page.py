@@ -81,7 +81,8 @@ def run_small(loaded: state.Loaded) -> None:
         file = labelled_file()
         reason = "" if file else task_names.why_not(task, lang)
         pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        st.caption(task_names.question(task) + (f" It needs other data: {reason}." if reason else ""))
+        labels = f"Labels come from {verbatim(file.name)}." if file else reason
+        st.caption(f"{task_names.question(task)} {labels}")
         if not pressed:
             return
         slot = st.empty()

@@ -24,9 +24,9 @@ from bgt_core.errors import BgtError
 TITLES = {
     "task": "Task",
     "points": "Difference",
-    "ci_low": "from",
-    "ci_high": "to",
-    "best": "Best baseline, %",
+    "ci_low": "95%: from",
+    "ci_high": "95%: to",
+    "best": "Baseline, %",
     "which": "Which baseline",
     "shown": "Shown by",
     "lang": "Language",
@@ -50,14 +50,15 @@ ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predict
 
 
 def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
-    st.subheader("Results")
+    own = loaded.title in set(results.scores["model"])
+    st.subheader("Results" if own else "Results of other models")
     live = results.scores["live"].astype(bool)
     table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the latest run comes first
-    usual = loaded.title if loaded.title in set(table["model"]) else results.scores["model"].iloc[-1]
+    usual = loaded.title if own else results.scores["model"].iloc[-1]
     with st.container(horizontal=True):
         table = table[table["model"].isin(controls.chosen_models(table, loaded, [usual]))]
         of_models = table
-        table = narrowed(table, "lang", "Language", rows.language_name)
+        table = narrowed(table, "lang", "Language", listing.language_names)
         table = narrowed(table, "task", "Task", task_names.title)
     if table.empty:
         st.info("No result matches all filters; remove one.")
@@ -81,6 +82,7 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     with st.expander("The same as a table"):
         listed(wide)
         st.markdown("**Every latent and baseline, with its interval**")
+        long["task"], long["lang"] = long["task"].map(task_names.title), long["lang"].map(listing.language_names)
         st.dataframe(
             long.rename(columns=TITLES).style.apply(highlighted, axis=1),
             hide_index=True,
@@ -100,14 +102,14 @@ def first_language(table: pd.DataFrame, langs: Sequence[str]) -> pd.DataFrame:
     places = table["lang"].map({lang: place for place, lang in enumerate(langs)}).fillna(len(langs))
     first = table[table["live"].astype(bool) | (places == places.groupby(table["model"]).transform("min"))]
     count = len(table.drop_duplicates([*gather.CELL, "mark"]))
-    if len(first) == len(table) or st.toggle(f"All {count} results, in every language", key="all_results", **BOUND):
+    if len(first) == len(table) or st.toggle(f"Every language: {count} results", key="all_results", **BOUND):
         return table
     return first
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
     """Filter the rows."""
-    values = sorted(table[column].unique())
+    values = sorted(table[column].unique(), key=name)
     wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
     return table[table[column].isin(wanted)] if wanted else table
 

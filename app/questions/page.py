@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from app.core import exports, startup, state
@@ -15,8 +17,8 @@ from bgt_core.questions import QuestionStore
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 HOW = """\
-bgt retrieve-similar build questions.txt --model MODEL --topics 20 --out store
-bgt app --model MODEL --questions store"""
+bgt retrieve-similar build questions.txt --model {model} --topics 20 --out store
+bgt app --model {model} --questions store"""
 
 
 def page() -> None:
@@ -27,9 +29,10 @@ def page() -> None:
     if folder is None:
         st.info(
             "This page searches a store of questions, and the app was started without one. Put your questions into a "
-            "file, one per line; `build` embeds them with a model. Then start the app with both:"
+            "text file, one per line. The first command makes a store of them, the second starts the app with it:"
         )
-        st.code(HOW, language="sh", wrap_lines=True)
+        model = startup.read().models.get(loaded.title, loaded.title)
+        st.code(HOW.format(model=Path(model).name if loaded.info else model), language="sh", wrap_lines=True)
         return
     try:
         store = compute.opened(loaded, folder)

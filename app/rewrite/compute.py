@@ -21,9 +21,9 @@ from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
 FACTORS = {  # title, unit, and the steps that are shown
-    "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
-    "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
     "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
+    "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
+    "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
 }
 
 
@@ -87,7 +87,7 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directio
     """Directions of the second latent, fitted on a text's sentences of that language."""
     table = sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
-    factors = np.column_stack([table["words"], table["punctuation"], table["mark"] == "question"])
+    factors = np.column_stack([table["mark"] == "question", table["punctuation"], table["words"]])
     return directions(embed(loaded, table["text"], lang, loaded.second_latent), factors, tuple(FACTORS))
 
 

@@ -17,7 +17,7 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     kind = controls.choice("Search", ["Beam", "Sample"], "search")
     left, middle, right = st.columns(3)
     ngram = middle.slider(
-        "No repeated run of tokens",
+        "Longest run of tokens that may not repeat",
         0,
         5,
         3,
@@ -26,7 +26,7 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
         **BOUND,
     )
     max_run = middle.slider(
-        "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: no limit.", **BOUND
+        "Same token in a row, at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: no limit.", **BOUND
     )
     max_length = right.slider("Longest output, in tokens", 5, 100, writing.MAX_LENGTH, key="length", **BOUND)
     if kind == "Beam":

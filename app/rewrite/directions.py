@@ -1,4 +1,4 @@
-"""A tab: a sentence made longer, or a question, by moving its style along a direction."""
+"""A tab: a sentence made a question, or longer, by moving its style along a direction."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def page(loaded: state.Loaded) -> None:
         )
         return
     st.markdown(
-        f"Each slider moves the **{loaded.second_latent} latent** in the direction that a linear probe found for one "
-        "more word, one more mark, or being a question. The semantic latent stays."
+        f"Each slider moves the **{loaded.second_latent} latent** in the direction that a linear probe found for being "
+        "a question, one more mark, or one more word. The semantic latent stays."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         lang = controls.language("Language", usable, "dlang")
@@ -89,8 +89,12 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
         "words": "Words",
         "punctuation": "Marks",
     }
+    still = table.groupby("direction", sort=False)["text"].transform("nunique") == 1
+    if still.any():
+        unmoved = " and ".join(table.loc[still, "direction"].unique())
+        st.caption(f"{unmoved}: no effect on this sentence at any step.")
     st.dataframe(
-        table[list(titles)].rename(columns=titles),
+        table.loc[~still, list(titles)].rename(columns=titles),
         hide_index=True,
         height="content",
         row_height=66,  # three lines of text
@@ -104,7 +108,10 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     names = [title.lower() for title, _, _ in compute.FACTORS.values()]
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
     st.caption(f"How well each can be read from held-out sentences, as a correlation: {', '.join(read)}.")
-    st.caption("A step is one unit by the probe; the table shows how far the decoder follows.")
+    st.caption(
+        "A step should add one word or mark, says the probe; the table shows how far the written sentence follows. Far "
+        "steps leave what the decoder was trained on: nonsense there is expected. An apostrophe counts as a mark."
+    )
     if credit:
         st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)

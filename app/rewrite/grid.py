@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.core import controls, exports, state, theme, writing
 from app.core.address import BOUND
-from app.core.markdown import how_to_read, problem
+from app.core.markdown import how_to_read, problem, verbatim
 from app.rewrite import chart, compute, decoding
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
@@ -56,8 +56,8 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
         return
-    controls.warn(loaded, meanings, meaning_lang, "Meanings")
-    controls.warn(loaded, styles, lang, "Styles")
+    for text, text_lang in (*((text, meaning_lang) for text in meanings), *((text, lang) for text in styles)):
+        controls.warn(loaded, [text], text_lang, f"“{verbatim(text)}”")
     request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
     grids = st.session_state.setdefault("grids", {})
     if request not in grids:

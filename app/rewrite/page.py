@@ -58,7 +58,7 @@ def page() -> None:
             icon=":material/edit_off:",
         )
         return
-    st.markdown("Write the meaning of one sentence in another's style, make it longer, or turn it into a question.")
+    st.markdown("Write the meaning of one sentence in another's style, or turn it into a question.")
     of_many, of_one, by_direction, way = st.tabs([GRID, ONE_SENTENCE, DIRECTION, BETWEEN], key="how", **BOUND)
     with of_many:
         grid.page(loaded, bool(of_many.open))
@@ -82,8 +82,8 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = controls.language("Language of Source", langs, "source_lang")
             lang = controls.language("Language of Style and output", langs, "lang")
-            mix = st.slider("Style: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
-            pressed = st.button("Generate", type="primary", shortcut="ctrl+enter")
+            mix = st.slider("Strength of the style: 0 is the source's own", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
+            pressed = st.button("Generate", type="primary", shortcut="ctrl+enter") and is_open
     with st.expander("Decoding options"):
         search, seed, max_length = decoding.settings()
     history = st.session_state.setdefault("history", [])
@@ -139,20 +139,17 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     numbers = [*titles, *rows.COUNTED]
     two = st.column_config.NumberColumn(format="%.2f", width=controls.width(style))
     st.dataframe(
-        measured[["sentence", *numbers, "text"]].rename(
+        measured[["sentence", "text", *numbers]].rename(
             columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}
         ),
         hide_index=True,
-        column_config={"": st.column_config.TextColumn(width=110)}
+        column_config={"": st.column_config.TextColumn(width=110), "Text": st.column_config.TextColumn(width=300)}
         | dict.fromkeys(titles.values(), two)
         | {title: st.column_config.Column(width=controls.width(title)) for title in rows.COUNTED.values()},
         placeholder="",
         alt="Output, source and style, and both rebuilt: cosines in both latents, words shared, length, punctuation",
     )
-    st.caption(
-        "Cosines are to the output, words shared with Source. Written at "
-        f"{transferred['tokens_per_second']:.0f} tokens per second."
-    )
+    st.caption("Cosines are to the output, words shared with Source.")
     with st.expander(f"Candidates: {len(transferred['candidates'])}"):
         named = {SEMANTIC: titles["cosine"], loaded.second_latent: style, "text": "Text"}
         st.dataframe(
@@ -165,7 +162,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
 
 def earlier(history: list[dict[str, Any]]) -> None:
     st.subheader("This session")
-    shown = pd.DataFrame(history)[["output", "source", "style", "search", "seed"]].rename(columns=str.capitalize)
+    shown = pd.DataFrame(history)[["output", "source", "style"]].rename(columns=str.capitalize)
     st.dataframe(shown, hide_index=True, alt=f"The last {REMEMBERED} results, newest first")
     nested = ("measures", "candidates")
     flat = pd.DataFrame([{**row, **{name: json.dumps(row[name]) for name in nested}} for row in history])

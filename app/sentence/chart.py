@@ -60,12 +60,13 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
     alike = compute.alike(text, lang, near)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
-        tags = [tag(length(row.length, row.lang), same.length), tag(rows.MARKS.get(row.text[-1:], row.mark), same.mark)]
+        tags = [tag(length(row.length, row.lang), same.length), tag(row.mark, same.mark)]
         if languages:
             tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
-            f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}<br>{''.join(tags)}</span></li>"
+            f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}"
+            f'<br><bdi dir="ltr">{"".join(tags)}</bdi></span></li>'
         )
     return f'<ol class="bgt-list" {coloured(latent)}>{"".join(items)}</ol>'
 
@@ -89,7 +90,10 @@ def shared_words(text: str, other: str) -> str:
 
 def output(text: str, meaning: float, style: float, second: str, lang: str, checked: Sequence[Check]) -> str:
     """A generated sentence, with the checks against its source, and its cosine to the source in each latent."""
-    cosines = f"{square(SEMANTIC)} semantic cosine {meaning:z.2f} &nbsp; {square(second)} {second} cosine {style:z.2f}"
+    values = {SEMANTIC: meaning, second: style}
+    cosines = " &nbsp; ".join(
+        f"<nobr>{square(name)} {name} cosine {cosine:z.2f}</nobr>" for name, cosine in values.items()
+    )
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
         f'<div class="bgt-kept">{"".join(map(check_tag, checked))}{cosines}</div>'

@@ -10,20 +10,31 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
-from app.core import controls, rows, startup, state
+from app.core import controls, corpora, rows, startup, state
 from app.core.address import BOUND, ONE_SENTENCE
 from app.core.component import copy_link
-from app.core.markdown import how_to_read, verbatim
+from app.core.markdown import how_to_read, problem, verbatim
 from app.sentence import chart, compute, properties
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
 from bgt_core.data.words import without
+from bgt_core.errors import BgtError
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "Can I help you?"
 WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
 EVERY_LANGUAGE = "The same meaning in every language"
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
+ENDS = {  # how a sentence ends, by the name of its mark
+    "question": "with a question mark",
+    "exclamation": "with an exclamation mark",
+    "full stop": "with a full stop",
+    "ellipsis": "with an ellipsis",
+    rows.NONE: "without a mark",
+    rows.OTHER: "with another mark",
+}
 MANY = 40  # words and marks; longer sentences are not drawn
 
 
@@ -65,12 +76,15 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 
 def tells_more(loaded: state.Loaded) -> str:
-    """Say what is easier to read from which latent, by stored probes; "" without any."""
+    """Say which properties are easier to read from which latent, by stored probes; "" without any."""
     from app.core.results import reading  # slow to import, and not needed while the model loads
 
     leads = reading.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
-    parts = [f"{reading.named(tasks)} from the {latent} latent" for latent, tasks in leads.items()]
-    return f" Stored probes find it easier to read {', and '.join(parts)}." if parts else ""
+    parts = [
+        f"{reading.named(tasks) or 'no property that was tested'} from the {latent} latent"
+        for latent, tasks in leads.items()
+    ]
+    return f" By stored probes, these are easier to read: {'; '.join(parts)}." if parts else ""
 
 
 def page(place: DeltaGenerator, following: Next) -> None:
@@ -118,12 +132,12 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
     """Ask for the sentence and its language; clean it up."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
-    typed = left.text_input("Your sentence", EXAMPLE, key="sentence", max_chars=MAX_CHARACTERS, **BOUND)
+    typed = left.text_input("Your sentence", EXAMPLE, key="sentence", **BOUND)
     lang = right.selectbox(
         "Its language", langs, langs.index("en") if "en" in langs else 0, format_func=rows.language_name,
         key="language", **BOUND,
     )  # fmt: skip
-    text = normalise(typed or "")
+    text = controls.bounded(normalise(typed or ""), MAX_CHARACTERS, "Your sentence")
     controls.warn(loaded, [text], lang)
     return text, lang
 
@@ -145,23 +159,28 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
             st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
-        onward(following.latents, label, star=text, star_lang=lang)
+        drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
+        onward(following.latents, label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
-            onward(following.plane, "Where the latents disagree")
+            onward(following.plane, "Pairs on which the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Compare the share of neighbours that have the final mark and the length of a text with the share of all
-    sentences."""
-    of_all = compute.alike(text, lang, compute.nearest(loaded, text, lang, latent, None)).mean()
-    shared = compute.alike(text, lang, near).sum()
-    mark = rows.mark(text)
-    return (
-        f"{shared['mark']} of {len(near)} share its final mark, {mark} ({of_all['mark']:.0%} of all sentences do), "
-        f"{shared['length']} of {len(near)} its length within a word ({of_all['length']:.0%})."
-    )
+    """Compare the share of neighbours that end like a text with that of all sentences, and the share of those in its
+    language that are as long."""
+    every = compute.nearest(loaded, text, lang, latent, None)
+    of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
+    count, usual = shared["mark"].sum(), of_all["mark"].mean()
+    ends = f"{count} of {len(near)} end like it, {ENDS[rows.mark(text)]} ({usual:.0%} of all sentences do)."
+    same_lang = near["lang"] == lang
+    if not same_lang.any():
+        return ends
+    unit = "character" if primary(lang) in UNSPACED else "word"
+    usual = of_all.loc[every["lang"] == lang, "length"].mean()
+    there = f"{shared['length'].sum()} of {same_lang.sum()} in {rows.language_name(lang)}"
+    return f"{ends} {there} have its length, within a {unit} ({usual:.0%})."
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -185,11 +204,13 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
     """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
     hint = "A fitting one is chosen; type another"
-    typed = st.text_input("The other sentence", placeholder=hint, max_chars=MAX_CHARACTERS, key="other", **BOUND)
-    other = normalise(typed) or compute.fitting(loaded, text, lang)
+    typed = st.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
+    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence") or compute.fitting(
+        loaded, text, lang
+    )
     if not other:
         return
-    quoted = f"“{verbatim(other)}”"
+    quoted = f"“{ISOLATE}{verbatim(other)}{END_ISOLATE}”"
     left, right = st.columns(2, gap="large")
     left.markdown(f"**Your meaning, in the style of {quoted}**")
     right.markdown(f"**The meaning of {quoted}, in your style**")
@@ -211,9 +232,9 @@ def explained(loaded: state.Loaded) -> None:
         "- A **latent** is a list of numbers that a model computes from a sentence. Two sentences are near where their "
         "lists point the same way: **cosine** 1 is the same direction, 0 has nothing in common.",
         "- **Nearest in the semantic latent** are sought among all the example sentences. There are about a thousand "
-        "in a language, so few are close to what you type. Marked: words that both have. ✓ marks a shared length, "
-        "within a word, and a shared final mark; the heading counts them, and says how many of all sentences share "
-        "them.",
+        "in a language, so few are close to what you type. Marked: words that both have. ✓ marks a shared "
+        "final mark and, in one language, a shared length; the heading counts them, and says in brackets how many of "
+        "all the sentences share them.",
     ]
     if second:
         lines.append(
@@ -274,8 +295,12 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
         "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
         "its right answers come from the latent."
     )
-    with st.spinner("Fitting probes on the example sentences"):
-        known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
+    try:
+        with st.spinner("Fitting probes on the example sentences"):
+            known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
+    except BgtError as error:
+        problem(error)
+        return
     st.html(chart.probes(known))
     tested = min(one.tested for one in known)
     st.caption(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from textwrap import shorten
 from typing import Any
 
 import pandas as pd
@@ -21,8 +22,8 @@ from bgt_core.errors import BgtError
 NEAREST = 10
 SEARCHED = 1_000  # translations searched for similar sentences
 HELP = """
-- **More is more alike**, in every number here. A *cosine* is 1 for the same direction and about 0 for sentences that
-  have nothing in common. The mean of random pairs is given below the numbers, for comparison.
+- **More is more alike**, in every number but the word error rate. A *cosine* is 1 for the same direction and about 0
+  for sentences that have nothing in common. The mean of random pairs is given below the numbers, for comparison.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
 - **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
@@ -100,7 +101,7 @@ def pair(loaded: state.Loaded) -> None:
         vector = state.embed(loaded, [sentence], lang, SEMANTIC)[0]
         near.append(spaces.nearest(loaded, vector, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")
-        column.text(sentence[:80])
+        column.text(shorten(sentence, 80, placeholder="…"))
         column.dataframe(
             near[-1].drop(columns=left_out),
             hide_index=True,
@@ -155,7 +156,8 @@ def upload(loaded: state.Loaded) -> None:
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Show pairs with people's scores: correlations, their differences, and the model's largest deviations."""
     parts = {name: compute.split(scored, name) for name in compute.SPLITS}
-    name = controls.choice("Subset", compute.SPLITS, "split", help=SPLIT_HELP)
+    enough = [name for name, part in parts.items() if name == compute.SPLITS[0] or len(part) > 2]
+    name = controls.choice("Subset", enough, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)
     correlations, differences = compute.correlations(scored), compute.differences(scored)
@@ -169,7 +171,7 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
         "two intervals suggest. An interval that contains 0 is not significant."
     )
     scored = scored.assign(misjudged=compute.misjudged(scored))
-    chosen = charted(loaded, scored, "gold", "gold score, spread a little", compute.systems(scored))
+    chosen = charted(loaded, scored, "gold", "people's score, points moved a little apart", compute.systems(scored))
     if not len(chosen):
         st.markdown("**Largest deviations** of the semantic latent from people's scores")
         listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
@@ -195,7 +197,7 @@ def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     others = {system: title for system, title in names.items() if system != SEMANTIC}
     charted(loaded, scored, SEMANTIC, "semantic cosine", others)
     if loaded.second_latent:
-        st.caption("*Where they disagree* shows the same pairs with quadrants and the most extreme of them.")
+        st.caption("*Where latents disagree* shows the same pairs with quadrants and the most extreme of them.")
     everything(loaded, scored, SEMANTIC, f"Pairs of {file}.")
 
 

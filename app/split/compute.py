@@ -33,8 +33,9 @@ KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A split of the chosen model's vectors, as a model of this session."""
+    """A split of the model of the title `of`, as a model of this session."""
 
+    of: str
     stored: store.StoredSplit
     loaded: state.Loaded
     report: Report
@@ -127,7 +128,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
         stored = store.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
     device = f"Splits the vectors of {loaded.title}"
-    return Made(stored, state.Loaded(title, reader, stored.split.langs, {}, [], device), measured)
+    return Made(loaded.title, stored, state.Loaded(title, reader, stored.split.langs, {}, [], device), measured)
 
 
 def archive(made: Made) -> bytes:

@@ -15,16 +15,20 @@ from app.core.uploads import dialog
 from app.split import compute
 from bgt_core.errors import BgtError
 from bgt_core.splitting.fit import FACTORED
-from bgt_core.splitting.gather import needed_rows
+from bgt_core.splitting.gather import MOST_UNITS, needed_rows
 
 HELP = """
 - **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
   such as the language. Together they give the vector back exactly.
 - **bgt:** the linear form of this toolkit's model. **neural:** the same with a trained hidden layer. Both need about
-  twice as many pairs as a vector has units. **centring, shift, leace, subspace** only take out what tells the language.
-- All numbers are of pairs that were held out: one in ten, at most 1,000.
+  twice as many pairs as a vector has units. **centring** subtracts each language's mean, **shift** moves one language
+  onto the other, **leace** (Belrose et al. 2023) is the smallest change after which no linear probe tells the
+  language, **subspace** removes the directions in which the languages differ most.
+- All numbers are of pairs that were held out: one in ten, at most 1,000. A part that holds nothing scores 50 on
+  paraphrases, where ties count half.
 - A good shared part finds translations and does not tell the language; a good private part does the opposite.
-- `*` marks the best of a column, `=` those that do not differ from the best by more than chance.
+- Of the vectors as they are and the shared parts, `*` marks one that is better than all others of its column by more
+  than chance, `=` the best and those that do not differ from it.
 """
 
 
@@ -49,12 +53,18 @@ def page() -> None:
         return
     columns, langs = corpora.columns_of(texts[name], compute.MOST)
     width = loaded.encoder.embed(columns[0][:1], lang=langs[0]).shape[1]
+    if width > MOST_UNITS:
+        st.info(
+            f"Vectors of {width:,} units can't be split: at most {MOST_UNITS:,} can. Reduce them first, as the guide "
+            "shows (docs/guide/split.md)."
+        )
+        return
     possible = compute.methods(columns, width, langs)
     if not possible:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
     method = controls.choice("Method", possible, "method" if possible[0] in FACTORED else "simple_method")
-    needed = f" neural and bgt need {needed_rows(width):,} different sentences on each side."
+    needed = f" Two more methods, *neural* and *bgt*, need {needed_rows(width):,} different sentences on each side."
     more = "" if possible[0] in FACTORED else needed
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
     if st.button("Split", type="primary", icon=":material/call_split:"):
@@ -64,7 +74,8 @@ def page() -> None:
         except BgtError as error:
             problem(error)
         bar.empty()
-    if made := st.session_state.get("split"):
+    made = st.session_state.get("split")
+    if made and loaded.title in (made.of, made.loaded.title):
         result(made)
     how_to_read(HELP)
 
@@ -73,7 +84,10 @@ def another() -> None:
     """Open an encoder that the app was not started with."""
     with st.expander("Open another encoder", icon=":material/folder_open:"), st.form("other", border=False):
         name = st.text_input("Encoder", placeholder="sentence-transformers:NAME or FOLDER", key="split_open")
-        st.caption(f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}, and stays on this machine.")
+        st.caption(
+            f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}: for example `baseline:words`, or "
+            "`sentence-transformers:FOLDER`. Your sentences stay on this machine."
+        )
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"
         )
@@ -113,8 +127,10 @@ def add(loaded: Loaded) -> None:
 def result(made: compute.Made) -> None:
     """The proof, and what to do with the split."""
     about = made.stored.split.about
-    counts = f"fitted on {about['rows']:,} pairs, measured on {about['held_out_rows']:,} others of the same text."
-    st.caption(f"{verbatim(made.loaded.title)}: {counts}")
+    st.caption(
+        f"{verbatim(made.loaded.title)}: fitted on {about['rows']:,} pairs. All methods were measured, on "
+        f"{about['held_out_rows']:,} others of the same text; used and downloaded is *{made.stored.split.method}*."
+    )
     with st.container(horizontal=True):
         if st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded)

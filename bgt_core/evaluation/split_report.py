@@ -26,7 +26,7 @@ from bgt_core.vectors.compare import cosine_similarity
 
 LINES = 1_000  # held out, and searched
 QUERIES = 4  # sentences whose neighbours are shown
-AS_THEY_ARE = "as they are"
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # a system, and how the names of others end
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # factors whose nats are summed up to
 
 TEXT = """# What the split of {encoder} does
@@ -110,12 +110,14 @@ def report(
     systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
     for method, split in splits.items():
         systems[f"{method}: shared"] = part(inner, split, 0)
-        systems[f"{method}: private"] = part(inner, split, 1)
+        systems[method + PRIVATE] = part(inner, split, 1)
     tasks = measurements(columns, langs, sts, drawn, seed)
     measured: dict[str, Result] = {}
     for title, (task, data) in tasks.items():
         progress(len(measured), len(tasks))
-        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed)
+        # what a probe tells has no better or worse: a shared part should tell little, a private one much
+        compared = [] if isinstance(task, Surface | Forms) else [name for name in systems if not name.endswith(PRIVATE)]
+        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed, compared=compared)
     tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
     for method, split in splits.items():
         if "nats" in split.about:

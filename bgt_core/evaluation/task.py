@@ -52,6 +52,7 @@ def evaluate(
     resamples: int = 2_000,
     level: float = 0.95,
     seed: int = 0,
+    compared: Sequence[str] | None = None,
 ) -> Result:
     """Score systems side by side, with intervals and differences.
 
@@ -64,6 +65,7 @@ def evaluate(
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of the resamples, and of the task's own draws.
+        compared: Systems whose differences are tested; by default those that the task compares, mostly all.
 
     Returns:
         All scores, and the differences of systems.
@@ -77,7 +79,10 @@ def evaluate(
     task = find_task(task)() if isinstance(task, str) else task
     items = task.load([Path(data)], seed=seed) if isinstance(data, str | Path) else data
     named = encoders if isinstance(encoders, Mapping) else {"model": encoders}
-    result = compare(task.statistic(items, named, seed=seed), resamples=resamples, level=level, seed=seed)
+    statistic = task.statistic(items, named, seed=seed)
+    if compared is not None:
+        statistic = replace(statistic, compared=compared)
+    result = compare(statistic, resamples=resamples, level=level, seed=seed)
     settings = {each.name: plain(getattr(task, each.name)) for each in fields(task)}  # type: ignore[arg-type]
     return replace(result, task=task_name(type(task)), settings=settings, across=task.across)
 

@@ -24,7 +24,7 @@ SENTEVAL = Provenance(
     ("lower-case and capitals as in fiction; not comparable with sets made of other text",),
 )
 TREEBANK = Provenance("a treebank of Universal Dependencies", "see the treebank's own README")
-UNKNOWN = Provenance("own files", "not stated")
+UNKNOWN = Provenance("files of unstated origin", "not stated")
 
 TATOEBA = "CC BY 2.0 FR"
 CORPORA = {

@@ -89,7 +89,10 @@ def load_task(
         _note_left_out(notes, items, drawn, "beyond the sizes of the splits")
         items = _learnable(drawn, notes)
     if not items.labels:
-        raise DataError(f"Task '{task.name}' found no items in {data}: give more sentences of '{lang}'.")
+        raise DataError(
+            f"Task '{task.name}' found no items in {data}: give more sentences of '{lang}', or lines of a split (tr, "
+            "va or te), a label and a sentence, with tabs between them."
+        )
     counts = Counter(items.splits or ["all"] * len(items.labels))
     if sizes is not None:
         notes += [

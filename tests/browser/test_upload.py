@@ -46,7 +46,7 @@ def test_five_thousand_translations_are_uploaded_drawn_and_compared(
     chosen = page.get_by_role("combobox", name=re.compile("Sentences")).first
     expect(chosen).to_have_value("Yours: mine.tsv (en-fr)", timeout=60_000)
     settle(page)
-    turn_to(page, "Where they disagree")
+    turn_to(page, "Where latents disagree")
     chosen = page.get_by_role("combobox", name=re.compile("Sentences")).first
     expect(chosen).to_have_value("Yours: mine.tsv (en-fr)")
     page.get_by_role("combobox", name=re.compile("Pairs")).first.click()

@@ -17,6 +17,7 @@ from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
+ROUNDING = 1e-6  # variance of rows at unit length that differ by rounding alone
 WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
 BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
@@ -100,9 +101,11 @@ def principal_axes(vectors: np.ndarray, count: int) -> PrincipalAxes:
         products += block.T @ block
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
+    if values.sum() < ROUNDING:  # all rows are the same
+        values, axes = np.zeros_like(values), np.zeros_like(axes)
     leading = axes[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
-    fraction = float(values[-count:].sum() / values.sum())
+    fraction = float(values[-count:].sum() / max(values.sum(), ROUNDING))
     return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction)
 
 

@@ -5,7 +5,7 @@
 tf(x, c) is the fraction of the group's words that are x, f(x) the count of x in all groups, A the mean number of words
 in a group. In short sentences, words such as "the" and "is" still weigh too much, and lists of stop words do not exist
 for every language. So a word stands for a group only if it is twice as frequent there as elsewhere, occurs in three of
-its sentences, and in at most 3 % of all sentences, or ten.
+its sentences, and in at most 3 % of all sentences, or ten, unless four in five of its uses are in the group.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 
 WORD = re.compile(r"\n|[^\W\d_]+(?:['’][^\W\d_]+)*")
 MIN_LIFT, MIN_SENTENCES = 2.0, 3
-MAX_SHARE, FEW = 0.03, 10
+MAX_SHARE, FEW, OWN = 0.03, 10, 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,7 @@ def keywords(words: WordCounts, groups: np.ndarray, count: int, size: int) -> li
     frequency = times / np.maximum(1, total)
     weight = frequency * np.log1p(everywhere.sum() / size / np.maximum(1, everywhere))
     common = sentences.sum(0) > max(FEW, MAX_SHARE * len(np.unique(words.row[there])))
+    common &= times.max(0) < OWN * everywhere
     weight[(sentences < MIN_SENTENCES) | (frequency < MIN_LIFT * elsewhere) | common] = 0
     order = np.argsort(-weight, axis=1, kind="stable")[:, :count]
     return [[str(words.vocabulary[at]) for at in best if weight[row, at] > 0] for row, best in enumerate(order)]

@@ -23,7 +23,7 @@ def p_value(p: float) -> str:
 
 def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results for a caption: models with their hashes' start, data, sentences and seeds."""
-    models = [f"{model} (weights {weights[:8]})" for model, weights in pairs(results, "model", "fingerprint")]
+    models = [f"{model} (fingerprint {name[:8]})" for model, name in pairs(results, "model", "fingerprint")]
     if len(models) > 1:  # numbered as in the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))

@@ -56,7 +56,7 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 
 
 def named(tasks: list[str], most: int = 3) -> str:
-    """List tasks by their titles, as in "length, tense and 2 more"; "nothing" without any."""
+    """List tasks by their titles, as in "length, tense and 2 more"."""
     titles = [task_names.title(task).lower() for task in tasks[:most]]
     more = [f"{len(tasks) - most} more"] if len(tasks) > most else []
-    return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1)) or "nothing"
+    return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1))

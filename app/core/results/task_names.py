@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.rows import language_name
 from bgt_core.data.columns import split_langs
 from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
@@ -57,11 +58,13 @@ def defined(task: str, lang: str) -> bool:
 def why_not(task: str, lang: str) -> str:
     """Explain why a task can't be labelled from sentences of a language alone; "" if it can."""
     if "texts" in TASKS[task].builds:
-        return "it compares sentences of several languages: use `bgt-probe --lang en-fr`"
+        return "It can't be run here, as it needs sentences of two languages: use `bgt-probe --lang en-fr`."
     if not defined(task, lang):
-        return f"it is not defined in this language, only in {', '.join(TASKS[task].langs)}"
+        return (
+            f"It does not exist in {language_name(lang)}, only in {', '.join(map(language_name, TASKS[task].langs))}."
+        )
     if "text" not in TASKS[task].builds:
-        return f"it can't be labelled from sentences alone: it needs {needs(TASKS[task], lang)}"
+        return f"It can't be labelled from sentences alone: it needs {needs(TASKS[task], lang)}, as a file below."
     return ""
 
 

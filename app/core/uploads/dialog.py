@@ -19,13 +19,14 @@ PREVIEWED = 5
 def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
     """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
     both sides. None until a file is uploaded."""
-    texts = {
-        name: text for name, text in corpora.readable(langs).items() if text.table is not None and len(text.sides) == 2
-    }
+    uploaded = {name: text for name, text in corpora.readable(langs).items() if text.table is not None}
+    texts = {name: text for name, text in uploaded.items() if len(text.sides) == 2}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
         button()
         if name is None:
+            for other in uploaded:
+                st.info(f"{verbatim(other)} has single sentences; pairs need two columns.")
             return None
         remove_button(name, key, list(texts))
     text = texts[name]
@@ -89,7 +90,7 @@ def dialog() -> None:
     )
     if file is None:
         st.caption(
-            f"A file that ends in {', '.join(formats.KINDS)}. It stays on this machine, in memory until the app is "
+            "The file stays on this machine, in memory until the app is "
             "stopped: a reload of the page or its link opens it again."
         )
         return

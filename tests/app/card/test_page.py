@@ -39,7 +39,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
 def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: Path) -> None:
     start("--model", with_card)
     app = opened("card")
-    assert {metric.label: metric.value for metric in app.metric}["Training steps"] == "7"
+    assert {metric.label: metric.value for metric in app.metric}["Updates"] == "7"
     tables = {frozenset(table.value.columns): table.value for table in app.table}
     scores = tables[frozenset(["Measure", "Semantic", "Language"])].set_index("Measure")
     assert scores.loc["STS"].tolist() == ["71.2", "12.5"] and scores.loc["Retrieval"].tolist() == ["93.8", ""]

@@ -15,7 +15,8 @@ SENTENCES = {lang: [text for (text,) in example_sentences([lang])] for lang in L
 
 @pytest.fixture(scope="module")
 def small() -> SimpleNamespace:
-    return SimpleNamespace(bgt=bgt_core.load())
+    bgt = bgt_core.load()
+    return SimpleNamespace(bgt=bgt, langs=bgt.langs)
 
 
 def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_warned_of() -> None:
@@ -47,17 +48,17 @@ def test_sentences_of_the_models_languages_hardly_raise_a_warning(small: SimpleN
 
 def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
     (french,) = checks.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
-    assert french == "This looks like French, not English."
+    assert french == "This looks like French, not English: choose its language."
     for lang in ("ja", "ar"):
         unknown, language = checks.warnings(small, SENTENCES[lang][:20], "en")
-        assert "tokens are unknown to this model" in unknown and "not English" in language
+        assert "tokens are unknown to this model" in unknown and "which this model does not know" in language
 
 
 def test_counts_of_unknown_tokens_are_the_tokenizers(small: SimpleNamespace) -> None:
     (warning,) = checks.warnings(small, ["Hello ☃"], "en")
     pieces = small.bgt.tokenizer.encode(["Hello ☃"])[0][:-1]
     assert warning == f"1 of {len(pieces)} tokens are unknown to this model."
-    assert checks.warnings(SimpleNamespace(bgt=None), ["Hello ☃"], "en") == []  # its tokens are not seen
+    assert checks.warnings(SimpleNamespace(bgt=None, langs=["en"]), ["Hello ☃"], "en") == []  # its tokens are not seen
 
 
 @pytest.mark.parametrize("text", ["", "   ", "42", "Taxi!", "OK", "Tom?"])

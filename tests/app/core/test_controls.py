@@ -34,11 +34,11 @@ def test_an_empty_text_is_asked_for(opened: Callable[..., Any], page: str, link:
         ("main", {"sentence": FRENCH}, ""),
         ("similarity", {"left": FRENCH}, "Left: "),
         ("rewrite", {"how": ONE, "source": FRENCH}, "Source: "),
-        ("rewrite", {"styles_en": FRENCH}, "Styles: "),
+        ("rewrite", {"styles_en": FRENCH}, f"“{FRENCH}”: "),
     ],
 )
 def test_another_language_is_told(opened: Callable[..., Any], page: str, link: dict[str, str], title: str) -> None:
-    told = f"{title}This looks like French, not English."
+    told = f"{title}This looks like French, not English: choose its language."
     assert told in [box.value for box in opened(page, **link).warning]
 
 

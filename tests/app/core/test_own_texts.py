@@ -55,7 +55,7 @@ def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) ->
 
 def test_a_link_shows_what_was_there_when_it_was_made(starred: Any, opened: Open) -> None:
     key = starred.query_params["own"]
-    assert "own" not in starred.press("Remove all 1").query_params
+    assert "own" not in starred.press("Remove your 1 sentence").query_params
     assert opened("main", own=key).session_state["own"].typed[0]["text"].tolist() == ["My own line."]
 
 

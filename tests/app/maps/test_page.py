@@ -198,7 +198,7 @@ def test_own_sentences_are_stars_in_their_language_and_go_away(opened: Open) -> 
     assert sum(len(trace["customdata"]) for trace in stars) == rows.MAX_OWN
     assert "<script>" not in json.dumps([semantic, language])
     assert len(drawn(language)) == 600 + rows.MAX_OWN
-    app.press(f"Remove all {rows.MAX_OWN}")
+    app.press(f"Remove your {rows.MAX_OWN} sentences")
     assert len(drawn(app.figures()[0])) == 600
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from app.core import startup, state
 from app.core.markdown import verbatim
+from app.core.word_effects import LEAST
 from app.models import compute, pairs
 from bgt_core.adapters import open_encoder
 from bgt_core.data.examples import example_sentences
@@ -113,14 +114,15 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}
     expected = disagreement(encoders, *columns, ("en", "fr"))
     assert len(ranked) == pairs.SHOWN
-    assert ranked["Gap"].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: pairs.SHOWN].tolist())
+    assert ranked[pairs.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: pairs.SHOWN].tolist())
     pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
     assert pair == [column[expected.order[0]] for column in columns]
     effects = word_effects(encoders, pair[0], pair[1], ("en", "fr"))
     assert [word for table in of_words for word in table["Word"]] == [each.word for each in effects]
     for at, name in enumerate(two_models):
         values = [value for table in of_words for value in table[name]]
-        assert values == pytest.approx([each.effects[at] for each in effects], abs=1e-5)
+        expected = [each.effects[at] if abs(each.effects[at]) >= LEAST else 0 for each in effects]
+        assert values == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:

@@ -68,7 +68,7 @@ def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
     ]
     curve = pd.DataFrame(points).rename(columns={"probe": "family"})
     traces = {trace.name: trace for trace in chart.learning_curves(curve).data}
-    assert set(traces) == {"semantic", "semantic, mlp50", "language", "language, mlp50"}
+    assert set(traces) == {"semantic", "semantic, hidden layer of 50", "language", "language, hidden layer of 50"}
     assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])
 
 

@@ -72,7 +72,7 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, saved: Pa
     app.press("Run")
     assert app.success and CREDIT in [caption.value for caption in app.caption]
     shown = app.dataframe[2].value
-    assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
+    assert set(shown["Task"]) == {"Length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
     compare = opened("languages")
     compare.session_state["probed"] = app.session_state["probed"]
     compare.run()
@@ -239,6 +239,6 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(plain: dict) -> None
     first = cell["rows"][0]
     caption = listing.provenance(read(plain).scores)
     assert f"Trained on {first['n_train']:,} and tested on {first['n_test']:,} sentences" in caption
-    assert caption.startswith("model") or "model (weights" in caption
+    assert caption.startswith("model") or "model (fingerprint" in caption
     more = pd.concat([read(plain).scores, read(plain).scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
     assert "to 4,000 and tested" in listing.provenance(more) and ", b." in listing.provenance(more)

@@ -171,7 +171,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
             assert near in text
     for latent in loaded.latents:  # a heading counts what the list below it shows
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
-        assert f"{alike['mark']} of 5 share its final mark, question" in text
+        assert f"{alike['mark']} of 5 end like it, with a question mark" in text
     heads = [head.value for head in app.subheader]
     assert heads == [
         "Reconstruction: written from its own two latents",
@@ -222,7 +222,7 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     start: Callable[..., None], opened: Open, saved: Path, document_of: Callable[..., dict], tmp_path: Path
 ) -> None:
     training = "In training, translations share the"
-    assert training in shown(opened("main")) and "Stored probes" not in shown(opened("main"))
+    assert training in shown(opened("main")) and "stored probes" not in shown(opened("main"))
     model = Path(shutil.copytree(saved, tmp_path / "model"))
     (model / "probes").mkdir()
     document = document_of("model")
@@ -231,7 +231,7 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
     start("--model", model)
     text = shown(opened("main"))
-    assert "easier to read nothing from the semantic latent, and length and" in text
+    assert "easier to read: no property that was tested from the semantic latent; length and" in text
 
 
 def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:

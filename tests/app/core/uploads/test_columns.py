@@ -116,7 +116,7 @@ def test_a_file_is_offered_among_the_sentences_of_the_maps(opened: Open) -> None
 def test_the_wrong_language_is_told_before_a_file_is_used(opened: Open) -> None:
     app = opened("maps")
     app.upload("a.txt", "\n".join(examples("en", "es")[1]))
-    assert any("looks like Spanish, not English" in warning.value for warning in app.warning)
+    assert any("looks like Spanish, which this model does not know" in warning.value for warning in app.warning)
 
 
 @pytest.mark.slow

@@ -71,6 +71,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                     y=[y[index] for index in published.index],
                     name=PAPER,
                     legendgroup="paper",
+                    legendrank=2_000,  # the last
                     showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
                     mode="markers",
                     marker=papers(lang_symbol(lang), SOFT[theme]),

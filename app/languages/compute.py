@@ -46,9 +46,11 @@ def verdict(gaps: pd.DataFrame) -> str:
     low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
     claimed, agree, against = (low != 0), low.clip(upper=high) > 0, high.clip(lower=low) < 0
     named = [task_names.title(task).lower() for task in task_names.ordered(gaps.loc[against, "task"].unique().tolist())]
-    contrary = f"; {against.sum()} do not: {', '.join(named)}" if named else ""
+    contrary = f" ({', '.join(named)})" if named else ""
+    unclear = claimed.sum() - agree.sum() - against.sum()
     return (
-        f"{agree.sum()} of the {claimed.sum()} results that it speaks of agree with the claim of the paper{contrary}."
+        f"The paper's claim covers {claimed.sum()} of these results: {agree.sum()} agree, {against.sum()} contradict "
+        f"it{contrary}, and of {unclear} the interval holds zero."
     )
 
 

@@ -77,7 +77,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
 def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     """Choose a column to colour by, with its title: the kind of pair, a count, or one of the user's columns."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
-    titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length, words", **own}
+    titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
     if "own:gold" in own:  # people's scores come first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
     colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)

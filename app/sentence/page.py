@@ -173,14 +173,14 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
-    ends = f"{count} of {len(near)} end like it, {ENDS[rows.mark(text)]} ({usual:.0%} of all sentences do)."
+    ends = f"End like it, {ENDS[rows.mark(text)]}: {count} of {len(near)} ({usual:.0%} of all)."
     same_lang = near["lang"] == lang
     if not same_lang.any():
         return ends
     unit = "character" if primary(lang) in UNSPACED else "word"
     usual = of_all.loc[every["lang"] == lang, "length"].mean()
     there = f"{shared['length'].sum()} of {same_lang.sum()} in {rows.language_name(lang)}"
-    return f"{ends} {there} have its length, within a {unit} ({usual:.0%})."
+    return f"{ends} As long, within a {unit}: {there} ({usual:.0%} of all)."
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:

@@ -171,7 +171,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
             assert near in text
     for latent in loaded.latents:  # a heading counts what the list below it shows
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
-        assert f"{alike['mark']} of 5 end like it, with a question mark" in text
+        assert f"End like it, with a question mark: {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]
     assert heads == [
         "Reconstruction: written from its own two latents",

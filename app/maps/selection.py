@@ -79,6 +79,8 @@ class Near:
         """A table for each latent, side by side."""
         if not self.tables:
             return
+        keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in self.tables)
+        st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
         for column, (latent, near) in zip(st.columns(len(self.tables), gap="large"), self.tables.items(), strict=True):
             any_language, only = (": any language", f": {rows.language_name(self.lang)} only") * (len(langs) > 1) or (
                 "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -87,9 +88,14 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     method = geometry.Method()
     fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, method), {}) for model in models]
     columns = [column for _ in models[::2] for column in st.columns(2)]
-    for number, (column, model, space) in enumerate(zip(columns, models, fitted, strict=False)):
+    drawn = [spaces.coloured(space, colour).semantic for space in fitted]
+    if colour == rows.CLUSTER:  # the same groups on every map
+        of_first = drawn[0].rows[colour]
+        drawn = [replace(space, rows=space.rows.assign(**{colour: of_first})) for space in drawn]
+        st.caption(f"Clusters are those of {verbatim(models[0].title)}, on every map.")
+    for number, (column, model, space) in enumerate(zip(columns, models, drawn, strict=False)):
         with column:
-            one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
+            one_map(number, model, space, colour, text.langs, selection)
     st.caption(
         "Each language has its own shape, and a line joins translations. Press the lasso above a map and draw around "
         "points: the same sentences light up on every map."

@@ -118,8 +118,7 @@ def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str
     return pd.DataFrame([*measures, ("Words in common", float(scored["overlap"]))], columns=["measure", "value"])
 
 
-def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
-    """The mean similarity of unrelated sentences, to compare a similarity with."""
-    part = table.loc[table["lang"] == lang, "text"]
-    vectors = embed(loaded, part, lang, latent)
-    return float(loaded.encoder.similarity_pairwise(vectors, np.roll(vectors, 1, axis=0)).mean())
+def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, langs: tuple[str, str]) -> np.ndarray:
+    """The similarity of unrelated sentences in these languages, (N,), to compare a similarity with."""
+    left, right = (embed(loaded, table.loc[table["lang"] == lang, "text"], lang, latent) for lang in langs)
+    return loaded.encoder.similarity_pairwise(left, np.roll(right, 1, axis=0))

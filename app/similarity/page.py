@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from textwrap import shorten
 from typing import Any
@@ -23,7 +24,7 @@ NEAREST = 10
 SEARCHED = 1_000  # translations searched for similar sentences
 HELP = """
 - **More is more alike**, in every number but the word error rate. A *cosine* is 1 for the same direction and about 0
-  for sentences that have nothing in common. The mean of random pairs is given below the numbers, for comparison.
+  for sentences that have nothing in common. Below the numbers the pair is compared with pairs of unrelated sentences.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
 - **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
@@ -88,8 +89,9 @@ def pair(loaded: state.Loaded) -> None:
     if not texts:
         word_effects.show(systems, left, right, langs)
         return
-    text = next((text for text in texts if langs[0] in text.langs), texts[0])
-    chance(loaded, text, langs[0])
+    text = next((text for text in texts if {*langs} <= {*text.langs}), texts[0])
+    if {*langs} <= {*text.langs}:
+        against_random(loaded, scored, latents, text, langs)
     word_effects.show(systems, left, right, langs)
     if len(state.titles()) > 1:
         st.caption("*Compare models*, by similarity, shows the same for several models.")
@@ -120,13 +122,22 @@ def pair(loaded: state.Loaded) -> None:
     )
 
 
-def chance(loaded: state.Loaded, text: startup.ParallelText, lang: str) -> None:
-    """Show the mean similarity of unrelated sentences."""
-    if lang not in text.langs:
-        return
+def against_random(
+    loaded: state.Loaded,
+    scored: pd.DataFrame,
+    latents: Sequence[str],
+    text: startup.ParallelText,
+    langs: tuple[str, str],
+) -> None:
+    """Say how many pairs of unrelated sentences are less alike, by each latent."""
     table = corpora.sentences(text, SEARCHED)
-    means = (f"{latent} {compute.random_pairs(loaded, table, latent, lang):.2f}" for latent in loaded.latents)
-    st.caption(f"Sentences that have nothing to do with each other, on average: {', '.join(means)}.")
+    value_of = dict(zip(scored["measure"], scored["value"], strict=True))
+    parts = []
+    for latent in latents:
+        random = compute.random_pairs(loaded, table, latent, langs)
+        below = int((random < value_of[rows.latent_title(latent)]).sum())
+        parts.append(f"{below:,} of {len(random):,} in the {latent} latent (their mean is {random.mean():z.2f})")
+    st.markdown(f"Nearer than pairs of unrelated sentences: {', '.join(parts)}.")
 
 
 def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:

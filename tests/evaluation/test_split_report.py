@@ -10,6 +10,7 @@ from bgt_core.evaluation.split_report import AS_THEY_ARE, Remembered, report
 from bgt_core.splitting import METHODS
 from bgt_core.splitting.fit import fit
 from bgt_core.splitting.gather import gather
+from bgt_core.tables.table import Estimate
 
 ROWS = 600
 LANGS = ["en", "fr"]
@@ -53,6 +54,14 @@ def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     for text in (*systems, "nats up to it", f"{sum(splits['bgt'].about['nats']):.2f}", "bgt-probe --model ours"):
         assert text in made.page
     assert list(made.as_dict()) == list(made.results)
+    marked = {name: set() for name in made.results}  # the systems that are marked as best or tied
+    for name, result in made.results.items():
+        for cells in result.scores.values():
+            of_systems = zip(result.systems, cells, strict=True)
+            marked[name] |= {system for system, cell in of_systems if isinstance(cell, Estimate) and cell.mark}
+    assert marked["The line of the same meaning found, en and fr"]
+    assert not any("private" in system for systems in marked.values() for system in systems)
+    assert not any(marked[name] for name in marked if "probe tells" in name)
 
 
 def test_a_sentence_is_embedded_once() -> None:

@@ -18,6 +18,8 @@ from app.core import rows
         ("So what!", 2, 1, "exclamation"),
         ("It is.", 2, 1, "full stop"),
         ("It is", 2, 0, "none"),
+        ("駅はどこですか？", 1, 1, "question"),
+        ("أين المحطة؟", 2, 1, "question"),
         ("As follows:", 2, 1, "other"),
         ("", 0, 0, "none"),
     ],

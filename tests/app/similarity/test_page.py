@@ -12,8 +12,9 @@ import pytest
 from scipy.stats import pearsonr
 
 import bgt_core
-from app.core import state
+from app.core import corpora, state
 from app.similarity import chart, compute
+from app.similarity.page import SEARCHED
 from bgt_core.data.examples import CREDIT
 from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
@@ -52,6 +53,10 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, saved: Path) -> None:
     for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
         cosine = cosines(*bgt.embed([left, right], lang="en", latent=latent))
         assert shown[title] == f"{cosine:z.2f}"
+        texts = corpora.sentences(next(iter(corpora.readable(("en", "fr")).values())), SEARCHED)
+        vectors = bgt.embed(texts.loc[texts["lang"] == "en", "text"].tolist(), lang="en", latent=latent)
+        below = int((cosines(vectors, np.roll(vectors, 1, axis=0)) < cosine).sum())
+        assert any(f"{below:,} of {len(vectors):,} in the {latent} latent" in text.value for text in app.markdown)
     assert CREDIT in [caption.value for caption in app.caption]
     assert shown["Words in common"] == "0.00" and "Word error rate" not in shown  # of which less would be more alike
 

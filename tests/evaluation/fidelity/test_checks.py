@@ -37,6 +37,12 @@ def test_what_was_kept_is_named_too() -> None:
     assert checks("No.", "en", "it is not late at all.", "en")[-1] == (False, "much longer")
 
 
+def test_the_order_of_a_few_words_says_nothing_good() -> None:
+    source = "The old man saw the red car near the house."
+    assert "order of words kept" not in {check.verdict for check in checks(source, "en", "An old red bus.", "en")}
+    assert "order of words changed" in {check.verdict for check in checks(source, "en", "A red old bus.", "en")}
+
+
 def test_across_languages_negation_and_numbers_count_alone() -> None:
     verdicts = [check.verdict for check in checks("Tom does not have three cats.", "en", "il a trois chats", "fr")]
     assert verdicts == ["negation lost", "numbers kept"]

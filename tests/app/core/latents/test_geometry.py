@@ -98,6 +98,13 @@ def test_principal_axes_are_those_of_another_implementation(vectors: np.ndarray)
     assert np.allclose(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), atol=1e-5)
 
 
+def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
+    rng = np.random.default_rng(0)
+    vectors = np.tile(rng.normal(size=16), (300, 1)).astype(np.float32) * rng.uniform(0.5, 2, (300, 1))
+    plane = geometry.fit(vectors.astype(np.float32), geometry.Method())
+    assert plane.variance == 0 and not plane.xy.any()
+
+
 def test_principal_axes_read_rows_in_blocks(vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = geometry.principal_axes(vectors, 2)
     monkeypatch.setattr(geometry, "BLOCK", 7)

@@ -31,6 +31,16 @@ TITLES = {
     "command": "Trained with",
     "training": "Training took",
 }
+EXPLAINED = {
+    "fidelity": "Each sentence is written from the semantic latent of the one it has the *meaning of* and the language "
+    "latent of the one it has the *style of*, and compared with the translation that a person wrote. Where nothing was "
+    "written *by* the model, the line is a baseline. *Other mark taken*: the style's closing mark, where the source has "
+    "another.",
+    "kept": "Of the sentences that have a negation, a number or a name, how many still have it. A wide interval means "
+    "that there were few of them.",
+    "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did it? "
+    "*Right likelier*: the decoder finds the right order more probable than the exchanged one.",
+}
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # tabs, and the records in them
@@ -173,6 +183,8 @@ def records(card: Mapping[str, object]) -> None:
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
+        if name in EXPLAINED:
+            st.caption(EXPLAINED[name])
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             rows_of = pd.DataFrame(value, dtype=object).map(readable).rename(columns=compute.sentence_case)
             if len(rows_of) > LONG:

@@ -139,6 +139,8 @@ def explore(
                 st.caption(f"Searched: the first {compute.MAX_SEARCHED:,} different sentences.")
             if len(pairs) > chart.MAX_HOVER:
                 st.caption(f"With more than {chart.MAX_HOVER:,} points, click a point to read its text.")
+    if len(selected) > 1:
+        listing(selected.head(MAX_SELECTED), height=360, width=400)
     extremes(parts)
     with st.container(horizontal=True):
         copy_link()
@@ -176,8 +178,7 @@ def inspect(
         if own and first["kind"] != compute.RANDOM:
             st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
     else:
-        st.markdown(f"**{len(selected):,} selected pairs**")
-        listing(selected.head(MAX_SELECTED), height=360)
+        st.markdown(f"**{len(selected):,} selected pairs**, listed below")
     maps, alike = pages
     with st.container(horizontal=True):
         if not source.built_in:  # its sentences are not on the maps
@@ -226,8 +227,8 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
                     st.caption("No pairs.")
 
 
-def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
-    """Numbers first, so that no long sentence pushes them out of sight."""
+def listing(pairs: pd.DataFrame, height: Literal["content"] | int, width: int = 112) -> None:
+    """Numbers first, so that no long sentence pushes them out of sight; `width` is that of a sentence, in pixels."""
     titles = {"semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right"}
     share = {
         title: st.column_config.NumberColumn(format="%.1f", width=controls.width(title))
@@ -238,6 +239,6 @@ def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
         hide_index=True,
         height=height,
         row_height=84,  # four lines of text
-        column_config=share | {"Left": {"width": 112}, "Right": {"width": 112}},
+        column_config=share | {"Left": {"width": width}, "Right": {"width": width}},
         alt="Pairs of sentences, with the share of random pairs that are less alike in meaning and in style",
     )

@@ -32,14 +32,13 @@ TITLES = {
     "training": "Training took",
 }
 EXPLAINED = {
-    "fidelity": "Each sentence is written from the semantic latent of the one it has the *meaning of* and the language "
-    "latent of the one it has the *style of*, and compared with the translation that a person wrote. Where nothing was "
-    "written *by* the model, the line is a baseline. *Other mark taken*: the style's closing mark, where the source has "
-    "another.",
+    "fidelity": "Each is written from the semantic latent of one sentence (*meaning of*) and the language latent "
+    "of another (*style of*), and compared with the translation that a person wrote. Lines that are not *by* the model "
+    "are baselines. *Other mark taken*: the style's closing mark, where the source has another.",
     "kept": "Of the sentences that have a negation, a number or a name, how many still have it. A wide interval means "
     "that there were few of them.",
-    "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did it? "
-    "*Right likelier*: the decoder finds the right order more probable than the exchanged one.",
+    "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did "
+    "it? *Right likelier*: the decoder finds the right order more probable than the exchanged one.",
 }
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"

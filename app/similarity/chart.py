@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.core.theme import INK, PIXELS, finish, latent_colour, plain
+from app.core.theme import finish, latent_colour, plain
 
 
 def alike_scatter(
@@ -19,7 +19,7 @@ def alike_scatter(
 
     Rows (left, right, `x`, and a column per system); a point's `customdata` is its row's index.
     """
-    figure = make_subplots(rows=1, cols=len(systems), shared_yaxes=True, subplot_titles=list(systems.values()))
+    figure = make_subplots(rows=1, cols=len(systems), shared_yaxes=True)
     kind = go.Scatter if len(scored) <= 2_000 else go.Scattergl
     values = scored[x].to_numpy(float)
     if x == "gold":  # people give few different scores: equal ones would overlap
@@ -50,8 +50,7 @@ def alike_scatter(
             row=1,
             col=column,
         )
+        figure.update_yaxes(title_text=f"{title}: cosine", zeroline=False, col=column)
     figure = finish(figure, "", 360, theme, legend=False)
-    figure.update_annotations(font={"size": PIXELS["small"], "color": INK[theme]})
     figure.update_xaxes(title_text=x_title, zeroline=False)
-    figure.update_yaxes(title_text="cosine", zeroline=False, col=1)
     return figure.update_layout(dragmode="pan")

@@ -24,6 +24,7 @@ if str(HERE.parent) not in sys.path:
 from app.core import own_texts, startup, state  # noqa: E402
 from app.core.markdown import problem, verbatim  # noqa: E402
 from app.sentence import page as sentence  # noqa: E402
+from app.sentence.tabs import Next  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 MODELS = """\
@@ -62,7 +63,7 @@ def main() -> None:
     )
     several = st.Page(view("models"), title="Compare models", icon=":material/balance:", url_path="models")
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
-    first = partial(sentence.page, above, sentence.Next(two, where, style, alike, probes))
+    first = partial(sentence.page, above, Next(two, where, style, alike, probes))
     start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
     split = st.Page(view("split"), title="Your encoder", icon=":material/vertical_split:", url_path="split")
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, split, about])

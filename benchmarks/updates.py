@@ -30,7 +30,6 @@ from benchmarks.workload import Pair, Pieces, operations_of, our_batches, pairs_
 from bgt_core import recipes
 from bgt_core.contracts import EOS
 from bgt_core.data.batching import StepBatch
-from bgt_core.data.encode import cores
 from bgt_core.data.text import Tokenizer
 from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.wiring import make_optimizer
@@ -244,7 +243,7 @@ def train(
 
 def available() -> list[int]:
     """The cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(cores()))[:1]
+    return sorted(os.sched_getaffinity(0))
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ class Embedder:
 
 
 def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
-    """Yield all rows, the longest first, in batches of at most `budget` padded tokens and `most` sentences.
+    """Group all rows, the longest first, into batches of at most `budget` padded tokens and `most` sentences.
 
     Every batch except the last is as large as its longest sentence allows.
     """

@@ -24,9 +24,8 @@ ARGUMENTS: dict[str, dict[str, object]] = {
     EVERY: {"data.vocab_size": 5_000, "data.valid_pairs": 100},
     "reference-classifier": {"data.vocab_size": 5_000, "data.valid_pairs": 500},
 }
-SMALL: dict[
-    str, dict[str, object]
-] = {  # epochs by STSb dev; `avg`, whose vectors begin at random, has about the published number of updates
+# Epochs were chosen on STSb dev; `avg`, whose vectors begin at random, has about the published number of updates.
+SMALL: dict[str, dict[str, object]] = {
     **ARGUMENTS,
     EVERY: {"data.vocab_size": 3_500, "data.valid_pairs": 100},
     "avg": {"train.epochs": 150.0},

@@ -200,7 +200,7 @@ def prepare(
                 folder.mkdir(parents=True, exist_ok=True)
                 shutil.copy(tokenizer, files.tokenizer)
         elif not files.tokenizer.exists():
-            say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
+            say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} tokens")
             pieces = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
             with atomic_file(files.tokenizer) as partial:
                 pieces.save(partial)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from app.core import state
 from bgt_core.evaluation.bootstrap import wilson
+from probes.result import MAJORITY
 
 MEANINGS = {  # keyed by the end of a setting's name
     "recipe": "the kind of model; `bgt train` takes its name",
@@ -42,6 +43,7 @@ MEANINGS = {  # keyed by the end of a setting's name
     "sampling_temperature": "1: each pair of languages has the share of its tokens; larger: more equal shares",
     "train.seed": "seed of all random draws",
 }
+PROBE_TITLES = {"punct-num": "Punctuation"}  # in the scores of a card, if not the task's name
 UNTRAINED = "untrained "  # prefix of a card's columns for the model before training
 ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
@@ -136,14 +138,12 @@ def retrieval_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[
 
 def probe_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
     """The intervals of probes, in percent, by the measure and column that the card has their accuracies in."""
-    names = {"majority": "baseline"}
-    return {
-        (f"{row['task'].capitalize()} probe, accuracy %", names.get(row["latent"], row["latent"])): (
-            100 * row["ci_low"],
-            100 * row["ci_high"],
-        )
-        for row in card.get("probes", [])
-    }
+    ends = {}
+    for row in card.get("probes", []):
+        title = PROBE_TITLES.get(row["task"], row["task"].capitalize())
+        column = "baseline" if row["latent"] == MAJORITY else row["latent"]
+        ends[f"{title} probe, accuracy %", column] = (100 * row["ci_low"], 100 * row["ci_high"])
+    return ends
 
 
 def score_table(

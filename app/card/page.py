@@ -208,9 +208,7 @@ def scores(loaded: state.Loaded) -> None:
     intervals = compute.intervals(card)
     shown = compute.score_table(card["scores"], intervals)
     table(shown, "Scores of this model, one row per measure")
-    st.caption(
-        f"In brackets: 95% intervals, if the card holds {'the numbers they follow from' if intervals else 'them'}."
-    )
+    st.caption("In brackets: 95% intervals, for scores whose card gives enough to compute them.")
     exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
 
 

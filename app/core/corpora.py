@@ -23,7 +23,7 @@ def readable(langs: Sequence[str]) -> dict[str, ParallelText]:
 
 def aligned(langs: Sequence[str]) -> dict[str, ParallelText]:
     """Those of the texts whose rows have two sentences of one meaning or more."""
-    return {name: text for name, text in readable(langs).items() if len(text.columns or text.langs) > 1}
+    return {name: text for name, text in readable(langs).items() if len(text.sides) > 1}
 
 
 def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[str]]:
@@ -67,7 +67,8 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
     if len(set(langs)) < len(langs):  # both sides were numbered from 0
         sentences["id"] = [f"{lang}{number}" for number, lang in enumerate(sentences["lang"])]
-    own = table.drop(columns=[column for column in table if column.isdecimal()]).rename(columns={"gold": "own:gold"})
+    own = table.drop(columns=[column for column in table if column.isdecimal()])
+    own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}gold"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 
 

@@ -52,7 +52,7 @@ def form(
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")
-    walk = walk if walk and walk.model == loaded.digest else None
+    walk = walk if walk and walk.model == loaded.digest and walk.lang in langs else None
     if submitted or (at_once and walk is None):
         try:
             with st.spinner("Writing"):

@@ -37,8 +37,8 @@ class ParallelText:
 
     @property
     def sides(self) -> list[str]:
-        """The columns of the table with texts in `langs`."""
-        return [str(at) for at, lang in enumerate(self.columns) if lang in self.langs]
+        """The numbers of the columns with texts in `langs`."""
+        return [str(at) for at, lang in enumerate(self.columns or self.langs) if lang in self.langs]
 
     @property
     def unit(self) -> str:

@@ -144,12 +144,17 @@ def opened(title: str) -> Loaded:
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")
 def _load(title: str, path: str) -> Loaded:
-    if kind := startup.path_kind(path):
-        reader = bgt_core.open_encoder(path)
-        if SEMANTIC not in reader.latents:
-            raise UsageError(f"{path}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
-        return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind])
+    if startup.path_kind(path):
+        return external(title, path)
     return checkpoint(title, path, bgt_core.open_encoder)
+
+
+def external(title: str, name: str) -> Loaded:
+    """Open an encoder of another kind by its name; UsageError if it has no semantic latent."""
+    reader = bgt_core.open_encoder(name)
+    if SEMANTIC not in reader.latents:
+        raise UsageError(f"{name}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
+    return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[startup.path_kind(name)])
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:

@@ -30,8 +30,8 @@ LANGUAGES = {
 }  # fmt: skip
 AMOUNTS = {
     "light": "viridis",
-    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),
-}  # its bright part
+    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # the bright part of viridis
+}
 PAGE = {"light": "#ffffff", "dark": "#171614"}  # the page's own ground, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read

@@ -60,7 +60,7 @@ class Near:
         """Which rows of a table are near in any latent, (N,)."""
         return compute.among(table, frozenset(row for near in self.tables.values() for row in near["id"]))
 
-    def rings(self, loaded: state.Loaded, table: pd.DataFrame) -> list[tuple[list[int], str]]:
+    def rings(self, table: pd.DataFrame) -> list[tuple[list[int], str]]:
         """For each latent the rows of a table that are near in it, and its colour."""
         place_of = {row: place for place, row in enumerate(table["id"])} if self.tables else {}
         return [
@@ -82,11 +82,9 @@ class Near:
         keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in self.tables)
         st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
         for column, (latent, near) in zip(st.columns(len(self.tables), gap="large"), self.tables.items(), strict=True):
-            any_language, only = (": any language", f": {rows.language_name(self.lang)} only") * (len(langs) > 1) or (
-                "",
-                "",
-            )
-            title = f"{rows.latent_title(latent)}{any_language if latent == SEMANTIC else only}"
+            only = f": {rows.language_name(self.lang)} only"
+            where = (": any language" if latent == SEMANTIC else only) * (len(langs) > 1)
+            title = f"{rows.latent_title(latent)}{where}"
             column.markdown(f"**{title}**")
             columns = ["Cosine", "In", "Sentence"] if len(langs) > 1 else ["Cosine", "Sentence"]
             column.dataframe(
@@ -126,7 +124,7 @@ def inspect(
             chosen=selection,
             lit=selection if len(chosen) != 1 else selection | near.mask(table),
             sentence=near.place(table),
-            near=near.rings(loaded, table),
+            near=near.rings(table),
             movable=star.movable(loaded, fitted, near.row),
             answered=star.answered(),
         ),

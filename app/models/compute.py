@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from app.core import corpora, resampling, state
+from app.core import corpora, state
 from app.core.results import gather, task_names
 from app.core.results.gather import Key
 from app.core.results.listing import language_names
@@ -33,16 +33,6 @@ MAX_PAIRS = 1_000  # searched; all against all is quadratic
 def languages(models: Sequence[Loaded]) -> list[str]:
     """The languages that all models read."""
     return [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
-
-
-def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> pd.DataFrame:
-    """Pearson's r x 100 with people's scores, as `beside_first`; DataError as `resampling.correlations`."""
-    return beside_first(resampling.correlations(similarities, gold))
-
-
-def shares(hits: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """The mean of each system's N numbers, in percent, as `beside_first`."""
-    return beside_first(resampling.shares(hits))
 
 
 def beside_first(result: Result) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, rows, state, writing
+from app.core import controls, corpora, exports, markdown, resampling, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
@@ -162,7 +162,7 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         (f"{right_name} finds {left_name}", backward),
     )
     for title, hits in ways:
-        differences(compute.shares(hits), f"{title}, %", title.replace(" ", "-").lower())
+        differences(compute.beside_first(resampling.shares(hits)), f"{title}, %", title.replace(" ", "-").lower())
 
 
 def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:

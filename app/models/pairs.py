@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, word_effects
+from app.core import controls, corpora, exports, resampling, word_effects
 from app.core.address import BOUND
 from app.core.markdown import problem, verbatim
 from app.core.state import Loaded
@@ -47,7 +47,8 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             st.info("Choose the column that holds people's scores.")
         else:
             st.caption(f"{len(pairs):,} pairs, read as {names_of([one_lang, other_lang])}.")
-            differences(compute.correlations(scores, pairs["gold"].to_numpy(float)), "Pearson × 100", "sts")
+            result = resampling.correlations(scores, pairs["gold"].to_numpy(float))
+            differences(compute.beside_first(result), "Pearson × 100", "sts")
         exports.offer("bgt-models-pairs", pairs.assign(**scores), title="Export the pairs")
     except BgtError as error:
         problem(error)

@@ -83,7 +83,7 @@ def pairs(loaded: Loaded, text: ParallelText, count: int, source: PairSource) ->
     compared = _pairs(loaded.digest, content(table["text"]), source, table, loaded)
     random = background(loaded, text, count, source)
     compared = compared.assign(**{f"{axis}_rank": ranks(compared[axis], random[axis]) for axis in AXES})
-    own = [column for column in table if column.startswith("own:")]
+    own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
     if not (own and source.given):
         return compared
     given = compared[compared["kind"] != RANDOM]

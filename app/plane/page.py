@@ -17,6 +17,7 @@ from app.plane import chart, compute
 from bgt_core.contracts import SEMANTIC
 
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
+GOLD = f"{rows.OWN_COLUMN}gold"
 EXTREME = 3  # pairs listed of each quadrant
 MAX_SELECTED = 1_000  # rows of the table of selected pairs
 HELP = """
@@ -76,10 +77,10 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
 
 def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     """Choose a column to colour by, with its title: the kind of pair, a count, or one of the user's columns."""
-    own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
+    own = {column: column.removeprefix(rows.OWN_COLUMN) for column in pairs if column.startswith(rows.OWN_COLUMN)}
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
-    if "own:gold" in own:  # people's scores come first
-        titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
+    if GOLD in own:  # people's scores come first
+        titles = {GOLD: "", **titles} | {GOLD: "Scores people gave"}
     colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
     return colour, titles[colour]
 
@@ -174,7 +175,7 @@ def inspect(
             f"Nearer than {chart.share(first['semantic_rank'])} of random pairs in meaning, than "
             f"{chart.share(first['style_rank'])} in style."
         )
-        own = {name.removeprefix("own:"): first[name] for name in selected if name.startswith("own:")}
+        own = {name.removeprefix(rows.OWN_COLUMN): first[name] for name in selected if name.startswith(rows.OWN_COLUMN)}
         if own and first["kind"] != compute.RANDOM:
             st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
     else:

@@ -37,7 +37,7 @@ def page() -> None:
     try:
         store = compute.opened(loaded, folder)
     except BgtError as error:
-        st.error("This model did not embed these questions; choose the one that did, in the sidebar.")
+        st.error("This model can't open the store of questions. The reason:")
         st.code(str(error), language=None, wrap_lines=True)
         return
     question = st.text_input("Your question", EXAMPLE, max_chars=formats.MAX_CHARACTERS, key="question", **BOUND)

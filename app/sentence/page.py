@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.navigation.page import Page
 
 from app.core import controls, corpora, rows, startup, state
 from app.core.address import BOUND, ONE_SENTENCE
 from app.core.component import copy_link
-from app.core.markdown import how_to_read, problem, verbatim
-from app.sentence import chart, compute, properties
+from app.core.markdown import how_to_read, verbatim
+from app.sentence import chart, compute, tabs
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
-from bgt_core.data.words import without
-from bgt_core.errors import BgtError
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "Can I help you?"
-WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
-EVERY_LANGUAGE = "The same meaning in every language"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
 ENDS = {  # how a sentence ends, by the name of its mark
     "question": "with a question mark",
@@ -35,18 +29,6 @@ ENDS = {  # how a sentence ends, by the name of its mark
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
-MANY = 40  # words and marks; longer sentences are not drawn
-
-
-@dataclass(frozen=True)
-class Next:
-    """The pages that parts of this page link to."""
-
-    latents: Page
-    plane: Page
-    style: Page
-    similarity: Page
-    probes: Page
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
@@ -87,7 +69,7 @@ def tells_more(loaded: state.Loaded) -> str:
     return f" By stored probes, these are easier to read: {'; '.join(parts)}." if parts else ""
 
 
-def page(place: DeltaGenerator, following: Next) -> None:
+def page(place: DeltaGenerator, following: tabs.Next) -> None:
     loaded = state.model()
     heading(place, loaded)
     text, lang = field(loaded)
@@ -100,32 +82,9 @@ def page(place: DeltaGenerator, following: Next) -> None:
     else:
         rebuilt(loaded, text, lang)
         swaps(loaded, text, lang, following)
-    more(loaded, text, lang, following)
+    tabs.more(loaded, text, lang, following)
     explained(loaded)
     copy_link()
-
-
-@st.fragment
-def more(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
-    """Show the parts that are read one at a time, as tabs; a part is computed when its tab is open."""
-    titles = [WORDS, *[PROPERTIES] * bool(properties.names(lang))]
-    if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
-        titles.append(EVERY_LANGUAGE)
-    for title, tab in zip(titles, st.tabs(titles, key="more", **BOUND), strict=True):
-        with tab:
-            if not tab.open:
-                continue
-            if title == WORDS:
-                words(loaded, text, lang, following.similarity)
-            elif title == PROPERTIES:
-                probed(loaded, text, lang, following.probes)
-            else:
-                languages(loaded, text, lang, following.style)
-
-
-def onward(page: Page, label: str, **query: str) -> None:
-    """A link to another page, opened with these parameters."""
-    st.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query or None)
 
 
 def field(loaded: state.Loaded) -> tuple[str, str]:
@@ -142,7 +101,7 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
     return text, lang
 
 
-def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
+def nearest(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
     """Show its neighbours in each latent, side by side."""
     sides = st.columns(len(loaded.latents), gap="large")
     several = len(loaded.langs) > 1
@@ -160,9 +119,9 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
-        onward(following.latents, label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
+        tabs.onward(following.latents, label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
-            onward(following.plane, "Pairs on which the latents disagree")
+            tabs.onward(following.plane, "Pairs on which the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
@@ -200,7 +159,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 @st.fragment
-def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
+def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
     """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
     hint = "A fitting one is chosen; type another"
@@ -223,7 +182,7 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
             place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, lang, checked))
     language = rows.language_name(lang)
     label = "More on writing: meaning by style"
-    onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
+    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:
@@ -250,76 +209,3 @@ def explained(loaded: state.Loaded) -> None:
             "miss a change of meaning."
         )
     how_to_read("\n".join(lines))
-
-
-def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
-    """Show how far each latent moves if a word is left out."""
-    table = compute.left_out(loaded, text, lang)
-    if len(table) < 2 or len(table) > MANY:
-        st.caption(
-            f"Words are left out one at a time of sentences with 2 to {MANY} words and marks; yours has {len(table)}."
-        )
-        return
-    highest = max(1e-6, float(table[list(loaded.latents)].to_numpy().max()))
-    keys = " ".join(f"{chart.square(latent)} {latent}" for latent in loaded.latents)
-    st.html(
-        f"How far does each latent move when one word is left out? {keys}. The highest bar is {highest:.2f}: 0 is not "
-        "at all, 1 means unrelated."
-    )
-    st.html(chart.bars(table, list(loaded.latents), highest, lang))
-    strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in loaded.latents}
-    heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
-    st.caption(f"The largest moves: {heard}.")
-    with st.expander("The same as a table"):
-        st.dataframe(
-            table.rename(
-                columns={"word": "Left out", **{latent: rows.latent_title(latent) for latent in loaded.latents}}
-            ),
-            hide_index=True,
-            column_config={
-                rows.latent_title(latent): st.column_config.NumberColumn(format="%.2f") for latent in loaded.latents
-            },
-            alt="1 - cosine of each latent between the sentence and the sentence without each word or mark",
-        )
-    shorter = without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
-    language = rows.language_name(lang)
-    label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
-    onward(similarity, label, left=text, right=shorter, one_left_lang=language, one_right_lang=language)
-
-
-def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
-    """Show what linear probes read from each latent."""
-    from app.core.results import reading
-
-    st.markdown(
-        "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
-        "its right answers come from the latent."
-    )
-    try:
-        with st.spinner("Fitting probes on the example sentences"):
-            known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
-    except BgtError as error:
-        problem(error)
-        return
-    st.html(chart.probes(known))
-    tested = min(one.tested for one in known)
-    st.caption(
-        f"✓: right for this sentence. In brackets: accuracy on {tested} or more {rows.language_name(lang)} "
-        f"held-out sentences. The last column: accuracy of always giving the most frequent answer. {reading.RULE}"
-    )
-    onward(probes, "More on what each latent shows: probes")
-
-
-def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
-    """Show its meaning, generated in each language of the model."""
-    with st.spinner("Writing it in each language"):
-        table = compute.in_every_language(loaded, text, lang)
-    st.html(chart.in_languages(table))
-    st.caption(
-        "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "
-        "translations of those example sentences that are nearest to yours in style. The number is the semantic cosine "
-        "of the written sentence and yours."
-    )
-    other = table.loc[table["lang"] != lang, "lang"].iloc[0]
-    langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other)}
-    onward(style, "More on writing in another language", how=ONE_SENTENCE, source=text, **langs)

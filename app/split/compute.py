@@ -16,7 +16,6 @@ from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.adapters.vectors import look_up
 from bgt_core.adapters.writer import attached
-from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.split_report import Report, report
 from bgt_core.splitting import METHODS, store
@@ -28,7 +27,7 @@ AT_ONCE = 512  # pairs embedded between two reports of progress
 EMBEDDED, FITTED = 0.5, 0.6  # shares of the time until all pairs are embedded, and all methods fitted
 RESAMPLES, DRAWN = 500, 400
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
-KINDS = ("sentence-transformers:", "onnx:", "vectors:", "split:", "baseline:")  # kinds that run no foreign code
+KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # those that run no foreign code
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +42,9 @@ class Made:
 
 def opened(name: str) -> state.Loaded:
     """Open an encoder by its name; UsageError for a kind that runs code, other errors as `open_encoder`."""
-    kind = startup.path_kind(name)
-    if kind not in KINDS:
+    if startup.path_kind(name) not in KINDS:
         raise UsageError(f"{name}: expected a name that begins with {', '.join(KINDS)}")
-    reader = bgt_core.open_encoder(name)
-    if SEMANTIC not in reader.latents:
-        raise UsageError(f"{name}: has the latent {', '.join(reader.latents)}; expected one called semantic")
-    return state.Loaded(name, reader, reader.langs or startup.read().langs, {}, [], state.RUNS[kind])
+    return state.external(name, name)
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:

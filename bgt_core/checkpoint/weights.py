@@ -82,7 +82,7 @@ def save(
             "format": FORMAT,
             "version": __version__,
             "recipe": recipe.name,
-            "arguments": dict(recipe.arguments or {}),
+            "arguments": recipe.arguments,
             "step": step,
             "parameters": sum(value.numel() for value in model.parameters()),
             "files": {path.name: sha256_file(path) for path in sorted(partial.iterdir())},

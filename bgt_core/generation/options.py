@@ -42,8 +42,8 @@ class Sample:
     max_run: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0:
-            text = f"{self.temperature} must be above 0; for the most probable token use a beam of 1."
+        if not 0 < self.temperature < math.inf:
+            text = f"{self.temperature} must be a number above 0; for the most probable token use a beam of 1."
             raise UsageError(text, parameter="temperature")
         if not 0 < self.top_p <= 1:
             raise UsageError(

@@ -20,8 +20,8 @@ class BGT(WritingModel):
     `decoders` p(sentence | z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under
     each language. `readout` is the input of reconstruction: a "sample" of the posteriors or their "mean"; a readout
     given with a batch overrides it. `teacher` maps a semantic mean to another encoder's vector of the sentence, (B, L)
-    -> (B, D); only batches with targets use and train it. Without `train_decoders` nothing is decoded in training: only
-    the semantic encoder learns, from a teacher and from translations as neighbours, in a fraction of the time.
+    -> (B, D); only batches with targets use and train it. Without `train_decoders`, `forward` makes no predictions:
+    only the semantic encoder learns, from a teacher and from translations as neighbours, in a fraction of the time.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ from bgt_core.vectors.compare import COSINE
 
 
 class LatentModel(nn.Module):
-    """Encoders for `langs`: `encoders` holds one for all languages under "semantic", and may hold another one for all
-    under "syntactic", and one for each language under its name. Vectors are posterior means, compared by cosine."""
+    """Encoders for `langs`. `encoders` has one encoder for all languages under "semantic"; it may also have one for all
+    under "syntactic", and one per language under its code. Vectors are posterior means, compared by cosine."""
 
     similarity: Similarity = COSINE
 

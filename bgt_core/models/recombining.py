@@ -24,9 +24,9 @@ class RecombiningBGT(BGT):
     the rows the language latent is that of another sentence with the same closing mark, so that decoders cannot rely
     on it for content.
 
-    The language encoders learn only from rows with a translation's semantic latent. The model has no translators. In
-    evaluation its decoders predict each sentence twice: `reconstruct` from its own semantic latent, and `translate`
-    from a translation's, both with its own language latent.
+    In rows with the sentence's own semantic latent, its language latent gets no gradient. The model has no
+    translators. In evaluation its decoders predict each sentence twice: `reconstruct` from its own semantic latent, and
+    `translate` from a translation's, both with its own language latent.
 
     Args:
         encoders, decoders, train_decoders: As `BGT`.

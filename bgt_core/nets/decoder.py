@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
+from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.kv_cache import KeyValues, KVCache
 from bgt_core.nets.fast.packing import PackedLayout
@@ -165,6 +166,8 @@ class TransformerDecoder(CausalDecoder):
         memory: Memory | None = None,
     ):
         super().__init__()
+        if not 0 <= word_dropout <= 1:
+            raise UsageError(f"{word_dropout} must be from 0 to 1", parameter="word_dropout")
         width = table.embedding_dim
         self.words = TokenAndPositionEmbedding(table, dropout)
         self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None

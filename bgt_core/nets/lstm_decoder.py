@@ -165,8 +165,8 @@ class FirstCellDecoder(RecurrentDecoder):
     enters nowhere else (Deudon 2018).
 
     In training an input token is replaced by one trained vector with probability `word_dropout`, so that z has to
-    supply what is hidden (Bowman et al. 2016). The initial EOS stays. Each token is drawn independently; the released
-    code draws once for all sentences of a batch.
+    supply the hidden tokens (Bowman et al. 2016). The initial EOS stays. Each token is drawn independently; the
+    released code draws once for all sentences of a batch.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):

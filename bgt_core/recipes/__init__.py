@@ -33,7 +33,7 @@ from bgt_core.recipes.seq2seq import (
     english_vae,
     english_vae_lstm,
 )
-from bgt_core.recipes.settings import flatten, full_name, override, parse_overrides
+from bgt_core.recipes.settings import full_name, override, parse_overrides
 from bgt_core.recipes.siamese import bilstm, sp
 from bgt_core.recipes.translator import translator
 from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, var_siamese_repeat
@@ -85,10 +85,9 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
         recipe = on_top_of(recipe, str(base))
     try:
         named = {full_name(recipe, key): value for key, value in overrides.items()}
-        recipe = override(recipe, named)
+        return override(recipe, named)
     except UsageError as error:
         raise UsageError(f"Recipe '{name}': {error}") from None
-    return replace(recipe, arguments=dict(flatten(recipe)))
 
 
 def on_top_of(recipe: Recipe, base: str) -> Recipe:

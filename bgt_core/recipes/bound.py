@@ -11,7 +11,7 @@ from torch import nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.models.recombining import RecombiningBGT
 from bgt_core.nets.closing import ClosingMarks, WithoutClosingMarks
 from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
@@ -70,6 +70,7 @@ class BoundConfig:
     def __post_init__(self) -> None:
         if self.teacher_dim not in (0, self.average_dim):
             raise UsageError(f"teacher_dim {self.teacher_dim}: must equal average_dim ({self.average_dim})")
+        check_least(1, roles_layers=self.roles_layers, memory_slots=self.memory_slots)
 
     @property
     def semantic_dim(self) -> int:

@@ -57,7 +57,7 @@ def builders(
     """Return functions that make an encoder's body, and a decoder for a latent of a given width.
 
     `fuse` says where the latent enters the decoder. `ffn_dim`, `heads` and `word_dropout` are the Transformer's.
-    BgtError for an unknown kind or fusion.
+    UsageError for an unknown kind or fusion.
     """
     check_choice(FUSIONS, body=kind)
     if not fuse or not set(fuse) <= set(FUSIONS[kind]):

@@ -13,6 +13,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.objectives.combine import Sum
+from bgt_core.recipes.settings import flatten
 from bgt_core.training.config import TrainConfig
 
 
@@ -89,7 +90,6 @@ class Recipe:
     base: str = ""  # the recipe of the model under a second stage
     init_from: str = ""
     freeze: tuple[str, ...] = ()
-    arguments: Mapping[str, Any] | None = None  # all settings by their dotted names; filled in by `recipes.build`
 
     def __post_init__(self) -> None:
         for lang in self.data.langs:
@@ -98,6 +98,11 @@ class Recipe:
 
         for part in self.objective.counting.values():
             part.check(list(self.data.langs_of), self.train.mega_batch)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All settings by their dotted names, from which a checkpoint rebuilds the recipe."""
+        return dict(flatten(self))
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:
         """Build an untrained model."""

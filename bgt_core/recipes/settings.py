@@ -14,7 +14,7 @@ from bgt_core.files import parse_json
 LARGEST = 2**31
 # upper limits of sizes, by the end of a setting's name
 SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
-HIDDEN = ("name", "arguments")  # of a recipe: not settings
+HIDDEN = ("name",)  # of a recipe: no setting
 
 
 def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.recipes.settings import flatten
 
 SETTINGS = "run.json"
 CHANGEABLE = ("train.", "objective.")  # settings that may change during a run
@@ -54,7 +54,7 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
             settings[prefix + key.removeprefix("model.")] = value
         elif key in ("data.vocab_size", "data.lowercase"):
             settings[key] = value
-    known = dict(recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments or {})
+    known = recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments
     return {key: value for key, value in settings.items() if key in known}
 
 
@@ -82,7 +82,7 @@ def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
     paths = [Path(path) for path in teacher if path is not None]
     if not paths or recipe not in RECIPES:  # unknown recipes raise an error when they are built
         return {}
-    if WIDTH not in dict(flatten(RECIPES[recipe]())):
+    if WIDTH not in RECIPES[recipe]().arguments:
         raise UsageError(f"{paths[0]}: recipe '{recipe}' can't learn from vectors; {TAUGHT} can", parameter="teacher")
     return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
 
@@ -104,10 +104,12 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Raise UsageError for vectors that the recipe does not use, or for a recipe that needs vectors without any;
     DataError for vectors of another width."""
     paths = [source.targets for source in sources if source.targets is not None]
-    settings = dict(flatten(recipe))
+    settings = recipe.arguments
     width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
     if weight and not paths:
-        raise UsageError(f"is needed, vectors to learn from, as {WEIGHT} is {weight:g}", parameter="teacher")
+        raise UsageError(
+            f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
+        )
     for path in paths:
         units = read_targets(path).shape[1]
         if not (width and weight):
@@ -144,21 +146,15 @@ class RunSettings:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"{path}: damaged ({error}). Start a new run.") from None
 
-    def until(self, step: int) -> dict[str, Any]:
-        """The settings that led to the checkpoint after `step` updates."""
+    def until(self, step: float = math.inf) -> dict[str, Any]:
+        """The settings that led to the checkpoint after `step` updates; without it, the current ones."""
         changes = [change["overrides"] for change in self.changes if change["step"] < step]
-        return {**self.arguments, **{name: value for change in changes for name, value in change.items()}}
-
-    @property
-    def newest(self) -> dict[str, Any]:
-        """The current settings."""
-        changes = (change["overrides"] for change in self.changes)
         return {**self.arguments, **{name: value for change in changes for name, value in change.items()}}
 
     def build(self, out: Path) -> Recipe:
         """The recipe with the current settings; DataError if they are invalid."""
         try:
-            return recipes.build(self.recipe, self.newest)
+            return recipes.build(self.recipe, self.until())
         except UsageError as error:
             raise DataError(f"{out / SETTINGS}: {error}") from None
 
@@ -181,8 +177,9 @@ def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
     UsageError for settings that can't change during a run.
     """
     settings = RunSettings.read(out)
-    before = dict(recipes.build(settings.recipe, settings.newest).arguments or {})
-    after = dict(recipes.build(settings.recipe, {**settings.newest, **overrides}).arguments or {})
+    newest = settings.until()
+    before = recipes.build(settings.recipe, newest).arguments
+    after = recipes.build(settings.recipe, {**newest, **overrides}).arguments
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     for name in changed:
         if not name.startswith(CHANGEABLE) or name in FIXED:
@@ -193,9 +190,17 @@ def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
         write_json(out / SETTINGS, document)
 
 
+def rewind(out: Path, step: int) -> None:
+    """Let later changes of settings begin at `step`, where the run continues."""
+    document = read_json(out / SETTINGS)
+    for later in document.get("changes", []):
+        later["step"] = min(later["step"], step)
+    write_json(out / SETTINGS, document)
+
+
 def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
     """Write the file that makes a folder a run; it comes last."""
-    settings: dict[str, object] = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {})}
+    settings: dict[str, object] = {"recipe": recipe.name, "arguments": recipe.arguments}
     settings["data"] = list(map(str, sources))
     if any(source.targets for source in sources):
         settings["teacher"] = [str(source.targets) if source.targets else None for source in sources]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +28,11 @@ from bgt_core.files import json_lines, remove, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
-from bgt_core.recipes.settings import flatten
 from bgt_core.run.plan import SETTINGS, check_targets, sources_of, write_settings
 from bgt_core.run.processes import LOCK, Report
 from bgt_core.run.vectors import VECTORS, fit_vectors, with_encoder, with_vectors
+
+ROTATED_BY = 8_192  # rows from which a rotation to a teacher's vectors is computed
 
 
 def prepare_run(
@@ -135,7 +137,7 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     untouched = [name for name, _ in model.named_parameters()]
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
-    encoder = dict(flatten(recipe)).get("model.average_from")
+    encoder = recipe.arguments.get("model.average_from")
     if encoder and any(dict(model.named_parameters())[name] is model.semantic_table.weight for name in untouched):
         start_average(model.semantic_table, encoder, tokenizer)  # unless a checkpoint has filled it
     if "teacher.weight" in untouched:
@@ -175,15 +177,15 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 
 @torch.no_grad()
-def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture, rows: int = 8_192) -> None:
+def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
     """Initialise the map to a teacher's vectors by the rotation that brings means nearest to them (Procrustes).
 
     With a random map the means would have to rotate before they learn, and lose information on the way. Rows are those
     of the first corpus with vectors, its first column.
     """
     for part in corpus.corpora:
-        chosen = np.linspace(0, len(part) - 1, min(rows, len(part))).astype(np.int64)
-        if (targets := part.targets(chosen)) is None:
+        chosen = np.linspace(0, len(part) - 1, min(ROTATED_BY, len(part))).astype(np.int64)
+        if not len(part) or (targets := part.targets(chosen)) is None:
             continue
         batches = [make_batch(part, chosen[start : start + 256], 0) for start in range(0, len(chosen), 256)]
         sides = (next(iter(batch.sides.values())) for batch in batches)
@@ -232,8 +234,14 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
         if not len(part):  # all its rows are in the other split
             continue
         batch = make_batch(part, np.arange(min(2, len(part))), 0).to("meta")
+        if recipe.train.mega_batch:
+            batch = replace(batch, negatives=batch.sides)
         out = model(batch)
-        if not torch.as_tensor(recipe.objective(out, 0).total).requires_grad:
+        if batch.negatives and not out.negatives:
+            raise UsageError(
+                f"{recipe.train.mega_batch}: {recipe.name} uses no hard negatives; set it to 0", parameter="mega_batch"
+            )
+        if not recipe.objective(out, 0).total.requires_grad:
             raise UsageError(
                 f"{', '.join(part.columns)}: {recipe.name} can't learn from these columns only", parameter="columns"
             )

@@ -25,7 +25,7 @@ from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound
 from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
-from bgt_core.run.plan import RunSettings, Teacher, build, change, settings_for, sources_of, with_targets
+from bgt_core.run.plan import RunSettings, Teacher, build, change, rewind, settings_for, sources_of, with_targets
 from bgt_core.run.prepare import check_tokenizers, freeze, fresh, prepare_run, rows_until
 from bgt_core.run.processes import (
     HOST,
@@ -243,6 +243,8 @@ class Run:
                 folder.rename(aside)
                 self.report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
             else:
+                if folder != saved[-1]:
+                    rewind(self.out, loaded.config["step"])
                 return loaded
         return None
 

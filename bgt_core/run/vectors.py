@@ -20,7 +20,6 @@ from bgt_core.data.parallel import check, chunks
 from bgt_core.errors import UsageError
 from bgt_core.files import PARTIAL
 from bgt_core.recipes import Recipe
-from bgt_core.recipes.settings import flatten
 from bgt_core.recipes.writer import WriterConfig
 from bgt_core.run.processes import Report
 
@@ -45,8 +44,7 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
         )
     encoder = named_encoder(model.encoder, model.fingerprint, partial(open_encoder, device=device), "the writer")
     width = encoder.embed([], lang=recipe.data.langs[0]).shape[1]
-    recipe = replace(recipe, model=replace(model, fingerprint=identity(encoder), vector_dim=width))
-    return replace(recipe, arguments=dict(flatten(recipe))), encoder
+    return replace(recipe, model=replace(model, fingerprint=identity(encoder), vector_dim=width)), encoder
 
 
 def with_vectors(

@@ -33,8 +33,9 @@ class TrainConfig:
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
     mega_batch_warmup: int = 0  # updates until a mega-batch grows by one update, from 1; 0: full size at once
     mega_batch_start: float = 0.0  # epochs before the search for negatives starts
-    aggressive_steps: int = 0  # updates of the encoders alone, at most, before each of the rest, while that keeps
-    # the latents from collapsing (He et al. 2019: 100); 0 is ordinary training
+    # Maximum number of encoder-only updates before each full update, while they raise the mutual information (He et al.
+    # 2019: 100); 0: ordinary training.
+    aggressive_steps: int = 0
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or auto: bf16 if the device supports it
@@ -56,6 +57,7 @@ class TrainConfig:
         for name in (
             "epochs",
             "warmup_steps",
+            "weight_decay",
             "composition_l2",
             "table_l2",
             "mega_batch",

@@ -73,8 +73,9 @@ def loop(
 
         # Is it the last? All workers agree.
         done = step + 1
-        looked = meter.due or done == steps or done % config.save_every == 0
-        due, stopped, diverged = trainer.workers.any(meter.due, hooks.stopped(), guard.diverged(looked))
+        unsaved |= done % config.save_every == 0
+        due, stopped, saves = meter.due, hooks.stopped(), done == steps or (unsaved and update.closes_mega_batch)
+        due, stopped, diverged = trainer.workers.any(due, stopped, guard.diverged(due or stopped or saves))
         if diverged:
             raise Diverged(f"update {done}: {guard.reason or 'another worker has diverged'}")
         last = done == steps or (stopped and update.closes_mega_batch)
@@ -89,8 +90,7 @@ def loop(
                 hooks.report(row)
 
         # Save at steps from which a run can continue.
-        unsaved |= done % config.save_every == 0
-        if (unsaved and update.closes_mega_batch) or last:
+        if saves or last:
             hooks.save(done)
             unsaved = False
         if last:

@@ -55,7 +55,7 @@ class HeldOutScores:
         self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, (B, columns, L)
 
     def add(self, out: Outputs) -> None:
-        """Run the model on a batch."""
+        """Add the model's outputs for a batch."""
         for name, values in dict(terms_of(out)).items():
             self.sums[name] += values.sum()
             self.rows[name] += len(values)

@@ -64,9 +64,9 @@ def train(
     All random draws (batches, anchors, dropout, latent noise) depend on the seed, the step and the number of the
     micro-batch alone. So a run that restarts from a saved step ends in the same weights, and any number of workers
     draws the same. One step = one update: rows of `batch_tokens` tokens in micro-batches, the loss divided by the
-    number of those rows, whichever worker computes them. A step never waits for a GPU; reports and the search for
-    negatives do. With mega-batches a run is saved, and stops, only between two of them, where the next updates depend
-    on the weights alone.
+    number of those rows, whichever worker computes them. A step waits for a GPU only where a model selects tokens or
+    rows (`bgt-bound`, `writer`, `var-siamese-reformulate`); reports and the search for negatives do. With mega-batches
+    a run is saved, and stops, only between two of them, where the next updates depend on the weights alone.
 
     With `aggressive_steps` training begins aggressively (see `aggressive`): a step is then several updates of the
     encoders, and one of everything else. `informations` are those that the run reported before `start`.

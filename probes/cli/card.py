@@ -36,6 +36,7 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.generation.options import DEFAULT_SEARCH
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
@@ -98,7 +99,8 @@ def card(
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",
         "Retrieval": f"precision at 1 among {' or '.join(counts)} translations",
-        "Generated text": f"{written} outputs, beam 5; source and style from the retrieval sentences",
+        "Generated text": f"{written} outputs, beam {DEFAULT_SEARCH.size}, the best by both latents; source and style "
+        "from the retrieval sentences",
         "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
         f"see `bgt evaluate fidelity`",
         "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
@@ -137,7 +139,8 @@ def sts_scores(bgt: Embedder, sets: Sequence[StsSet], years: Sequence[str]) -> S
     scores = {
         name: average(result, system) for name, system in zip([*bgt.latents, "baseline"], result.systems, strict=True)
     }
-    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": scores}
+    span = f"{years[0]}-{years[-1]}" if [*years] == [*YEARS] else ", ".join(years)
+    return {f"STS {span}, Pearson x 100": scores}
 
 
 def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Scores:

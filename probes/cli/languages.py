@@ -108,7 +108,7 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
     from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
     from bgt_core.data.parallel import Skipped, read_pairs
 
-    letters, pieces = {}, {}
+    letters, tokens = {}, {}
     for text in pairs:
         columns, file = named(text, "pairs", "en-fr=FILE")
         langs = split_langs(columns)
@@ -118,8 +118,8 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
         rows = list(read_pairs(file, langs, Skipped()))
         count = min(SENTENCES, len(rows))
         first, second = zip(*(rows[number * len(rows) // count] for number in range(count)), strict=True)
-        letters[other], pieces[other] = 1 - letter_overlap(first, second), 1 - piece_overlap(first, second, vocab_size)
-    return {"letters": letters, "pieces": pieces} if letters else {}
+        letters[other], tokens[other] = 1 - letter_overlap(first, second), 1 - piece_overlap(first, second, vocab_size)
+    return {"letters": letters, "tokens": tokens} if letters else {}
 
 
 def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:

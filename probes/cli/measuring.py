@@ -22,7 +22,7 @@ from probes.cli.fail_on import Rule, failing
 from probes.grid import Grid, ProbeTable
 from probes.results.compare import Side, compare_sides, corrected
 
-FAILED, BELOW, STOPPED = 5, 7, 130
+FAILED, BROKEN, STOPPED = 5, 7, 130
 
 
 def measure(
@@ -44,7 +44,7 @@ def measure(
         kept = "; they are kept, and the same command continues from there" if grid.cache else ""
         print(f"bgt-probe: stopped after {len(table.cells)} results{kept}", file=sys.stderr)
     if not table.cells:
-        if table.failures:
+        if table.failures and not stopped:
             raise type(table.failures[0][1])("nothing could be measured.")
         return STOPPED
     cells = corrected(table.cells, outputs.correction)
@@ -55,7 +55,7 @@ def measure(
     broken = failing(rules, cells)
     for line in broken:
         print(f"bgt-probe: {line}", file=sys.stderr)
-    return BELOW if broken else FAILED if table.failures else 0
+    return BROKEN if broken else FAILED if table.failures else 0
 
 
 def say(line: str) -> None:

@@ -46,8 +46,11 @@ def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
     train, _, test = study.cuts[0]
     path = cell_path(grid.cache, subject, task, dataset, lang=lang, config=config, senteval=grid.senteval)
     kept = path is not None and path.is_file()
-    vectors = 0 if kept else len(subject.latents_in(lang)) * (1 + len(subject.encoder_seeds))  # per sentence
-    probes = vectors * len(study.cuts) * (2 if config.control and not grid.senteval else 1)
+    own = len(subject.latents_in(lang)) * (1 + len(subject.encoder_seeds))  # vectors of a sentence
+    others = sum(map(len, subject.references.values()))
+    vectors = 0 if kept else own + others
+    controlled = own * (2 if config.control and not grid.senteval else 1)
+    probes = 0 if kept else (controlled + others) * len(study.cuts)
     counts = [len(study.labels), len(train), len(test), len(study.names), vectors * len(study.labels), probes]
     probe = "senteval" if grid.senteval else config.probe
     return [task.name, lang, subject.name, probe, *counts, "kept" if kept else "to measure"]

@@ -97,7 +97,7 @@ def probe(
     capacity: Annotated[
         bool, typer.Option("--capacity", help="Also measure accuracy on shuffled training labels.")
     ] = False,
-    mdl: Annotated[bool, typer.Option("--mdl/--no-mdl", help="Also measure the online codelength.")] = False,
+    mdl: Annotated[bool, typer.Option("--mdl", help="Also measure the online codelength.")] = False,
     erase: Annotated[
         str | None, typer.Option(help="Also measure accuracy after erasing the property: leace or inlp.")
     ] = None,
@@ -159,8 +159,11 @@ def probe(
     langs, encoder_seeds, model = split_names(lang), split_names(encoder_seeds), model or []
     if not langs:
         raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")
-    if len(model) > 1 and (encoder_seeds or untrained):
-        raise UsageError("is for a single --model.", parameter="encoder_seeds" if encoder_seeds else "untrained")
+    if single := "encoder_seeds" if encoder_seeds else "untrained" if untrained else "":
+        if len(model) > 1:
+            raise UsageError("is for a single --model.", parameter=single)
+        if senteval:
+            raise UsageError("is no part of SentEval's protocol; leave it or --senteval out.", parameter=single)
     if download and (not data or data.is_file() or not {"en", ALL} & set(langs)):
         raise UsageError(
             "gets SentEval's sets, which are English: give --lang en and --data FOLDER.", parameter="download"

@@ -116,7 +116,7 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
 
 
 def is_gap(row: Mapping[str, str]) -> bool:
-    """Split the name of a system into model and latent, as in "mine semantic"."""
+    """Whether a row compares the two latents of one model; systems are named as in "mine semantic"."""
     return {row[name].split()[-1] for name in ("first", "second")} == {SEMANTIC, LANGUAGE}
 
 

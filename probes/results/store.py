@@ -39,7 +39,6 @@ SCHEMA = pa.schema(
     }
 )
 METADATA = b"bgt-probe"
-FORMER = "bgt-probe/3"  # called the fingerprint made_of
 TRAIL = ("fingerprint", "langs", "probe")  # entries of the trail that readers need
 
 
@@ -146,7 +145,7 @@ def document_cells(name: str, content: bytes) -> list[Cell]:
         schema = document["schema"]
     except (DataError, KeyError, TypeError):
         raise DataError(f"{name}: not a JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
-    if schema not in (DOCUMENT, FORMER):
+    if schema != DOCUMENT:
         raise DataError(
             f"{name}: its schema is {str(schema)[:40]!r}, this version reads {DOCUMENT}; run bgt-probe again."
         )
@@ -158,8 +157,6 @@ def document_cells(name: str, content: bytes) -> list[Cell]:
 
 def document_cell(entry: Mapping[str, Any]) -> Cell:
     trail = entry["trail"]
-    if "made_of" in trail:
-        trail = {**trail, "fingerprint": trail["made_of"]}
     if missing := [name for name in TRAIL if name not in trail]:
         raise KeyError(missing[0])
     return Cell(entry["model"], as_result(entry), SCHEMA.empty_table(), trail)

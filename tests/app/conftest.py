@@ -30,7 +30,7 @@ from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
-    "sentence": "st.empty(), page.Next(there, there, there, there, there)",
+    "sentence": "st.empty(), page.tabs.Next(there, there, there, there, there)",
     "languages": "there",
     "plane": "there, there",
 }

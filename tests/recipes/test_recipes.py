@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -374,3 +375,9 @@ def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer,
     assert all(parameter.grad.is_meta for parameter in model.parameters())
     with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
         loss.total.item()
+
+
+def test_a_recipe_knows_its_settings_however_it_was_made() -> None:
+    built = recipes.build("bgt-small", {"train.epochs": 3})
+    assert replace(recipes.build("bgt-small", {}), train=built.train).arguments == built.arguments
+    assert recipes.RECIPES["bgt-small"]().arguments == recipes.build("bgt-small", {}).arguments

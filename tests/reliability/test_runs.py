@@ -173,6 +173,16 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
         run.resume(out, device="cpu")
 
 
+def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    newest = checkpoint.steps_of(out)[-1]
+    (newest / "model.safetensors").write_bytes(b"\0" * 100)
+    run.resume(out, device="cpu", overrides={"train.learning_rate": 1e-4})
+    assert run.resume(out, device="cpu") == newest
+    assert checkpoint.read_config(newest)["arguments"]["train.learning_rate"] == 1e-4
+
+
 @pytest.mark.parametrize(("name", "value"), [("train.learning_rate", 0.5), ("model.d_model", 32), ("train.seed", 9)])
 def test_settings_changed_by_hand_are_not_taken(begun: Path, name: str, value: float) -> None:
     settings = json.loads((begun / "run.json").read_text())

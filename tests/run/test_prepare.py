@@ -84,3 +84,9 @@ def test_vectors_of_another_width_are_refused(
             overrides=settings,
             device="cpu",
         )
+
+
+def test_hard_negatives_need_a_recipe_that_uses_them(tsv: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"2: bgt-bound uses no hard negatives; set it to 0"):
+        run.train("bgt-bound", [tsv], tmp_path / "run", device="cpu", overrides=SETTINGS | {"train.mega_batch": 2})
+    assert not (tmp_path / "run" / "run.json").exists()

@@ -10,7 +10,12 @@ export default function ({ data, parentElement }) {
   idle();
   button.title = data.link;
   button.onclick = async () => {
-    await navigator.clipboard.writeText(data.link);
+    try {
+      await navigator.clipboard.writeText(data.link);
+    } catch {  // without https there is no clipboard
+      window.prompt("Link to this view:", data.link);
+      return;
+    }
     button.textContent = "Copied";
     setTimeout(idle, 2000);
   };

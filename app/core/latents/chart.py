@@ -138,9 +138,8 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
     else:
         figure = make_subplots(len(titles), 1, subplot_titles=titles, vertical_spacing=0.18 / len(titles))
         places = [(row, 1) for row in range(1, len(titles) + 1)]
-    titled = [
-        place for title, place in zip(titles, places, strict=True) if title
-    ]  # plotly adds no annotation for an empty title
+    # plotly adds no annotation for an empty title
+    titled = [place for title, place in zip(titles, places, strict=True) if title]
     for title, (row, col) in zip(figure.layout.annotations, titled, strict=True):
         title.update(x=figure.get_subplot(row, col).xaxis.domain[0], xanchor="left")
     return figure, places
@@ -268,9 +267,8 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         },
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        unselected={
-            "marker": {"opacity": 0.18 * style.opacity, "size": style.size}
-        },  # without this they would keep the size of chosen points
+        # without this they would keep the size of chosen points
+        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},
         showlegend=False,
     )
 

@@ -27,8 +27,8 @@ def probe_dots(
 ) -> go.Figure:
     """Each latent's accuracy with its interval, and a tick for the best baseline; or `by` "compression".
 
-    Columns `probe_results.SCORES`. One line per result, those run here first, then by the group of the task and by the
-    gap of the latents. `paper`: rows of `languages.with_paper`, whose accuracies are open and grey.
+    Columns `gather.SCORES`. One line per result, those run here first, then by the group of the task and by the
+    gap of the latents. `paper`: rows of `app.languages.compute.with_paper`, whose accuracies are open and grey.
     """
     figure = go.Figure()
     lines = Lines(figure, theme)
@@ -54,7 +54,8 @@ def probe_dots(
                 hovertemplate="%{text}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
             )
         )
-    add_baselines(figure, scores, y, by, theme)
+    if by == "accuracy":
+        add_baselines(figure, scores, y, theme)
     if paper is not None and paper["paper_gap"].notna().any():
         add_paper(figure, paper.dropna(subset=["paper_gap"]), y, theme)
     figure = lines.finished(TITLES[by])
@@ -62,19 +63,17 @@ def probe_dots(
     return figure
 
 
-def add_baselines(
-    figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ...], float], by: str, theme: str
-) -> None:
+def add_baselines(figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ...], float], theme: str) -> None:
     """Draw a tick for the best baseline; its hover text lists all of them."""
-    baselines = scores[~scores["latent"].isin(list(LATENTS))].dropna(subset=[by]).sort_values(by, ascending=False)
+    baselines = scores[~scores["latent"].isin(list(LATENTS))].sort_values("accuracy", ascending=False)
     best = baselines.drop_duplicates(LINE)
     texts = {
-        name: "<br>".join(f"{plain(row.latent)} {100 * getattr(row, by):.1f}" for row in part.itertuples())
+        name: "<br>".join(f"{plain(row.latent)} {100 * row.accuracy:.1f}" for row in part.itertuples())
         for name, part in baselines.groupby(LINE)
     }
     figure.add_trace(
         go.Scatter(
-            x=100 * best[by],
+            x=100 * best["accuracy"],
             y=[y[key(row)] for row in best.itertuples()],
             name=BASELINE,
             mode="markers",

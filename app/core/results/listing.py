@@ -13,7 +13,7 @@ from bgt_core.data.columns import split_langs
 
 
 def language_names(lang: str) -> str:
-    """Name the language of a result, or both: "en-fr" -> "English and French"."""
+    """Name the languages of a result: "en-fr" -> "English and French"."""
     return " and ".join(map(language_name, split_langs(lang)))
 
 

@@ -113,7 +113,7 @@ def colours(table: pd.DataFrame, uses: Sequence[str]) -> dict[str, pd.Series]:
     """The columns to colour by, as "own:NAME": numbers, or categories with a word for an empty cell."""
     titles = [title for title, use in zip(table, uses, strict=True) if use == COLOUR]
     return {
-        f"own:{title}": pd.to_numeric(table[title])
+        f"{rows.OWN_COLUMN}{title}": pd.to_numeric(table[title])
         if formats.numbers(table[title])
         else table[title].replace("", rows.NONE)
         for title in titles

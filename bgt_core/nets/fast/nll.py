@@ -29,7 +29,7 @@ def nll(
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
-    loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing)
+    loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing, torch.is_grad_enabled())
     return loss, layout.sum(nats)
 
 
@@ -100,10 +100,18 @@ class _FusedNLL(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        offset: Tensor | None,
+        rows: Tensor,
+        target: Tensor,
+        smoothing: float,
+        learns: bool,
     ) -> tuple[Tensor, Tensor]:
-        """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
-        wants_gradient = any(ctx.needs_input_grad[:3])
+        """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence;
+        `learns`: whether gradients are on, which can't be seen in here."""
+        wants_gradient = learns and any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the dtype of products
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
@@ -140,4 +148,4 @@ class _FusedNLL(torch.autograd.Function):
         if grad_offset is not None:
             grad_offset.mul_(grad)
         to_weight = add_gradient(ctx.weight, grad_weight, grad) if ctx.needs_input_grad[1] else None
-        return grad_x.mul_(grad), to_weight, grad_offset, None, None, None
+        return grad_x.mul_(grad), to_weight, grad_offset, None, None, None, None

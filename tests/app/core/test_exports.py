@@ -131,5 +131,6 @@ def test_every_figure_can_be_drawn_for_paper(
         app.run()
     assert len(drawn) == len(buttons)
     assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
-    facts = {"similarity": "(fingerprint|Yours: pairs.tsv|n = 3).*" * 3}.get(page, "(fingerprint|seed).*" * 2)
+    of_pairs, of_others = "(weights|Yours: pairs.tsv|n = 3).*" * 3, "(weights|fingerprint|seed).*" * 2
+    facts = of_pairs if page == "similarity" else of_others
     assert all(re.search(facts, figure.layout.title.text) for figure in drawn)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.core import startup, state
+from app.core import resampling, startup, state
 from app.core.markdown import verbatim
 from app.core.word_effects import LEAST
 from app.models import compute, pairs
@@ -43,7 +43,7 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
     gold = rng.normal(size=400)
     noisy = gold + rng.normal(size=400)
     scores = {"first": noisy, "second": noisy + 0.2 * rng.normal(size=400), "again": noisy}
-    table = compute.correlations(scores, gold).set_index("model")
+    table = compute.beside_first(resampling.correlations(scores, gold)).set_index("model")
     for name, numbers in scores.items():
         assert table.loc[name, "value"] == pytest.approx(100 * np.corrcoef(numbers, gold)[0, 1])
         assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]
@@ -57,7 +57,7 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
 
 def test_shares_are_those_that_were_counted() -> None:
     hits = {"one": np.array([True, True, False, False]), "two": np.array([True, True, True, False])}
-    table = compute.shares(hits).set_index("model")
+    table = compute.beside_first(resampling.shares(hits)).set_index("model")
     assert table["value"].tolist() == [50, 75] and table.loc["two", "difference"] == 25
     assert table.loc["two", "difference_low"] == 0  # no resample has the first ahead
 

@@ -50,12 +50,6 @@ def test_the_files_of_bgt_probe_say_the_same(cell: Cell, tmp_path: Path) -> None
     assert by_json.curve["accuracy"].tolist() == [point.accuracy for point in cell.result.curve]
 
 
-def test_a_document_of_the_former_schema_is_read(document_of: Callable) -> None:
-    document = document_of()
-    text = json.dumps({**document, "schema": "bgt-probe/3"}).replace('"fingerprint"', '"made_of"')
-    assert gather.read("r.json", text.encode()).scores.equals(read(document).scores)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

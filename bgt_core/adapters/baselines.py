@@ -87,7 +87,8 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
         flat = torch.tensor([piece for sentence in ids for piece in sentence], dtype=torch.int64)
         return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
 
-    return ExternalEncoder("baseline:pieces", embed, tuple(bgt.langs), fingerprint=f"pieces of {bgt.fingerprint}")
+    fingerprint = f"mean token vectors of {bgt.fingerprint}"
+    return ExternalEncoder("baseline:pieces", embed, tuple(bgt.langs), fingerprint=fingerprint)
 
 
 def reference_encoders(

@@ -33,7 +33,7 @@ class WordMover:
     @property
     def fingerprint(self) -> str:
         """A fingerprint of the vectors, in one line."""
-        return f"pieces of {self._embedder.fingerprint}"
+        return f"token ids of {self._embedder.fingerprint}"
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> token ids, (N, 256) float32, padded with PAD; a single string -> (256,).

@@ -69,7 +69,7 @@ def export(
     if to == ONNX:
         from bgt_core.adapters import onnx
 
-        return onnx.export(loaded, out, latent=latent or "semantic", lang=lang)
+        return onnx.export(loaded, out, latent=latent or SEMANTIC, lang=lang)
     if to == SENTENCE_TRANSFORMERS:
         needs("sentence_transformers", "sentence-transformers")
         from bgt_core.adapters import sentence_transformers

@@ -48,11 +48,14 @@ class KeptSimilarities:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, 2); DataError for one that is in no pair."""
+        """N sentences -> (N, 2); UsageError for an unknown latent, DataError for a sentence that is in no pair."""
+        if latent not in self.latents:
+            raise UsageError(f"{latent}: {self.path} has {', '.join(self.latents)}.", parameter="latent")
         if unknown := [sentence for sentence in sentences if (lang, sentence) not in self._sentences]:
             raise DataError(f"{self.path}: it has no similarity for {unknown[0][:60]!r}; measure the model again.")
         system = self.latents.index(latent)
-        return np.array([[self._sentences[lang, sentence], system] for sentence in sentences], dtype=np.float64)
+        rows = [[self._sentences[lang, sentence], system] for sentence in sentences]
+        return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Raise UsageError: only pairs were kept."""

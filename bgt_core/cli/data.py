@@ -1,4 +1,4 @@
-"""`bgt data`: list, download, prepare, compare, check."""
+"""`bgt data`: list, download, prepare, pivot, compare, check; `cli` adds `alter` and `backtranslate`."""
 
 from __future__ import annotations
 

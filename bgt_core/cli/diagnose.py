@@ -162,11 +162,11 @@ def show(diagnosis: Diagnosis, samples: int) -> None:
             f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll,
         }
     if diagnosis.unigram:
-        rows["unigram NLL, of these pieces' own frequencies"] = diagnosis.unigram
+        rows["unigram NLL, from these tokens' own frequencies"] = diagnosis.unigram
     counts = (diagnosis.sentences, diagnosis.pieces)
     print()
     tables.show(
-        ["nats", "a pair", "a sentence", "a piece"],
+        ["nats", "per pair", "per sentence", "per token"],
         [
             [name, estimate(mean), *(f"{mean.nats * diagnosis.pairs / count:.3f}" for count in counts)]
             for name, mean in rows.items()

@@ -27,7 +27,8 @@ def generate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Instead of --source: semantic vectors, .npy; each gets a line. Of a writer, its encoder's vectors.",
+            help="Instead of --source: semantic vectors, .npy; each gives a line of text. For a writer: vectors of its "
+            "encoder.",
         ),
     ] = None,
     encoder: Annotated[

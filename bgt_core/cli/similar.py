@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Find the stored questions that mea
 @app.command(cls=Command)
 def build(
     source: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="One question a line (.gz, .xz, .zst too); copies count once.")
+        Path, typer.Argument(metavar="QUESTIONS", help="One question per line (.gz, .xz, .zst too); copies count once.")
     ],
     out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder for the store.")],
     model: options.EncoderOption = str(PRETRAINED),
@@ -79,7 +79,7 @@ def query(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The store that `build` made.")],
     questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...")] = None,
     file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
+        Path | None, typer.Option(metavar="FILE", help="Questions, one per line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,
     k: Annotated[int, typer.Option("--top", help="Number of stored questions to show for each.")] = 10,
     within: Annotated[

@@ -37,8 +37,8 @@ def split(
     model: Annotated[
         str | None,
         typer.Option(
-            help=f"{options.ENCODER}. Of stored vectors, the encoder that made them.",
-            show_default="the model that ships; of stored vectors, none",
+            help=f"{options.ENCODER}. For stored vectors: the encoder that made them.",
+            show_default="the model that ships; none for stored vectors",
         ),
     ] = None,
     method: Annotated[
@@ -69,7 +69,7 @@ def split(
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Split an encoder's vectors into what sentences of one meaning share, and the rest.
+    """Split an encoder's vectors into a part that sentences of the same meaning share, and the rest.
 
     Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
     """
@@ -115,7 +115,7 @@ def split(
     ]
     show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "language told %"], rows)
     if encoder is None:
-        print("of stored vectors without an encoder: name it by --model, so that split:FOLDER can be opened")
+        print("Fitted on stored vectors without an encoder; name it by --model, so that split:FOLDER can be opened.")
     elif report:
         held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for source, of in zip(sources, gathered, strict=True):

@@ -93,7 +93,10 @@ def clean(
     names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # read ones, all
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
-        raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")
+        raise UsageError(
+            f"{len(sources)} sources, columns {', '.join(columns)}: expected at least one source, and two columns of "
+            "text."
+        )
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
@@ -217,7 +220,11 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
         return lambda sentences: [len(sentence) for sentence in sentences]
     if unspaced := UNSPACED & set(map(primary, langs)):
         names = ", ".join(sorted(unspaced))
-        raise UsageError(f"{names} has no spaces between words: use characters, or pieces with a tokenizer.")
+        raise UsageError(
+            f"{rules.unit}: {names} is written without spaces between words; use characters, or pieces with a "
+            "tokenizer.",
+            parameter="unit",
+        )
     return lambda sentences: [len(sentence.split()) for sentence in sentences]
 
 

@@ -25,10 +25,10 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
     try:
-        names = read_json(folder / MIXTURE)["corpora"]
-        return Mixture([Corpus.open(folder / name, split) for name in names])
+        names = [str(name) for name in read_json(folder / MIXTURE)["corpora"]]
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{folder} is damaged: {MIXTURE}; prepare it again") from None
+    return Mixture([Corpus.open(folder / name, split) for name in names])
 
 
 def verify_corpus(corpus: Corpus | Mixture) -> None:

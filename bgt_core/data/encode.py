@@ -170,7 +170,7 @@ class _Processes:
         environment = os.environ | {
             # so that the process can import the same modules
             "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-            "OPENBLAS_NUM_THREADS": "1",  # numpy would start one thread a core in each process
+            "OPENBLAS_NUM_THREADS": "1",  # numpy would start one thread per core in each process
         }
         process = self._own.process = subprocess.Popen(
             COMMAND,
@@ -203,7 +203,7 @@ def _send(file: IO[bytes], value: Any) -> None:
 
 
 def _receive(file: IO[bytes]) -> Any:
-    """Read exactly this many bytes; raises EOFError if the other side has ended."""
+    """Read one value; raises EOFError if the other side has ended."""
     size = int.from_bytes(file.read(8), "little")
     return marshal.loads(file.read(size))
 

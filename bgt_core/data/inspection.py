@@ -28,7 +28,7 @@ def inspect(path: Path) -> list[FileCheck]:
     if path.is_dir() or path.name == manifest.NAME:
         expected = {folder / name: entry for name, entry in manifest.read_manifest(folder)["files"].items()}
         if not expected and not any(folder.glob("*")):
-            raise NotFound(f"{path}: it does not exist; see `bgt data download`.")
+            raise NotFound(f"{path}: it does not exist or is empty; see `bgt data download`.")
         cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != manifest.NAME}
         expected |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
         if not expected:

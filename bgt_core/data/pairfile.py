@@ -57,9 +57,8 @@ def _tsv(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
-        return gzip.GzipFile(
-            filename="", mode="wb", fileobj=raw, mtime=0
-        )  # no name or time, so that the same pairs give the same bytes
+        # no name and no time, so that the same pairs give the same bytes
+        return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     if kind == ".xz":
         return lzma.open(raw, "wb")
     if kind == ".zst":

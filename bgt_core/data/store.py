@@ -275,5 +275,5 @@ def _split(work: Path, store: Json, limit: int) -> None:
 
 
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
-    """Positions from `start`, at most `count`: read, because the pages of a mapped file would fill the memory."""
+    """Read at most `count` values from position `start`. The file is not mapped: its pages would fill the memory."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)

@@ -20,7 +20,10 @@ def target_width(sources: Sequence[Source]) -> int:
             columns = "-".join(source.columns)
             raise UsageError(f"targets: some files of {columns} have vectors and others none; give them to all or none")
         if width != widths[0]:
-            raise DataError(f"{source.targets}: vectors of {width} numbers, of {widths[0]} in {sources[0].targets}")
+            raise DataError(
+                f"{source.targets}: vectors of {width} units, but {sources[0].targets} has {widths[0]}; give vectors "
+                "of one encoder"
+            )
     return widths[0]
 
 

@@ -214,7 +214,7 @@ def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
 
 
 def _plain(value: Any) -> Any:
-    """Replace numbers that JSON does not have."""
+    """Convert for JSON: estimates become {value, low, high}; NaN and infinity become None."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items() if name != "name"}
     if isinstance(value, tuple | list):

@@ -59,7 +59,7 @@ def evaluate(
         result = evaluate("sts", {"mine": bgt_core.load("runs/mine"), "shipped": bgt_core.load()}, "data/sts")
 
     Args:
-        task: A task with its settings, as `Sts(sets="2012")`, or the name of one.
+        task: A task with its settings, as `Sts(sets="2012")`, or the name of one whose settings all have defaults.
         encoders: One encoder, or several by name; each latent of each is a system.
         data: A file or folder, or items from `task.load`.
         resamples: Number of bootstrap resamples.

@@ -22,7 +22,7 @@ class StoreCard:
 
     questions: int
     text: str  # SHA-256 of questions.txt
-    encoder: str  # `ranking.identity` of the encoder
+    encoder: str  # `adapters.named.identity` of the encoder
     model: str  # the spec of that encoder
     by: str  # "probability" or "cosine": the order of results
     lang: str

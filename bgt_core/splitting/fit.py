@@ -109,6 +109,8 @@ def check_variances(sums: Statistics) -> None:
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:
     """Raise UsageError for languages of the columns, or a number of factors, that the method can't have."""
+    if not langs:
+        raise UsageError("is empty; give at least one set of columns", parameter="data")
     for each in langs:
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")

@@ -173,9 +173,8 @@ def gather(
             raise UsageError(f"{unknown[0]}: the encoder has {', '.join(encoder.langs)}", parameter="langs")  # type: ignore[union-attr]
     sizes = [None if isinstance(columns, Iterator) else len(columns[0]) for _, columns in data]
     total = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
-    stored = any(
-        isinstance(column, np.ndarray) for _, columns in data if isinstance(columns, list) for column in columns
-    )
+    whole = [columns for _, columns in data if not isinstance(columns, Iterator)]
+    stored = any(isinstance(column, np.ndarray) for columns in whole for column in columns)
     widths = {embed(encoder, [], data[0][0][0]).shape[1]} if encoder and stored else set[int]()
     gathered: list[Gathered] = []
     done = 0

@@ -39,8 +39,8 @@ folder.
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split, and the encoder that it was fitted on: its name, and what told it from others then (`identity`
-    in bgt_core.adapters.distances). Both are "" if nobody named it."""
+    """A split, and the name and fingerprint (`adapters.named.identity`) of the encoder that it was fitted on. Both are
+    "" for stored vectors without a named encoder."""
 
     split: Split
     encoder: str

@@ -9,7 +9,7 @@ import pytest
 
 from bgt_core import open_encoder
 from bgt_core.adapters.scores import KeptSimilarities
-from bgt_core.errors import BgtError, DataError
+from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.evaluation.sts.score import StsScores, StsSet
 
@@ -44,6 +44,9 @@ def test_what_was_not_kept_is_named(file: Path, tmp_path: Path) -> None:
     encoder = KeptSimilarities(file)
     with pytest.raises(DataError, match=r"items\.parquet: it has no similarity for 'x'"):
         encoder.embed(["a", "x"], lang="en", latent="m semantic")
+    with pytest.raises(UsageError, match=r"semantic: .*items\.parquet has m semantic, m language"):
+        encoder.embed(["a"], lang="en")
+    assert encoder.embed([], lang="en", latent="m semantic").shape == (0, 2)
     with pytest.raises(DataError, match="it has no similarity for pair 2"):
         compared(encoder, ["a", "b"], ["b", "c"], "en", "m semantic")
     with pytest.raises(BgtError, match="can't be searched"):

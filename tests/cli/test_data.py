@@ -148,7 +148,7 @@ def test_prepare_then_check(bgt: Bgt) -> None:
         ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "no file absent.tsv"),
         ("prepare absent.tsv --langs en,fr --out o.txt", 2, "ending in"),
         ("check absent.tsv", 3, "no card"),
-        ("check .", 3, "it does not exist"),
+        ("check .", 3, "it does not exist or is empty"),
         ("list --pair english", 2, "--pair english"),
     ],
 )

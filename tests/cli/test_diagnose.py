@@ -74,12 +74,12 @@ def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
     latents, likelihoods = ([line.split("\t") for line in part.splitlines()] for part in out.split("\n\n"))
     assert latents[0] == ["latent", "units", "active", "KL", "information (≤ 3.40)", "aggregate"]
     assert [row[:2] for row in latents[1:]] == [["semantic", "12"], ["en", "6"], ["fr", "6"]]
-    assert likelihoods[0] == ["nats", "a pair", "a sentence", "a piece"]
+    assert likelihoods[0] == ["nats", "per pair", "per sentence", "per token"]
     assert [row[0] for row in likelihoods[1:]] == [
         "NLL at posterior means",
         "-ELBO",
         "importance-weighted NLL, 2 draws",
-        "unigram NLL, of these pieces' own frequencies",
+        "unigram NLL, from these tokens' own frequencies",
     ]
     pair, sentence = float(likelihoods[1][1].split(" ± ")[0]), float(likelihoods[1][2])
     assert pair == pytest.approx(2 * sentence, rel=1e-3)
@@ -118,7 +118,7 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     assert [row.split("\t")[0] for row in likelihoods.splitlines()] == [
         "nats",
         "NLL at posterior means",
-        "unigram NLL, of these pieces' own frequencies",
+        "unigram NLL, from these tokens' own frequencies",
     ]
     assert "30 sentences reconstructed" in err
 

@@ -41,11 +41,11 @@ _PRONOUNS = {"it", "this", "that", "there", "what"}
 def negations(tokens: Sequence[Token]) -> Iterator[Altered]:
     """Drop the negation of the sentence, or add one if it has none; questions have neither."""
     words = [token.lower for token in tokens]
-    if "?" in words:
+    if not words or "?" in words:
         return
     denied = [row for row, word in enumerate(words) if word in DENIED or word in ("not", "never")]
     changed = None
-    if words and words[0] in _ALL and _is_verb(words[1:2]):
+    if words[0] in _ALL and _is_verb(words[1:2]):
         changed = [Token("", _ALL[words[0]]), *tokens[1:]]
     elif len(denied) == 1 and not _BOUND & set(words):
         changed = _dropped(list(tokens), words, denied[0])

@@ -156,15 +156,15 @@ def _arguments(tokens: Sequence[Token], words: Sequence[str]) -> list[Token] | N
 
 def _exchangeable(words: Sequence[str], subject: Argument, thing: Argument) -> bool:
     between = words[subject.end : thing.start]
+    if not any(word in FORMS for word in between):  # no verb
+        return False
     before = [word for word in between if word not in ("pas", "plus", "jamais")][-1]
     after = words[thing.end] if thing.end < len(words) else "."
-    verb = any(word in FORMS for word in between)
     agrees = bool(ETRE & set(between)) or after in ADJECTIVE_FORMS
     return (
         subject.kind == thing.kind
         and subject.plural == thing.plural
         and (subject.gender == thing.gender or not agrees)
-        and verb
         and before not in ETRE | {"de", "d'"}
         and after not in ("et", "ou", "de", "d'", "qui")
         and "avec" not in between

@@ -49,6 +49,8 @@ def _dropped(tokens: list[Token], words: Sequence[str]) -> list[Token] | None:
     if after in _BOUND or _NOT_DROPPED & set(words):
         return None
     kept = [*tokens[:start], *tokens[start + 1 : denial], *tokens[denial + 1 :]]
+    if start == len(kept):  # no word follows the negation
+        return None
     if start == 0:
         return kept
     kept[start] = Token(tokens[start].space, kept[start].text)

@@ -43,7 +43,7 @@ def alter_rows(
     """
     suffix(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
-        raise UsageError(f"{of}: expected one of two different languages; --langs is {','.join(langs)}", parameter="of")
+        raise UsageError(f"{of}: expected one of two different languages, not of {','.join(langs)}", parameter="of")
     rng, skipped, dropped, kinds = Random(f"{seed} altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out, (*langs, ALTERED)) as add:
         for pair in read_pairs(source, langs, skipped, strict):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 class Altered(NamedTuple):
     """A sentence with nearly the same words and another meaning."""
 
-    kind: str  # "roles", "attributes" or "negation"
+    kind: str  # "roles", "attributes", "negation", or "words" (two words exchanged)
     text: str
 
 

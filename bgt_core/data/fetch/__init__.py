@@ -117,7 +117,7 @@ def _name(address: str) -> str:
 
 
 def _complete(archive: Path) -> Path:
-    """Record the hash of a complete archive."""
+    """The path of the record of a complete archive."""
     return archive.with_name(archive.name + ".complete.json")
 
 

@@ -206,7 +206,7 @@ def _refuse(response: requests.Response, url: str) -> None:
 
 
 def _version_of(response: requests.Response) -> str | None:
-    """The version of the file: a strong ETag, else the date, else ""."""
+    """The version of the file: a strong ETag, else the date, else None."""
     tag = response.headers.get("ETag", "W/")
     return response.headers.get("Last-Modified") if tag.startswith("W/") else tag
 

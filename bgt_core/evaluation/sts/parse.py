@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.data import parallel
 from bgt_core.data.parallel import SUFFIXES
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 
@@ -91,8 +91,4 @@ def finite(text: str) -> float:
 
 def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(number, columns) of each line; a line separator inside a sentence, such as U+2028, does not end a line."""
-    for number, line in enumerate(parallel.lines(path), 1):
-        try:
-            yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").decode("utf-8").split("\t")
-        except UnicodeDecodeError:
-            raise DataError(f"{path}:{number}: not UTF-8: {line[:60]!r}.") from None
+    return ((number, line.split("\t")) for number, line in text_lines(path))

@@ -1,7 +1,7 @@
 """Tree edit distance: the minimum number of insertions, deletions and relabellings between two ordered, labelled trees.
 
-It uses the dynamic program of Zhang and Shasha (1989), for all pairs of two sets of trees, compiled by numba. Their
-libraries in pure Python take a tenth to half a second per pair of sentences, and an upper bound needs all pairs.
+It uses the dynamic program of Zhang and Shasha (1989), for all pairs of two sets of trees, compiled by numba.
+Libraries in pure Python take a tenth to half a second per pair of sentences, and an upper bound needs all pairs.
 """
 
 from __future__ import annotations

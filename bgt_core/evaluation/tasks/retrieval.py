@@ -29,9 +29,8 @@ from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similar
 POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
 SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine
 
-Translations = Mapping[
-    str, tuple[Sequence[str], Sequence[str]]
-]  # by file: line n of one translates line n of the other
+# by file: line n of one translates line n of the other
+Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 
 class RetrievalKey(NamedTuple):

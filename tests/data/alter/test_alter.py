@@ -32,6 +32,7 @@ ROLES = {
     "I’ll call you.": "You'll call me.",
 }
 FRENCH_ROLES = {
+    "Tom plus Marie font trois.": None,
     "Je t'aime.": "Tu m'aimes.",
     "Je ne vous crois pas.": "Vous ne me croyez pas.",
     "Tu m'as vu.": "Je t'ai vu.",
@@ -61,6 +62,7 @@ NEGATIONS = {
     "Don't open the door.": "Open the door.",
     "Nobody knows.": "Everybody knows.",
     "Aren't you happy?": None,
+    "": None,
     "I don't know yet.": None,
     "I already saw some of it.": None,
 }
@@ -75,6 +77,8 @@ FRENCH_NEGATIONS = {
     "Il y a un oiseau.": "Il n'y a pas d'oiseau.",
     "Je n'ai pas de voiture.": None,
     "Ne me touche pas.": None,
+    "Mieux vaut ne pas": None,
+    "": None,
     "Tu ne viens pas ?": None,
 }
 

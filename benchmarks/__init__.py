@@ -1,1 +1,1 @@
-"""How fast, against what, and how far from exact: one page a piece of work."""
+"""Speed, the tool compared with, and the error: one page per kind of work."""

@@ -49,8 +49,8 @@ INTRODUCTION = """\
 A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
 of the floor: what the machine's own matrix product or memory would allow. Targets are limits of the
 ratio or, on any machine alike, of the share. The last column is a profile of the run; in it an
-operator's floor is that of its own calls (`roofline.py`). How each page measures, and what is equal on
-both sides, stands at the top of its file.
+operator's floor is that of its own calls (`roofline.py`). The top of each page's file says
+how it measures, and what is equal on both sides.
 """
 GROWN = """\
 Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`

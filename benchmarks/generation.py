@@ -133,7 +133,7 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def lengths_of(count: int) -> list[int]:
-    """Compare sources, and the outputs of sentences that differ."""
+    """Numbers of tokens of the sources; outputs without a fixed length have the same."""
     draw = np.random.default_rng(0)
     return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
 

@@ -84,8 +84,8 @@ def profile(work: Callable[[], object], most: int = 6) -> str:
 
 
 def traffic_of(func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> int:
-    """Bytes that a call must read and write. A view moves none; who picks rows of a table reads or writes those alone;
-    who overwrites does not read what was there."""
+    """Bytes that a call must read and write. A view moves none. Reading or writing rows of a table counts those rows
+    only; overwriting does not count the old content."""
     changed: list[Tensor] = []
     read: list[Tensor] = []
     for argument, value in arguments_of(func, args, kwargs):

@@ -82,7 +82,7 @@ def bootstrapped_scores(
 
 
 def gaps(semantic: Mapping[str, Draws], syntactic: Mapping[str, Draws]) -> dict[str, Draws]:
-    """What one training's latents are apart, in measures that both have."""
+    """The lead of the latent that should be better, in each measure that both latents of a training have."""
     apart = {}
     for name, (measure, sign) in GAPS.items():
         if measure in semantic and measure in syntactic:

@@ -1,4 +1,4 @@
-"""A folder of data: what a pair of languages is trained on, and what its systems are measured on.
+"""A folder of data: the training and test data of each pair of languages.
 
     FOLDER/parallel/en-fr.*         translations: TSV (.gz .xz .zst) or Parquet, English first
     FOLDER/retrieval/en-fr.*.tsv    translations to be found; may be absent
@@ -51,7 +51,7 @@ WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 
 @dataclass(frozen=True)
 class Dataset:
-    """What systems of one pair of languages are trained and measured on."""
+    """The training and test data of one pair of languages."""
 
     langs: tuple[str, ...]
     sources: Sequence[Path]
@@ -61,7 +61,7 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """What its files begin with."""
+        """The beginning of its files' names."""
         return "-".join(self.langs)
 
     @cached_property
@@ -71,19 +71,19 @@ class Dataset:
 
     @property
     def rules(self) -> CleaningRules:
-        """Which pairs are kept."""
+        """The rules by which pairs are kept."""
         return RULES
 
     def shares(self, embedder: Embedder) -> Shares:
-        """What else is measured of a trained system, by latent: nothing."""
+        """Further measures of a trained system, by latent; empty here."""
         return {}
 
     def pair_scores(self, embedder: Embedder) -> Mapping[str, np.ndarray]:
-        """Labels of pairs and their scores by a trained system, (N,) each, as `pair_scores` has them: none."""
+        """Labels and scores of labelled pairs, (N,) each, as in `pair_scores`; empty here."""
         return {}
 
     def pairs(self, out: Path, say: Say, device: str) -> Source:
-        """What is trained on, made in `out` where it is missing."""
+        """The training file, made in `out` if it is absent."""
         path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
         if not path.exists():
             say(f"{self.name}: cleaning {len(self.sources)} files of translations")
@@ -91,18 +91,18 @@ class Dataset:
         return Source(path, tuple(column.partition(":")[0] for column in self.langs))
 
     def text(self, out: Path, say: Say, device: str) -> Source:
-        """What its tokenizer is trained on, likewise."""
+        """The text that the tokenizer is trained on, likewise."""
         return self.pairs(out, say, device)
 
     def evaluated(self, out: Path) -> Path:
-        """A file of every sentence that is measured on, once, in order."""
+        """A file of every test sentence, once, in order."""
         sentences = self.evaluated_sentences()
         path = out / f"{self.name}-evaluated.txt"
         write_text(path, "\n".join(sorted(sentences)) + "\n")
         return path
 
     def evaluated_sentences(self) -> set[str]:
-        """Every sentence that is measured on."""
+        """Every test sentence."""
         sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
         return sentences | {text for sides in self.translations.values() for side in sides for text in side}
 
@@ -117,7 +117,7 @@ class TrainingData:
 
 
 def read_dataset(folder: Path, langs: Langs) -> Dataset:
-    """What `folder` has for two languages.
+    """The data in `folder` for two languages.
 
     Raises NotFound where the folder, its translations or an STS year are missing, and DataError for files that can't be
     read.
@@ -149,7 +149,7 @@ def read_years(folder: Path) -> list[StsSet]:
 
 
 def optional_set(folder: Path, name: str) -> list[StsSet]:
-    """The sets of that name, none where they are absent."""
+    """The sets of that name; empty if they are absent."""
     try:
         return read_sets(folder, [name], without=WITHOUT if name.startswith("stsb") else ())
     except NotFound:
@@ -163,7 +163,7 @@ def columns(path: Path, langs: Langs) -> tuple[list[str], list[str]]:
 
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
-    """SHA-256 of what is trained and measured on, wherever it lies."""
+    """SHA-256 of the training and test data, wherever the files lie."""
     sts = [
         [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
     ]
@@ -183,7 +183,7 @@ def prepare(
     device: str = "auto",
     tokenizer: Path | None = None,
 ) -> TrainingData:
-    """The pairs, tokenizer and token store for a recipe, made in `out` where they are missing; `tokenizer` is that of
+    """The pairs, tokenizer and token store for a recipe, made in `out` if they are absent; `tokenizer` is that of
     what it starts from.
 
     Of several processes one makes them and the others wait. Raises DataError for text that can't be used.

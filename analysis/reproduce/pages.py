@@ -41,9 +41,9 @@ ABOUT_PAIRS = """\
 x 100, of labelled pairs: accuracy, and AUC, the area under the ROC curve, by each way to compare two posteriors (w2 is
 Wasserstein-2, wmd Word Mover's Distance, probability the trained classifier's). In square brackets the interval from a
 bootstrap over pairs, in round ones the paper's number. Several trainings: their mean."""
-ABOUT_LATENTS = "Of one training each measure by both latents; a system of one latent has one."
+ABOUT_LATENTS = "Each measure of one training, by both latents; a system with one latent has one."
 ABOUT_STATISTICS = """\
-Of the random pairs; a difference is reference less translation, its interval a bootstrap's over pairs. Rho is
+For the random pairs. A difference is reference minus translation, with a bootstrap interval over pairs. Rho is
 Spearman's, x 100, of translations with the probability that people wrote them, where a classifier was trained. The
 paper says that translations repeat more, and use more frequent words: a verdict is by the interval."""
 ABOUT_P = """\
@@ -155,7 +155,7 @@ def statistics(records: Records) -> Table:
 
 
 def p_text(p: float | None) -> str:
-    """Nothing where there was no test."""
+    """Format p; "" without a test."""
     return "" if p is None else tables.p_text(p)
 
 

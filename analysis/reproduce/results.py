@@ -80,7 +80,7 @@ def records(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """Of each system that is one of several the one that is best on the dev set, of those that are measured on it."""
+    """For each system defined as the best of several: the one with the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if measured := [name for name in system.best_of if DEV in scores.get(name, {})]:

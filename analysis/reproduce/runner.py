@@ -4,8 +4,8 @@
         final/                the last weights, once it is trained; the other checkpoints are gone by then
         cosines.parquet       of every pair, by latent
         hits.json             of every translation
-        shares.json           of what else its data measure, by latent
-    pairs.parquet         of every labelled pair, by each distance
+        shares.json           further measures, by latent
+        pairs.parquet         of every labelled pair, by each distance
         written.json          text generated for some of them
         result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
@@ -96,7 +96,7 @@ def run_trainings(workspace: Workspace, trainings: Sequence[Training], retry: bo
 
 
 def attempt(workspace: Workspace, training: Training, retry: bool, number: str) -> bool:
-    """Whether the training is finished or failed now; not where another process has it, or what it starts from."""
+    """Run one training; False if another process holds it, or the training that it starts from."""
     folder = workspace.folder(training)
     if training.first and state(workspace, training.first) == RUNNING:
         return False
@@ -119,7 +119,7 @@ def attempt(workspace: Workspace, training: Training, retry: bool, number: str) 
 
 
 def finish(workspace: Workspace, training: Training, folder: Path) -> None:
-    """Train, from where it stopped, then measure."""
+    """Train, or continue, and then measure."""
     first = first_weights(workspace, training)
     recipe, dataset = training.build(str(first or "")), workspace.datasets[training.data]
     if outdated := changed_arguments(begun_with(folder), recipe.arguments or {}):
@@ -146,7 +146,7 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
 
 
 def first_weights(workspace: Workspace, training: Training) -> Path | None:
-    """Where the weights lie that it starts from; NotFound where that training is not finished."""
+    """The weights that a second stage starts from; NotFound if the first is not finished."""
     if not training.first:
         return None
     folder = workspace.folder(training.first)

@@ -1,4 +1,4 @@
-"""Measures of a finished training that are shares: kept as both counts of every item, so that items can be drawn again.
+"""Measures that are ratios of two sums; both counts of every item are stored, so that items can be resampled.
 
 A share is the sum of one count over the sum of another, as right answers over answers, or edits over nodes.
 """

@@ -151,9 +151,9 @@ def sample(
         report(length)
         scores = allowed(next_scores(decoder, pieces[:, None], state), written[:, None], config)[:, 0]
         scores = scores.log_softmax(-1) / config.temperature
-        chances, order = scores.softmax(-1).sort(-1, descending=True)
-        outside = chances.cumsum(-1) - chances >= config.top_p  # the first token is always inside
-        drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
+        probs, order = scores.softmax(-1).sort(-1, descending=True)
+        outside = probs.cumsum(-1) - probs >= config.top_p  # the first token is always inside
+        drawn = torch.multinomial(probs.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
         written = torch.cat([written, pieces[:, None]], 1)
         done = done | (pieces == EOS)
@@ -193,13 +193,13 @@ def n_best(
     for length in range(1, max_length + 1):
         report(length - 1)
         scores = next_scores(decoder, pieces, state)
-        chances, choices = most_probable(scores, search.size, allowed(scores, written, search))  # (B, n, k)
-        chances = chances.masked_fill(done[:, :, None], -torch.inf)
-        chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
+        log_probs, choices = most_probable(scores, search.size, allowed(scores, written, search))  # (B, n, k)
+        log_probs = log_probs.masked_fill(done[:, :, None], -torch.inf)
+        log_probs[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
         choices = choices.masked_fill(done[:, :, None], EOS)
-        sums = (totals[:, :, None] + chances).flatten(1)  # (B, n * k)
+        sums = (totals[:, :, None] + log_probs).flatten(1)  # (B, n * k)
         totals, best = sums.topk(min(search.size, sums.shape[1]))
-        parents, pieces = best // chances.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
+        parents, pieces = best // log_probs.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
         state.reorder(parents)
         before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
         written, done = torch.cat([before, pieces[:, :, None]], dim=2), pieces == EOS

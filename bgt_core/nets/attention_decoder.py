@@ -42,10 +42,10 @@ class AttentionDecoderLayer(DecoderLayer):
 
     fuses = False
 
-    def __init__(self, width: int, inner: int, heads: int, dropout: float):
+    def __init__(self, width: int, ffn_dim: int, heads: int, dropout: float):
         nn.Module.__init__(self)
         self.attention, self.cross = SelfAttention(width, heads), CrossAttention(width, heads)
-        self.feed = FeedForward(width, inner)
+        self.feed = FeedForward(width, ffn_dim)
         self.norm_attention, self.norm_cross, self.norm_feed = (nn.LayerNorm(width) for _ in range(3))
         self.dropout = Dropout(dropout)
 
@@ -57,10 +57,10 @@ class AttentionDecoder(CausalDecoder):
     layer without a latent.
     """
 
-    def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, inner: int, heads: int, dropout: float):
+    def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
         self.words, self.heads = TokenAndPositionEmbedding(table, dropout), heads
-        sizes = table.embedding_dim, inner, heads, dropout
+        sizes = table.embedding_dim, ffn_dim, heads, dropout
         self.layers = nn.ModuleList(AttentionDecoderLayer(*sizes) for _ in range(layers))
         self.layer = layer
 

@@ -39,14 +39,14 @@ class DecoderLayer(nn.Module):
         self,
         width: int,
         latent: int,
-        inner: int,
+        ffn_dim: int,
         heads: int,
         dropout: float,
         attention: bool = True,
         slots: bool = False,
     ):
         super().__init__()
-        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, ffn_dim)
         self.fuses = attention
         if attention:
             self.fuse_hidden, self.fuse_latent = xavier_linear(width, width), xavier_linear(latent, width, bias=False)
@@ -158,7 +158,7 @@ class TransformerDecoder(CausalDecoder):
         layer: OutputLayer,
         latent: int,
         layers: int,
-        inner: int,
+        ffn_dim: int,
         heads: int,
         dropout: float,
         word_dropout: float = 0.0,
@@ -172,7 +172,7 @@ class TransformerDecoder(CausalDecoder):
         self.words = TokenAndPositionEmbedding(table, dropout)
         self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None
         self.memory = memory
-        sizes = width, latent, inner, heads, dropout, "attention" in fuse, memory is not None
+        sizes = width, latent, ffn_dim, heads, dropout, "attention" in fuse, memory is not None
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
         self.heads, self.layer, self.word_dropout = heads, layer, word_dropout
 

@@ -131,5 +131,5 @@ class CrossAttention(nn.Module):
 class FeedForward(nn.Sequential):
     """Linear, ReLU, Linear at every position, (N, H) -> (N, H)."""
 
-    def __init__(self, width: int, inner: int):
-        super().__init__(xavier_linear(width, inner), nn.ReLU(), xavier_linear(inner, width))
+    def __init__(self, width: int, ffn_dim: int):
+        super().__init__(xavier_linear(width, ffn_dim), nn.ReLU(), xavier_linear(ffn_dim, width))

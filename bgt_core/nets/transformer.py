@@ -13,10 +13,10 @@ from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmb
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, LayerNorm after each residual."""
 
-    def __init__(self, width: int, inner: int, heads: int, dropout: float):
+    def __init__(self, width: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
         self.width = width
-        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, ffn_dim)
         self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
@@ -29,11 +29,11 @@ class EncoderLayer(nn.Module):
 class Transformer(nn.Module):
     """An encoder's body: the mean over all real positions, EOS included, of the last layer (paper, sec. 3)."""
 
-    def __init__(self, table: nn.Embedding, layers: int, inner: int, heads: int, dropout: float):
+    def __init__(self, table: nn.Embedding, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
         self.width = table.embedding_dim
         self.words = TokenAndPositionEmbedding(table, dropout)
-        self.layers = nn.ModuleList(EncoderLayer(self.width, inner, heads, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(EncoderLayer(self.width, ffn_dim, heads, dropout) for _ in range(layers))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""

@@ -25,7 +25,7 @@ def made(vocab_size: int, seed: int) -> TransformerDecoder:
     torch.manual_seed(seed)
     table = make_embedding(vocab_size, 16)
     output = UntiedOutput(vocab_size, 16, L)
-    decoder = TransformerDecoder(table, output, L, layers=1, inner=12, heads=2, dropout=0.1)
+    decoder = TransformerDecoder(table, output, L, layers=1, ffn_dim=12, heads=2, dropout=0.1)
     with torch.no_grad():
         output.hidden.weight += 0.3 * table.weight
         output.hidden.weight[EOS] *= 2

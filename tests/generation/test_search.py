@@ -48,7 +48,7 @@ def made(vocab_size: int, seed: int, spread: float = 1.5, memory: MemoryReader |
     torch.manual_seed(seed)
     table = make_embedding(vocab_size, 8)
     layer = UntiedOutput(vocab_size, 8, L)
-    decoder = TransformerDecoder(table, layer, L, layers=1, inner=12, heads=2, dropout=0.1, memory=memory)
+    decoder = TransformerDecoder(table, layer, L, layers=1, ffn_dim=12, heads=2, dropout=0.1, memory=memory)
     with torch.no_grad():
         for parameter in decoder.layer.parameters():  # type: ignore[attr-defined]
             parameter *= spread
@@ -121,7 +121,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
-    decoder = TransformerDecoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
+    decoder = TransformerDecoder(table, output, L, layers=2, ffn_dim=12, heads=2, dropout=0.1).eval()
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             if len(parameter) == vocab_size:

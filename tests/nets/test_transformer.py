@@ -33,7 +33,7 @@ def decoder(request: pytest.FixtureRequest, stirred: Stir) -> TransformerDecoder
     torch.manual_seed(0)
     table = make_embedding(V, H)
     layer = TiedOutput(table, L) if request.param == "tied" else UntiedOutput(V, H, L)
-    sizes = {"layers": 2, "inner": 12, "heads": 2, "dropout": 0.1, "word_dropout": 0.3}
+    sizes = {"layers": 2, "ffn_dim": 12, "heads": 2, "dropout": 0.1, "word_dropout": 0.3}
     decoder = stirred(TransformerDecoder(table, layer, L, **sizes)).double().eval()
     assert isinstance(decoder, TransformerDecoder)
     return decoder
@@ -83,7 +83,7 @@ def test_words_are_scaled_embeddings_with_positions() -> None:
 
 def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
     torch.manual_seed(0)
-    body = stirred(Transformer(make_embedding(V, H), layers=2, inner=12, heads=2, dropout=0.1)).double().eval()
+    body = stirred(Transformer(make_embedding(V, H), layers=2, ffn_dim=12, heads=2, dropout=0.1)).double().eval()
     lengths = [3, 11, 1, 6]
     side = random_tokens(lengths, V)
     together = body(side)
@@ -94,7 +94,7 @@ def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], s
 
 def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[..., Tokens]) -> None:
     torch.manual_seed(0)
-    body = Transformer(make_embedding(V, H), layers=1, inner=12, heads=2, dropout=0.0).double()
+    body = Transformer(make_embedding(V, H), layers=1, ffn_dim=12, heads=2, dropout=0.0).double()
     side = random_tokens([6], V)
     unchanged = body(side)
     for position in range(6):

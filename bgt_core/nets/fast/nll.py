@@ -33,7 +33,7 @@ def nll(
     return loss, layout.sum(nats)
 
 
-def scores_to_slopes_(
+def scores_to_gradients_(
     scores: Tensor,
     offset: Tensor | None,
     rows: Tensor,
@@ -52,19 +52,19 @@ def scores_to_slopes_(
     less = torch.full_like(gold, smoothing - 1)
     chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
     parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
-    for slope, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = slope.to(exact)  # a copy if in 16 bits
+    for gradient, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
+        score = gradient.to(exact)  # a copy if in 16 bits
         if offset is not None:
             score += offset.index_select(0, row)
         torch.gather(score, 1, piece, out=gold_part)
         torch.amax(score, 1, keepdim=True, out=top_part)
-        chances = torch.softmax(score, 1, out=score)
-        torch.amax(chances, 1, keepdim=True, out=peak_part)
-        chances.scatter_add_(1, piece, less_part)
+        probs = torch.softmax(score, 1, out=score)
+        torch.amax(probs, 1, keepdim=True, out=peak_part)
+        probs.scatter_add_(1, piece, less_part)
         if grad_offset is not None:
-            grad_offset.index_add_(0, row, chances)
-        if chances.dtype != slope.dtype:
-            slope.copy_(chances)
+            grad_offset.index_add_(0, row, probs)
+        if probs.dtype != gradient.dtype:
+            gradient.copy_(probs)
     return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold token is
 
 
@@ -123,17 +123,24 @@ class _FusedNLL(torch.autograd.Function):
         for first in range(0, len(x), block):
             part = slice(first, min(first + block, len(x)))
             features, count = padded[first : first + block], part.stop - first
-            slopes = linear(features, used)
-            slopes[count:] = 0
-            work = slopes[:count], shared, rows[part], target[part], smoothing, grad_offset if wants_gradient else None
-            gold[part], total[part] = scores_to_slopes_(*work)
+            gradients = linear(features, used)
+            gradients[count:] = 0
+            work = (
+                gradients[:count],
+                shared,
+                rows[part],
+                target[part],
+                smoothing,
+                grad_offset if wants_gradient else None,
+            )
+            gold[part], total[part] = scores_to_gradients_(*work)
             if wants_gradient:
-                grad_x[part] = linear(slopes, used.T)[:count]
+                grad_x[part] = linear(gradients, used.T)[:count]
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    product = slopes[:, slab].T @ features
+                    product = gradients[:, slab].T @ features
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
-            del slopes, work  # freed before the next block
+            del gradients, work  # freed before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))

@@ -22,14 +22,14 @@ class _ShortSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor) -> Tensor:
-        chances = (scores - scores.amax(-1, keepdim=True)).exp_()
-        chances.div_(chances.sum(-1, keepdim=True))
-        ctx.save_for_backward(chances)
-        return chances
+        probs = (scores - scores.amax(-1, keepdim=True)).exp_()
+        probs.div_(probs.sum(-1, keepdim=True))
+        ctx.save_for_backward(probs)
+        return probs
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (chances,) = ctx.saved_tensors
-        weighted = grad * chances
-        return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
+        (probs,) = ctx.saved_tensors
+        weighted = grad * probs
+        return weighted.addcmul_(probs, weighted.sum(-1, keepdim=True), value=-1)

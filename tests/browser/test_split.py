@@ -40,7 +40,7 @@ def test_pairs_are_uploaded_split_and_measured(
     expect(page.get_by_role("heading", name="Nearest neighbours")).to_be_visible(timeout=120_000)
     settle(page)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
-    expect(page.get_by_text("fitted on 270 pairs, measured on 30 others")).to_be_visible()
+    expect(page.get_by_text("fitted on 270 pairs. All methods were measured, on 30 others")).to_be_visible()
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 5000})  # contrast is measured of what is on the screen
     for theme in ("light", "dark"):

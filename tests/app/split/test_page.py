@@ -27,7 +27,7 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     start("--model", "baseline:random")
     app = opened("split")
     app.put(app.box("Pairs"), "Example sentences (en-fr)")
-    assert any("neural and bgt need" in caption.value for caption in app.caption)
+    assert any("*neural* and *bgt*, need" in caption.value for caption in app.caption)
     app.press("Split")
     titles = [part.value for part in app.subheader]
     assert titles[0] == "What a linear probe tells" and titles[-1] == "Nearest neighbours"

@@ -225,9 +225,8 @@ class Run:
         """
         loaded = self.newest_whole() if self.workers.is_main else None
         self.workers.wait()  # until damaged ones are renamed
-        if loaded or not (saved := checkpoint.steps_of(self.out)):
-            return loaded
-        return checkpoint.load(saved[-1])
+        saved = checkpoint.steps_of(self.out)
+        return loaded if loaded or not saved else checkpoint.load(saved[-1])
 
     def newest_whole(self) -> checkpoint.Checkpoint | None:
         """See `newest`."""

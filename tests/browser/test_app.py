@@ -49,7 +49,7 @@ TurnTo = Callable[[Page, str], None]
 def test_it_opens_from_the_repository_too(visit: Visit, serve: Callable[..., str], within: Callable) -> None:
     address = serve(cwd=ROOT)
     step = json.loads((bgt_core.PRETRAINED / "config.json").read_text("utf-8"))["step"]
-    expect(visit(address).get_by_test_id("stSidebar")).to_contain_text(f"step {step:,}")
+    expect(visit(address).get_by_test_id("stSidebar")).to_contain_text(f"{step:,} updates")
     begun = monotonic()
     visit(address)  # the model is loaded by now
     assert 1000 * (monotonic() - begun) < within(10)

@@ -248,7 +248,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[BgtError], str]] = {
     "no vectors": (
         {"teacher": [], "distillation.weight": 9.0},
         UsageError,
-        "teacher is needed, vectors to learn from",
+        "teacher is missing: objective.distillation.weight is",
     ),
     "a recipe without": ({"recipe": "sp"}, UsageError, "'sp' can't learn from vectors; bgt, bgt-plus"),
 }

@@ -238,7 +238,7 @@ def test_fewer_points_than_rows_of_an_upload_are_explained(opened: Open) -> None
 
 def test_the_table_of_translations_names_the_sentences_it_is_of(opened: Open) -> None:
     app = opened("maps")
-    assert any("four in five of the same pairs" in caption.value for caption in app.caption)
+    assert any("three fifths of these pairs" in caption.value for caption in app.caption)
 
 
 def test_fewer_pairs_keep_the_page_whole(opened: Open) -> None:

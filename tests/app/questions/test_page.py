@@ -43,7 +43,7 @@ def test_without_a_store_the_page_says_how_to_make_one(opened: Open) -> None:
 def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, saved: Path, store: Path) -> None:
     start("--model", saved, "--questions", store)
     app = opened("questions")
-    assert "choose the one that did" in app.error[0].value
+    assert "can't open the store of questions" in app.error[0].value
     assert "did not make" in app.code[0].value
 
 

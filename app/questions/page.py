@@ -11,6 +11,7 @@ from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.uploads import formats
 from app.questions import compute
+from bgt_core import PRETRAINED
 from bgt_core.errors import BgtError
 from bgt_core.questions import QuestionStore
 
@@ -32,7 +33,8 @@ def page() -> None:
             "text file, one per line. The first command makes a store of them, the second starts the app with it:"
         )
         model = startup.read().models.get(loaded.title, loaded.title)
-        st.code(HOW.format(model=Path(model).name if loaded.info else model), language="sh", wrap_lines=True)
+        ours = Path(model).parent == PRETRAINED.parent  # known by its name alone
+        st.code(HOW.format(model=Path(model).name if ours else model), language="sh", wrap_lines=True)
         return
     try:
         store = compute.opened(loaded, folder)

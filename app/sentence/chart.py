@@ -30,6 +30,7 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
 .bgt-tag.lost { background: #d558; border-color: #d55; }
 .bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
 .bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
+.bgt-cosine { white-space: nowrap; }
 .bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
 .bgt-words .bars { display: flex; gap: 3px; justify-content: center; align-items: flex-end; height: 64px;
   border-bottom: 1px solid #8888; }
@@ -92,7 +93,7 @@ def output(text: str, meaning: float, style: float, second: str, lang: str, chec
     """A generated sentence, with the checks against its source, and its cosine to the source in each latent."""
     values = {SEMANTIC: meaning, second: style}
     cosines = " &nbsp; ".join(
-        f"<nobr>{square(name)} {name} cosine {cosine:z.2f}</nobr>" for name, cosine in values.items()
+        f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
     )
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'

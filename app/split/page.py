@@ -21,9 +21,9 @@ HELP = """
 - **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
   such as the language. Together they give the vector back exactly.
 - **bgt:** the linear form of this toolkit's model. **neural:** the same with a trained hidden layer. Both need about
-  twice as many pairs as a vector has units. **centring** subtracts each language's mean, **shift** moves one language
-  onto the other, **leace** (Belrose et al. 2023) is the smallest change after which no linear probe tells the
-  language, **subspace** removes the directions in which the languages differ most.
+  twice as many pairs as a vector has units. **centring** subtracts each language's mean, **shift** moves each language
+  onto the first by the difference of their means, **leace** (Belrose et al. 2023) is the smallest change after which
+  no linear probe tells the language, **subspace** (Yang et al. 2021) removes each language's own largest axis.
 - All numbers are of pairs that were held out: one in ten, at most 1,000. A part that holds nothing scores 50 on
   paraphrases, where ties count half.
 - A good shared part finds translations and does not tell the language; a good private part does the opposite.
@@ -85,8 +85,8 @@ def another() -> None:
     with st.expander("Open another encoder", icon=":material/folder_open:"), st.form("other", border=False):
         name = st.text_input("Encoder", placeholder="sentence-transformers:NAME or FOLDER", key="split_open")
         st.caption(
-            f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}: for example `baseline:words`, or "
-            "`sentence-transformers:FOLDER`. Your sentences stay on this machine."
+            f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}: for example "
+            "`sentence-transformers:FOLDER` or `vectors:FILE.npy`. Your sentences stay on this machine."
         )
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"

@@ -12,7 +12,7 @@ export default function ({ data, parentElement }) {
   button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(data.link);
-    } catch {  // without https there is no clipboard
+    } catch {  // browsers give the clipboard only to https and localhost
       window.prompt("Link to this view:", data.link);
       return;
     }

@@ -1,8 +1,8 @@
 """Encoding against sentence-transformers: the same Transformer with the same weights, sentences a second.
 
 Equal: the weights (copied into a BERT of sentence-transformers, which adds them up in the same way), the unigram
-pieces, the sentences, the vectors to the error stated. Theirs is `SentenceTransformer.encode` with its defaults. The
-sentences are made of invented words and of about 12 pieces. Each round has its own: 4,000 at d=256, so that five
+tokens, the sentences, the vectors to the error stated. Theirs is `SentenceTransformer.encode` with its defaults. The
+sentences are made of invented words and of about 12 tokens. Each round has its own: 4,000 at d=256, so that five
 rounds see 20,000, and 400 at d=1024. Both tokenise within the time.
 """
 
@@ -53,17 +53,17 @@ class Plain(nn.Module):
 
 
 def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTransformer:
-    """The same body and pieces, the way sentence-transformers holds them."""
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
-    scores = [(pieces.id_to_piece(number), pieces.get_score(number)) for number in range(len(pieces))]
+    """The same body and tokens, the way sentence-transformers holds them."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
     cutter = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=UNK, byte_fallback=False))
     cutter.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-    ending = [(pieces.id_to_piece(EOS), EOS)]
+    ending = [(processor.id_to_piece(EOS), EOS)]
     cutter.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"$A {ending[0][0]}", pair=f"$A {ending[0][0]} $B {ending[0][0]}", special_tokens=ending
     )
     config = BertConfig(
-        vocab_size=len(pieces),
+        vocab_size=len(processor),
         hidden_size=body.width,
         num_hidden_layers=len(body.layers),
         num_attention_heads=HEADS,
@@ -94,7 +94,11 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
             ):
                 to.load_state_dict(source.state_dict())
     bert.save_pretrained(folder)
-    special = {"pad_token": pieces.id_to_piece(PAD), "unk_token": pieces.id_to_piece(UNK), "eos_token": ending[0][0]}
+    special = {
+        "pad_token": processor.id_to_piece(PAD),
+        "unk_token": processor.id_to_piece(UNK),
+        "eos_token": ending[0][0],
+    }
     PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=LONGEST, **special).save_pretrained(folder)
     peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device="cpu")
     peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our input has none
@@ -126,9 +130,9 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
                 times[form].append((clock() - begun) / len(part))
         embedded = {form: np.concatenate(parts) for form, parts in vectors.items()}
         seen = tokenizer.encode(texts[: options.rounds * count])
-        pieces = sum(map(len, seen)) / len(seen)
+        tokens = sum(map(len, seen)) / len(seen)
         linears = sum(part.weight.numel() for part in body.modules() if isinstance(part, nn.Linear))
-        operations = 2 * linears * pieces
+        operations = 2 * linears * tokens
         for form, dtype in DTYPES.items():
             spent, floor = median(times[form]), operations / product_rate(dtype, options.threads)
             cosine = cosines(embedded[form], embedded["fp32"]).min()
@@ -136,7 +140,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
             if form == "fp32":
                 error = f"differs from the peer by at most {np.abs(embedded[form] - embedded['peer']).max():.0e}"
             yield Measurement(
-                work=f"encoding, {name}, {pieces:.1f} pieces a sentence, {form}",
+                work=f"encoding, {name}, {tokens:.1f} tokens a sentence, {form}",
                 against="sentence-transformers encode",
                 ratios=over(times["peer"], times[form]),
                 target=">= 75 % of the floor",

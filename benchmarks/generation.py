@@ -1,9 +1,9 @@
 """Beam search, encoding included, against `transformers` `generate` of an encoder-decoder of equal size.
 
 Equal: random weights, width, inner size, heads, layers, vocabulary, the sources in a random order, 5 beams, and how
-many pieces each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
+many tokens each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
 once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and style. The peer
-gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 pieces. Where they
+gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 tokens. Where they
 differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
 compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
 """
@@ -46,16 +46,16 @@ class Size:
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    pieces: int | None  # tokens of every output; None: as many as its source
+    tokens: int | None  # tokens of every output; None: as many as its source
     target: str
 
 
 SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
 SIZES = (
-    Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
-    Size("128 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
-    Size("1 sentence of 12 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 1, 12, ">= 1"),
-    Size("32 sentences of 4-30 pieces, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
+    Size("256 sentences of 4-30 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
+    Size("128 sentences of 12 tokens each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
+    Size("1 sentence of 12 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 1, 12, ">= 1"),
+    Size("32 sentences of 4-30 tokens, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
 )
 
 
@@ -152,7 +152,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     peer = marian(recipe.arguments)
     draw = np.random.default_rng(1)
     ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
-    lengths = torch.tensor([size.pieces or len(sentence) for sentence in ids])
+    lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
 
@@ -204,7 +204,7 @@ def refereed(decoder: TransformerDecoder) -> str:
     with torch.no_grad():
         best = beam(decoder, latents, BEAM, 16)
         expected = [straight_beam(decoder, latent, 16) for latent in latents]
-    same = sum(ours.pieces == pieces for ours, (pieces, _) in zip(best, expected, strict=True))
+    same = sum(ours.tokens == tokens for ours, (tokens, _) in zip(best, expected, strict=True))
     off = max(abs(ours.mean - mean) for ours, (_, mean) in zip(best, expected, strict=True))
     return f"{same} of {REFEREED} as by a straight search, mean log-probability within {off:.0e}"
 
@@ -225,7 +225,7 @@ def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) 
         written = [[*written[index // scores.shape[1]], index % scores.shape[1]] for index in best.tolist()]
     texts = [past[: past.index(EOS) + 1] if EOS in past else past for past in written]
     mean, best_text = max((total / len(text), text) for total, text in zip(totals.tolist(), texts, strict=True))
-    return [piece for piece in best_text if piece != EOS], mean
+    return [token for token in best_text if token != EOS], mean
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:

@@ -31,8 +31,8 @@ from benchmarks.workload import (
     UPDATE,
     Form,
     Pair,
-    Pieces,
     Size,
+    SizedTokenizer,
     operations_of,
     our_batches,
     pairs_of,
@@ -104,7 +104,7 @@ def speed(scale: Scale, device: torch.device, most: int, until: float) -> Iterat
     """Each row of the step, with our tokens a second; fewer rounds than `most` where time is short."""
     recipe, pairs = recipe_of(scale.size), pairs_of(scale.size.vocab, scale.update)
     torch.manual_seed(0)
-    model = recipe.build(Pieces(scale.size.vocab)).train().to(device)
+    model = recipe.build(SizedTokenizer(scale.size.vocab)).train().to(device)
     reference = straight.StraightBGT(model, DROPOUT).train()
     backend = "inductor" if device.type == "cuda" else "eager"
     compiled = torch.compile(reference, dynamic=True, backend=backend)
@@ -278,7 +278,7 @@ def data_of(scale: Scale, options: argparse.Namespace) -> tuple[Tokenizer, list[
     if options.data:
         tokenizer, pairs, _ = real_pairs(options.data, READ, 0, scale.size.vocab)
         return tokenizer, updates_of(pairs, scale.update)
-    return Pieces(scale.size.vocab), [pairs_of(scale.size.vocab, scale.update, seed) for seed in range(8)]
+    return SizedTokenizer(scale.size.vocab), [pairs_of(scale.size.vocab, scale.update, seed) for seed in range(8)]
 
 
 def sts_of(model: BGT, tokenizer: Tokenizer, sets: Sequence[StsSet]) -> float:

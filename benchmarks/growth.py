@@ -97,7 +97,7 @@ class Work:
 def works() -> list[Work]:
     """Every curve."""
     return [
-        Work("bgt embed, semantic latent (averaged pieces)", "lines", embed("semantic")),
+        Work("bgt embed, semantic latent (averaged tokens)", "lines", embed("semantic")),
         Work("bgt embed, language latent (Transformer)", "lines", embed("language")),
         Work("bgt mine, exact", "lines a side", mine("exact")),
         Work("bgt mine, approximate", "lines a side", mine("approximate")),

@@ -7,7 +7,7 @@ It is a fork of fairseq from 2019. A temporary copy gets what numpy 2 needs (`np
 the rest as it is. Its compiled extension cuts batches, which `workload.released_batches` does by the same rule, and its
 `train.py` wants STS files; neither is needed for a step.
 
-Its ids of special pieces are others than ours, its positions start at 2, and its batches are padded on the left where
+Its ids of special tokens are others than ours, its positions start at 2, and its batches are padded on the left where
 they are read. All else is the same function of the same weights: `difference` shows it.
 """
 
@@ -97,20 +97,20 @@ class Released:
         self.model = task.build_model(args)
         with contextlib.redirect_stdout(io.StringIO()):
             self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
-        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # the piece of ours that has each of its ids
+        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # the token of ours that has each of its ids
         self.numbers = self.order.argsort()
         self.restart()
         with torch.no_grad():
-            for theirs, parts, pieces in self.weights():
+            for theirs, parts, tokens in self.weights():
                 whole = torch.cat(parts, dim=-1)
-                theirs.copy_(whole[self.order] if pieces else whole)
+                theirs.copy_(whole[self.order] if tokens else whole)
 
     def restart(self) -> None:
         """The next batch counts half of its KL, and is explained by its English side."""
         self.model.num_updates, self.model.counter = 1, 0
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
-        """Each parameter that it uses, those of ours that stand side by side in it, and whether a row is a piece."""
+        """Each parameter that it uses, those of ours that stand side by side in it, and whether a row is a token."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -176,9 +176,9 @@ class Released:
         own = straight.gradients()
         names = {id(parameter): name for name, parameter in self.ours.named_parameters()}
         off, size = [], []
-        for theirs, parts, pieces in self.weights():
+        for theirs, parts, tokens in self.weights():
             slope = torch.cat([own[names[id(part)]] for part in parts], dim=-1)
-            slope = slope[self.order] if pieces else slope
+            slope = slope[self.order] if tokens else slope
             off.append((theirs.grad - slope).norm().item())
             size.append(slope.norm().item())
         for part in (self.model, straight):

@@ -30,8 +30,8 @@ WIDTHS = (256, 384)
 
 def peer_of(table: np.ndarray, tokenizer: Tokenizer) -> StaticModel:
     """The same table and tokens, the way model2vec holds them."""
-    pieces = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
-    scores = [(pieces.id_to_piece(number), pieces.get_score(number)) for number in range(len(pieces))]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
     cutter = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=UNK, byte_fallback=False))
     cutter.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     return StaticModel(table, cutter)

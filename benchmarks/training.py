@@ -28,8 +28,8 @@ from benchmarks.workload import (
     PAPER,
     SMALL,
     Form,
-    Pieces,
     Size,
+    SizedTokenizer,
     batch_of,
     best_of,
     operations_of,
@@ -57,7 +57,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Measurement]:
     recipe, pairs, clock = recipe_of(size), pairs_of(size.vocab), clock_of(options.threads)
-    model = recipe.build(Pieces(size.vocab)).train()
+    model = recipe.build(SizedTokenizer(size.vocab)).train()
     reference = straight.StraightBGT(model, DROPOUT).train()
     ours = {name: our_form(model, recipe, pairs, size.ours, name) for name in DTYPES}
     few = batch_of(pairs[:FEW], 0)

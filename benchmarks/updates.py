@@ -2,7 +2,7 @@
 
 A small update pays what every update pays (making the batch, casts of weights, clipping, the optimiser, Python) for
 fewer tokens: its rate is compared with that of a large update of the same model, both through `training.loop`, batches
-made within the time. `bgt-plus` at d=256 with 2+1 layers and one shared table of 8,000 pieces.
+made within the time. `bgt-plus` at d=256 with 2+1 layers and one shared table of 8,000 tokens.
 
 Two cores against one are two runs of `bgt train`, which chooses for itself how to use what it is given: one is held to
 one core, the other to two. Timed on the wall: the machine must be idle. The first report of each run, in which it warms
@@ -26,7 +26,7 @@ from torch import nn
 
 from benchmarks.measure import Measurement, clock_of, over, page, product_rate, whole_command
 from benchmarks.roofline import profile
-from benchmarks.workload import Pair, Pieces, operations_of, our_batches, pairs_of, sentences, tokens_of
+from benchmarks.workload import Pair, SizedTokenizer, operations_of, our_batches, pairs_of, sentences, tokens_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS
 from bgt_core.data.batching import StepBatch
@@ -74,7 +74,7 @@ def small_updates(precision: str, dtype: torch.dtype, options: argparse.Namespac
     clock = clock_of(options.threads)
     torch.manual_seed(0)
     recipe = recipes.build("bgt-plus", {**SETTINGS, "train.precision": precision})
-    model = recipe.build(Pieces(VOCAB)).train()
+    model = recipe.build(SizedTokenizer(VOCAB)).train()
     optimizer = make_optimizer(model, recipe.train)
     trainer = Trainer(model, optimizer, recipe.objective, recipe.train, torch.device("cpu"), SINGLE_PROCESS)
 

@@ -1,4 +1,4 @@
-"""What training is measured on: two sizes of the model, pairs of pieces, and how each side cuts them into batches."""
+"""What training is measured on: two sizes of the model, pairs of tokens, and how each side cuts them into batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UPDATE, SMOOTHING, DROPOUT, ANNEAL, CLIP = 25_000, 0.1, 0.3, 0.5, 25.0
 MULTIPLE = 8  # the released code batches a multiple of this many sentences
 A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
 LANGS = ("en", "fr")
-PIECES = range(4, 101)  # tokens of a side of a real pair, with EOS
+TOKENS = range(4, 101)  # tokens of a side of a real pair, with EOS
 STS_YEARS = ("2012", "2013", "2014", "2015")
 Pair = Mapping[str, Sequence[int]]
 
@@ -57,14 +57,14 @@ PAPER = Size(
 )
 
 
-class Pieces(Tokenizer):
+class SizedTokenizer(Tokenizer):
     """All that a recipe asks of a tokenizer to build its model."""
 
     def __init__(self, vocab: int) -> None:
         self.vocab_size = vocab
 
     def probabilities(self) -> np.ndarray:
-        """(V,) float32; those of the special pieces count for nothing."""
+        """(V,) float32; those of the special tokens count for nothing."""
         return np.concatenate([np.ones(4), zipf(self.vocab_size)]).astype(np.float32)
 
 
@@ -90,7 +90,7 @@ def sentences(count: int) -> list[str]:
 
 
 def zipf(vocab: int) -> np.ndarray:
-    """The chance of each piece but the four special ones, after Zipf's law."""
+    """The chance of each token but the four special ones, after Zipf's law."""
     chances = 1 / np.arange(1, vocab - 3)
     return chances / chances.sum()
 
@@ -98,7 +98,7 @@ def zipf(vocab: int) -> np.ndarray:
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
     """The pairs of one update of that many tokens, in random order.
 
-    Lengths are lognormal with a median of 14 pieces, the other side a tenth longer; pieces follow Zipf's law.
+    Lengths are lognormal with a median of 14 tokens, the other side a tenth longer; tokens follow Zipf's law.
     """
     draw, chances, pairs, tokens = np.random.default_rng(seed), zipf(vocab), [], 0
     while tokens < update:
@@ -111,7 +111,7 @@ def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
 
 
 def real_pairs(data: Path, count: int, held_out: int, vocab: int) -> tuple[Tokenizer, list[Pair], list[Pair]]:
-    """A tokenizer, and the first pairs of a file as pieces, in random order: to train on, and others whose English is
+    """A tokenizer, and the first pairs of a file as tokens, in random order: to train on, and others whose English is
     not trained on."""
     raw = list(islice(read_pairs(data, LANGS, Skipped()), count))
     raw = [raw[row] for row in np.random.default_rng(0).permutation(len(raw))]
@@ -120,7 +120,7 @@ def real_pairs(data: Path, count: int, held_out: int, vocab: int) -> tuple[Token
     parts: tuple[list[Pair], list[Pair]] = ([], [])
     sides = [tokenizer.encode(texts) for texts in zip(*raw, strict=True)]
     for (text, _), *ids in zip(raw, *sides, strict=True):
-        if all(len(side) in PIECES for side in ids):
+        if all(len(side) in TOKENS for side in ids):
             parts[text.casefold() in unseen].append(dict(zip(LANGS, ids, strict=True)))
     return tokenizer, *parts
 
@@ -133,7 +133,7 @@ def updates_of(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
 
 
 def longer(pair: Pair) -> int:
-    """Pieces of its longer side."""
+    """Tokens of its longer side."""
     return max(map(len, pair.values()))
 
 
@@ -221,7 +221,7 @@ def best_of(forms: Mapping[int, Form], clock: Callable[[], float]) -> int:
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
     """Multiplications and additions with weights, forward and backward, a real token; z's part once a sentence."""
-    pieces = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
+    tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():
         if not isinstance(module, nn.Linear | TiedOutput):
@@ -231,6 +231,6 @@ def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
         if last in A_SENTENCE:
             read = len(pairs) * (2 if (family, who) == ("encoders", "semantic") else 1)
         else:
-            read = sum(n for lang, n in pieces.items() if who in (lang, "semantic"))
+            read = sum(n for lang, n in tokens.items() if who in (lang, "semantic"))
         total += 6.0 * weight.numel() * read
-    return total / sum(pieces.values())
+    return total / sum(tokens.values())

@@ -102,7 +102,7 @@ class Decoder(Protocol):
     def start(self, context: Any, /) -> DecoderState:
         """Return the state before the first token of each of B sentences, one hypothesis each."""
 
-    def step(self, pieces: Tensor, state: Any) -> Tensor:
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Score the next token, (B, n, V), after the last token of each hypothesis (B, n); updates `state`, which
         `start` returned."""
 

@@ -71,7 +71,7 @@ class Diagnosis:
 
     pairs: int
     sentences: int  # reconstructed sentences of all pairs
-    pieces: int  # of those, EOS included
+    tokens: int  # of those, EOS included
     latents: dict[str, Latent]
     at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None without a reconstruction
     unigram: MeanEstimate | None  # NLL of the same tokens by their frequencies on each side; a useful bound is lower
@@ -93,7 +93,7 @@ def diagnose(
     kls: dict[str, list[Tensor]] = defaultdict(list)
     at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
     targets: dict[str, list[Tokens]] = defaultdict(list)
-    pairs = sentences = pieces = 0
+    pairs = sentences = tokens = 0
     for batch in batches:
         batch = batch.to(device)
         pairs += len(batch)
@@ -106,7 +106,7 @@ def diagnose(
         if not reconstructed:
             continue
         sentences += len(reconstructed) * len(batch)
-        pieces += sum(len(prediction.target.flat_index) for prediction in reconstructed)
+        tokens += sum(len(prediction.target.flat_index) for prediction in reconstructed)
         at_mean.append(nll(out))
         for prediction in reconstructed:
             targets[prediction.name].append(prediction.target)
@@ -126,7 +126,7 @@ def diagnose(
         bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
         likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
     unigram = MeanEstimate.of_pairs(reduce(torch.add, map(unigram_nll, targets.values()))) if targets else None
-    return Diagnosis(pairs, sentences, pieces, latents, plain, unigram, likelihood)
+    return Diagnosis(pairs, sentences, tokens, latents, plain, unigram, likelihood)
 
 
 def unigram_nll(sides: Sequence[Tokens]) -> Tensor:

@@ -73,7 +73,7 @@ def max_pooling() -> Recipe:
         name="max-pooling",
         model=MaxPooledConfig(),
         objective=Sum({"margin": Margin()}),
-        data=DataConfig(vocab_size=800, min_pieces=1, valid_pairs=50),
+        data=DataConfig(vocab_size=800, min_tokens=1, valid_pairs=50),
         train=TrainConfig(epochs=3.0, batch_tokens=1_000, learning_rate=1e-3, warmup_steps=0),
     )
 

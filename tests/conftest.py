@@ -50,7 +50,7 @@ TINY: dict[str, dict[str, object]] = {
     "bgt-small": {
         **BGT_SMALL_SIZES,
         "objective.elbo.warmup_steps": 10,
-        "min_pieces": 2,
+        "min_tokens": 2,
         "valid_pairs": 20,
         "epochs": 2.0,
         "batch_tokens": 600,

@@ -116,7 +116,7 @@ def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
 
 def test_each_latent_is_counted_and_priced() -> None:
     result = diagnosis(Linear(factor=1.5))
-    assert (result.pairs, result.sentences, result.pieces) == (60, 60, 300)
+    assert (result.pairs, result.sentences, result.tokens) == (60, 60, 300)
     posteriors_of = [Linear(factor=1.5).posteriors(batch) for batch in batches()]
     for number, (name, latent) in enumerate(result.latents.items()):
         assert (latent.units, latent.active) == (1, 1)
@@ -133,8 +133,8 @@ def test_each_latent_is_counted_and_priced() -> None:
     assert result.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
 
 
-def test_the_unigram_is_the_entropy_of_the_pieces() -> None:
-    """Fitted on the very pieces: their entropy times how many a sentence has."""
+def test_the_unigram_is_the_entropy_of_the_tokens() -> None:
+    """Fitted on the very tokens: their entropy times how many a sentence has."""
     ids = torch.cat([batch.sides["en"].ids.flatten() for batch in batches()])
     shares = ids.bincount().double() / len(ids)
     entropy = -(shares[shares > 0] * shares[shares > 0].log()).sum().item()

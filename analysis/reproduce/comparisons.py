@@ -19,7 +19,7 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {  # arguments for every recip
             "model.ffn_dim": 128,
             "model.heads": 4,
             "model.tie_embeddings": True,
-            "data.min_pieces": 3,
+            "data.min_tokens": 3,
             "data.valid_pairs": 2_000,
             "train.epochs": 1.5,
             # Small updates and a high rate: with 4,000 tokens and 2e-3 the translating systems fall behind.

@@ -201,16 +201,16 @@ def prepare(
                 shutil.copy(tokenizer, files.tokenizer)
         elif not files.tokenizer.exists():
             say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} tokens")
-            pieces = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
+            trained = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
             with atomic_file(files.tokenizer) as partial:
-                pieces.save(partial)
+                trained.save(partial)
         store.prepare(
             [files.pairs],
             recipe.data.columns,
             Tokenizer.load(files.tokenizer),
             files.corpus,
-            min_pieces=recipe.data.min_pieces,
-            max_pieces=recipe.data.max_pieces,
+            min_tokens=recipe.data.min_tokens,
+            max_tokens=recipe.data.max_tokens,
             valid_pairs=recipe.data.valid_pairs,
             seed=SPLIT_SEED,
             workers=workers,

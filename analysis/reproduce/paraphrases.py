@@ -173,7 +173,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
     def text(self, out: Path, say: Say, device: str) -> Source:
-        """All that could be selected, so that the filters of a table share their pieces."""
+        """All that could be selected, so that the filters of a table share their tokens."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
             columns = [*COLUMNS, *self.unread]

@@ -55,7 +55,7 @@ What the second stage begins with: a VAE that repeats questions, one that also r
 or none. A share of labels is of both stages: a first stage reads every question, and reformulates the duplicates that
 it knows. Measured on Quora's dev pairs, since the folder has no test pairs; the KL's weight was chosen on training
 rows. Duplicates are those of probability 0.5 and above; tf-idf with logistic regression has the same labels and pairs.
-WMD is of each training's own piece vectors; the paper's is of word vectors that were learnt elsewhere. The paper's
+WMD is of each training's own token vectors; the paper's is of word vectors that were learnt elsewhere. The paper's
 trainings saw forty times as many labels, and its VAEs the questions of dev and test too."""
 
 

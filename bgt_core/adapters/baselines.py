@@ -74,7 +74,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)
 
 
-def pieces(bgt: Embedder) -> ExternalEncoder:
+def tokens(bgt: Embedder) -> ExternalEncoder:
     """Average the input vectors of a sentence's tokens, as one of our models has them before any layer.
 
     The table is the semantic encoder's; a sentence without tokens gets zeros.
@@ -82,13 +82,13 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
     table = bgt.model.semantic_table.weight.detach().float().cpu()
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
-        ids = [[piece for piece in sentence if piece != EOS] for sentence in bgt.tokenizer.encode(texts)]
+        ids = [[token for token in sentence if token != EOS] for sentence in bgt.tokenizer.encode(texts)]
         offsets = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
-        flat = torch.tensor([piece for sentence in ids for piece in sentence], dtype=torch.int64)
+        flat = torch.tensor([token for sentence in ids for token in sentence], dtype=torch.int64)
         return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
 
     fingerprint = f"mean token vectors of {bgt.fingerprint}"
-    return ExternalEncoder("baseline:pieces", embed, tuple(bgt.langs), fingerprint=fingerprint)
+    return ExternalEncoder("baseline:tokens", embed, tuple(bgt.langs), fingerprint=fingerprint)
 
 
 def reference_encoders(
@@ -97,4 +97,4 @@ def reference_encoders(
     """Open the baselines for a probe of the model in `folder`: three untrained models, and the mean of its token
     vectors."""
     untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
-    return {"untrained encoder": untrained, "mean of pieces": [pieces(bgt)]}
+    return {"untrained encoder": untrained, "mean of tokens": [tokens(bgt)]}

@@ -44,12 +44,12 @@ class WordMover:
         texts = sentence_list(sentences)
         vectors = np.full((len(texts), LONGEST), PAD, dtype=np.float32)
         for row, ids in enumerate(self._embedder.tokenizer.encode(texts)):
-            pieces = [piece for piece in ids if piece != EOS] or [EOS]
-            if len(pieces) > LONGEST:
+            tokens = [token for token in ids if token != EOS] or [EOS]
+            if len(tokens) > LONGEST:
                 raise DataError(
-                    f"{len(pieces)} tokens in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                    f"{len(tokens)} tokens in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
                 )
-            vectors[row, : len(pieces)] = pieces
+            vectors[row, : len(tokens)] = tokens
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -64,8 +64,8 @@ class WordMover:
 
     def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct token ids of a sentence, padded (256,): (K,), and their shares, (K,)."""
-        pieces, counts = np.unique(row[row != PAD].astype(np.int64), return_counts=True)
-        return pieces, counts / counts.sum()
+        tokens, counts = np.unique(row[row != PAD].astype(np.int64), return_counts=True)
+        return tokens, counts / counts.sum()
 
     def distance(self, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> float:
         """The distance of two bags; exact, by network simplex."""

@@ -36,7 +36,7 @@ CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tok
 METRICS = "metrics.jsonl"
 PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
 MAYBE = {"version": str, "parameters": int}  # optional entries of a configuration
-FORMAT = 2
+FORMAT = 3
 
 
 def find(path: Path | str) -> Path:

@@ -130,7 +130,7 @@ def prepare(
     max_length: Annotated[int, typer.Option(help="Maximum length of every side, in --unit.")] = 100,
     max_ratio: Annotated[float, typer.Option(help="Maximum ratio of the longer side's length to the shorter's.")] = 9.0,
     unit: Annotated[
-        str, typer.Option(help="Unit of lengths: words, characters, or pieces (of --tokenizer).")
+        str, typer.Option(help="Unit of lengths: words, characters, or tokens (of --tokenizer).")
     ] = "words",
     tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count tokens with.")] = None,
     exclude: Annotated[

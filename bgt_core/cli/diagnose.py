@@ -112,8 +112,8 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         [f"{column}:{data.langs_of[column]}" for column in columns],
         trained.tokenizer,
         work / "store",
-        min_pieces=data.min_pieces,
-        max_pieces=data.max_pieces,
+        min_tokens=data.min_tokens,
+        max_tokens=data.max_tokens,
         valid_pairs=0,
         seed=0,
     )
@@ -124,8 +124,8 @@ def left_out(corpus: Corpus) -> str:
     """How many pairs of the files are not measured, and why; "" if all are."""
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
-        f"with a side of under {settings['min_pieces']} tokens": pairs["too short"],
-        f"with one of over {settings['max_pieces']}": pairs["too long"],
+        f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
+        f"with one of over {settings['max_tokens']}": pairs["too long"],
         "unreadable": sum(corpus.store["skipped"].values()),
     }
     missing = sum(counts.values())
@@ -163,7 +163,7 @@ def show(diagnosis: Diagnosis, samples: int) -> None:
         }
     if diagnosis.unigram:
         rows["unigram NLL, from these tokens' own frequencies"] = diagnosis.unigram
-    counts = (diagnosis.sentences, diagnosis.pieces)
+    counts = (diagnosis.sentences, diagnosis.tokens)
     print()
     tables.show(
         ["nats", "per pair", "per sentence", "per token"],

@@ -26,7 +26,7 @@ from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
-UNITS = ("words", "characters", "pieces")
+UNITS = ("words", "characters", "tokens")
 Count = Callable[[Sequence[str]], list[int]]  # N sentences -> their lengths
 Report = Callable[[int, int | None], None]  # pairs read so far, pairs in all (not known)
 
@@ -208,8 +208,8 @@ def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
 
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
-    if (rules.unit == "pieces") != (tokenizer is not None):
-        raise UsageError("pieces and a tokenizer go together: give both.", parameter="unit")
+    if (rules.unit == "tokens") != (tokenizer is not None):
+        raise UsageError("tokens and a tokenizer go together: give both.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
@@ -218,7 +218,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
     if unspaced := UNSPACED & set(map(primary, langs)):
         names = ", ".join(sorted(unspaced))
         raise UsageError(
-            f"{rules.unit}: {names} is written without spaces between words; use characters, or pieces with a "
+            f"{rules.unit}: {names} is written without spaces between words; use characters, or tokens with a "
             "tokenizer.",
             parameter="unit",
         )

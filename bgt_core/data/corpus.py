@@ -14,7 +14,7 @@ from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
 
-FORMAT = 2  # version of the store's files; increased when they change, so that an old store is never misread
+FORMAT = 3  # version of the store's files; increased when they change, so that an old store is never misread
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
 
@@ -114,7 +114,7 @@ class Corpus:
         starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
-    def pieces(self, lang: str, vocab_size: int) -> np.ndarray:
+    def used_tokens(self, lang: str, vocab_size: int) -> np.ndarray:
         """The tokens that occur in its text of a language, held-out rows included: (V,) bool."""
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
@@ -149,9 +149,9 @@ class Mixture:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def pieces(self, lang: str, vocab_size: int) -> np.ndarray:
-        """See `Corpus.pieces`."""
-        return np.logical_or.reduce([corpus.pieces(lang, vocab_size) for corpus in self.corpora])
+    def used_tokens(self, lang: str, vocab_size: int) -> np.ndarray:
+        """See `Corpus.used_tokens`."""
+        return np.logical_or.reduce([corpus.used_tokens(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
         """Split rows by corpus, with their numbers there."""

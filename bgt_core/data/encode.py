@@ -57,8 +57,8 @@ class RowTokenizer(NamedTuple):
     tokenizer: Tokenizer
     columns: tuple[str, ...]  # all columns of the files, skipped ones too
     label: int  # index of the column of labels among those read; -1 if there is none
-    min_pieces: int
-    max_pieces: int
+    min_tokens: int
+    max_tokens: int
     seed: int
 
     @property
@@ -82,8 +82,8 @@ class RowTokenizer(NamedTuple):
         sides = [self.tokenizer.encode(texts, normalised=True) for texts in columns]
         lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (columns, rows)
         labelled = ~np.isnan(labels)
-        short = labelled & (lengths - 1 < self.min_pieces).any(axis=0)
-        long = labelled & ~short & (lengths - 1 > self.max_pieces).any(axis=0)
+        short = labelled & (lengths - 1 < self.min_tokens).any(axis=0)
+        long = labelled & ~short & (lengths - 1 > self.max_tokens).any(axis=0)
         stays = np.flatnonzero(labelled & ~short & ~long)
         kept = stays.tolist()
         return Encoded(

@@ -24,7 +24,7 @@ def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) 
     """The same for the tokens of one tokenizer, trained on both sides in lower case; DataError as for its training."""
     tokenizer = Tokenizer.train([*first, *second], vocab_size, lowercase=True)
     return overlap(
-        *(Counter(piece for ids in tokenizer.encode(texts) for piece in ids[:-1]) for texts in (first, second))
+        *(Counter(token for ids in tokenizer.encode(texts) for token in ids[:-1]) for texts in (first, second))
     )
 
 

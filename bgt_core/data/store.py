@@ -38,8 +38,8 @@ def prepare(
     tokenizer: Tokenizer,
     out: Path | str,
     *,
-    min_pieces: int = 5,
-    max_pieces: int = 100,
+    min_tokens: int = 5,
+    max_tokens: int = 100,
     valid_pairs: int,
     seed: int,
     strict: bool = False,
@@ -48,7 +48,7 @@ def prepare(
     """Read, tokenise and filter `sources` into a store at `out`, and open its train split.
 
     `columns` are as `DataConfig.columns`. A plain path is a file of all columns; sources with different columns make a
-    mixture of corpora, one for each set of columns. A row is kept if every side has `min_pieces` to `max_pieces`
+    mixture of corpora, one for each set of columns. A row is kept if every side has `min_tokens` to `max_tokens`
     tokens, EOS not counted (paper, sec. 4: 5 to 100). About `valid_pairs` of all rows are held out, by a hash of the
     first column's case-folded text. So all translations of a sentence are in the same split, in every corpus where it
     is in the first column, and a few rows more may be held out.
@@ -62,9 +62,9 @@ def prepare(
     out = Path(out)
     langs = parse_columns(columns)
     workers = min(cores(), MAX_PROCESSES) if workers is None else workers
-    limits = {"min_pieces": min_pieces, "max_pieces": max_pieces, "valid_pairs": valid_pairs, "seed": seed}
-    if not 1 <= min_pieces <= max_pieces or min(valid_pairs, seed) < 0:
-        raise UsageError(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative")
+    limits = {"min_tokens": min_tokens, "max_tokens": max_tokens, "valid_pairs": valid_pairs, "seed": seed}
+    if not 1 <= min_tokens <= max_tokens or min(valid_pairs, seed) < 0:
+        raise UsageError(f"{limits}; need 1 <= min_tokens <= max_tokens, and nothing negative")
     if not sources:
         raise UsageError("sources: none; expected one file or more")
     check_least(1, workers=workers)
@@ -161,7 +161,7 @@ def _write(
 def _encoder(settings: Json, tokenizer: Tokenizer) -> RowTokenizer:
     names: tuple[str, ...] = tuple(settings.get("file_columns") or settings["columns"])
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
-    return RowTokenizer(tokenizer, names, label, settings["min_pieces"], settings["max_pieces"], settings["seed"])
+    return RowTokenizer(tokenizer, names, label, settings["min_tokens"], settings["max_tokens"], settings["seed"])
 
 
 def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixture:
@@ -224,7 +224,7 @@ def _encode(
         if not used:
             (work / name).unlink()
     if not counts["kept"]:
-        rule = f"each side needs {encoder.min_pieces} to {encoder.max_pieces} pieces"
+        rule = f"each side needs {encoder.min_tokens} to {encoder.max_tokens} tokens"
         dropped = f"{counts['too short']} are too short, {counts['too long']} too long"
         raise DataError(f"no pair is left of {counts.total()}: {rule}, {dropped}")
     return {

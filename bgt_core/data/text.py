@@ -147,18 +147,18 @@ class Tokenizer:
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Decode N lists of token ids; PAD, BOS and EOS are dropped, UNK becomes two question marks."""
         silent = (PAD, BOS, EOS)
-        return [self._pieces.decode([int(piece) for piece in ids if piece not in silent]) for ids in sentences]
+        return [self._pieces.decode([int(token) for token in ids if token not in silent]) for ids in sentences]
 
     def probabilities(self) -> np.ndarray:
         """Unigram probability of each token, (V,) float32, as the model estimated it; special tokens get 1."""
-        scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
+        scores = [self._pieces.get_score(token) for token in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
 
     def texts(self) -> list[str]:
         """The text of each of the V tokens; one that begins a word begins with a space, special ones are empty."""
         space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
-        pieces = map(self._pieces.id_to_piece, range(self.vocab_size))
-        return ["" if piece in special else text.replace(space, " ") for piece, text in enumerate(pieces)]
+        tokens = map(self._pieces.id_to_piece, range(self.vocab_size))
+        return ["" if token in special else text.replace(space, " ") for token, text in enumerate(tokens)]
 
     def closing_marks(self) -> np.ndarray:
         """The tokens that consist of sentence-final marks, (V,) bool."""
@@ -187,4 +187,4 @@ def _reason(error: str, vocab_size: int) -> str:
         return f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
     if smallest := re.search(r"required_chars\. \d+ vs (\d+)", error):
         return f"vocab_size {vocab_size} is too small for the characters of this text: it needs {smallest[1]} and more"
-    return f"SentencePiece could not train {vocab_size} pieces: {error}"
+    return f"SentencePiece could not train {vocab_size} tokens: {error}"

@@ -276,6 +276,6 @@ def hypotheses(
         for context in filter(len, contexts):
             for ended in n_best(decoder, context, search, search.size, max_length, report):
                 texts.append({})
-                for text, each in zip(bgt.tokenizer.decode([each.pieces for each in ended]), ended, strict=True):
+                for text, each in zip(bgt.tokenizer.decode([each.tokens for each in ended]), ended, strict=True):
                     texts[-1].setdefault(text, each.mean)
     return texts

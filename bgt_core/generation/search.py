@@ -54,7 +54,7 @@ class SentenceWriter(SentenceEncoder, Protocol):
 Report = Callable[[int], None]  # gets the number of tokens so far; an exception that it raises ends the search
 
 
-def quiet(pieces: int) -> None:
+def quiet(tokens: int) -> None:
     """Reports nothing."""
 
 
@@ -124,13 +124,13 @@ def write(
     """Token ids for each of B sentences, without EOS."""
     if isinstance(search, Sample):
         return sample(decoder, context, search, max_length, generator, report)
-    return [best.pieces for best in beam(decoder, context, search, max_length, report)]
+    return [best.tokens for best in beam(decoder, context, search, max_length, report)]
 
 
-def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor:
+def next_scores(decoder: Decoder, tokens: Tensor, state: DecoderState) -> Tensor:
     """Unnormalised scores of the next token, (B, n) -> (B, n, V); EOS is not allowed first."""
     barred = NEVER if state.position else (*NEVER, EOS)
-    scores = decoder.step(pieces, state).float()
+    scores = decoder.step(tokens, state).float()
     scores[:, :, barred] = -torch.inf
     return scores
 
@@ -144,19 +144,19 @@ def sample(
     report: Report = quiet,
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
-    pieces = torch.full((len(context),), EOS, device=context.device)
-    state, written = decoder.start(context), pieces.new_empty(len(context), 0)
-    done = torch.zeros_like(pieces, dtype=torch.bool)
+    tokens = torch.full((len(context),), EOS, device=context.device)
+    state, written = decoder.start(context), tokens.new_empty(len(context), 0)
+    done = torch.zeros_like(tokens, dtype=torch.bool)
     for length in range(max_length):
         report(length)
-        scores = allowed(next_scores(decoder, pieces[:, None], state), written[:, None], config)[:, 0]
+        scores = allowed(next_scores(decoder, tokens[:, None], state), written[:, None], config)[:, 0]
         scores = scores.log_softmax(-1) / config.temperature
         probs, order = scores.softmax(-1).sort(-1, descending=True)
         outside = probs.cumsum(-1) - probs >= config.top_p  # the first token is always inside
         drawn = torch.multinomial(probs.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
-        pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
-        written = torch.cat([written, pieces[:, None]], 1)
-        done = done | (pieces == EOS)
+        tokens = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
+        written = torch.cat([written, tokens[:, None]], 1)
+        done = done | (tokens == EOS)
         if done.all():
             break
     return [until_end(row) for row in written.tolist()]
@@ -166,7 +166,7 @@ def sample(
 class Hypothesis:
     """A sentence found by beam search."""
 
-    pieces: list[int]  # token ids without EOS
+    tokens: list[int]  # token ids without EOS
     mean: float  # log-probability per token in nats, EOS counted
 
 
@@ -186,23 +186,23 @@ def n_best(
     """
     winners: dict[int, list[Hypothesis]] = {}
     rows = torch.arange(len(context), device=context.device)  # the sentence of each row of the batch, (B,)
-    pieces = torch.full((len(context), 1), EOS, device=context.device)  # one hypothesis, which the first step branches
-    written, totals = pieces.new_empty(len(context), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
-    done = torch.zeros_like(pieces, dtype=torch.bool)
+    tokens = torch.full((len(context), 1), EOS, device=context.device)  # one hypothesis, which the first step branches
+    written, totals = tokens.new_empty(len(context), 1, 0), torch.zeros_like(tokens, dtype=torch.float)
+    done = torch.zeros_like(tokens, dtype=torch.bool)
     state = decoder.start(context)
     for length in range(1, max_length + 1):
         report(length - 1)
-        scores = next_scores(decoder, pieces, state)
+        scores = next_scores(decoder, tokens, state)
         log_probs, choices = most_probable(scores, search.size, allowed(scores, written, search))  # (B, n, k)
         log_probs = log_probs.masked_fill(done[:, :, None], -torch.inf)
         log_probs[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
         choices = choices.masked_fill(done[:, :, None], EOS)
         sums = (totals[:, :, None] + log_probs).flatten(1)  # (B, n * k)
         totals, best = sums.topk(min(search.size, sums.shape[1]))
-        parents, pieces = best // log_probs.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
+        parents, tokens = best // log_probs.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
         state.reorder(parents)
         before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
-        written, done = torch.cat([before, pieces[:, :, None]], dim=2), pieces == EOS
+        written, done = torch.cat([before, tokens[:, :, None]], dim=2), tokens == EOS
         ended = done.all(1) | (length == max_length)
         if not ended.any():
             continue
@@ -217,7 +217,7 @@ def n_best(
         if not len(going):
             break
         state.select(going)
-        rows, pieces, written, totals, done = (part[going] for part in (rows, pieces, written, totals, done))
+        rows, tokens, written, totals, done = (part[going] for part in (rows, tokens, written, totals, done))
     return [winners[row] for row in range(len(context))]
 
 
@@ -225,11 +225,11 @@ def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor,
     """The `size` most probable tokens (fewer if V is smaller): scores (B, n, V), overwritten, and the same with -inf
     for excluded tokens -> log-probabilities and ids, (B, n, size), best first."""
     rows = scores.view(-1, scores.shape[-1])
-    top, pieces = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
+    top, tokens = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
     most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
     mass = rows.sub_(most).exp_().sum(1, keepdim=True)
     shape = (*scores.shape[:2], -1)
-    return (top - most - mass.log()).view(shape), pieces.view(shape)
+    return (top - most - mass.log()).view(shape), tokens.view(shape)
 
 
 def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:

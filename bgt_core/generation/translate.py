@@ -65,7 +65,7 @@ class BeamTranslator:
         empty or too long. Costs are negative log-likelihoods in nats per token, EOS counted, among the tokens that a
         search may choose."""
         ids = self.bgt.tokenizer.encode(sentences)  # EOS counts in their lengths
-        fitting = [row for row, pieces in enumerate(ids) if 1 < len(pieces) <= self.max_length + 1]
+        fitting = [row for row, tokens in enumerate(ids) if 1 < len(tokens) <= self.max_length + 1]
         fitting.sort(key=lambda row: len(ids[row]), reverse=True)
         translations: list[list[Translation]] = [[] for _ in ids]
         device = next(self.model.parameters()).device
@@ -83,7 +83,7 @@ class BeamTranslator:
         decoder, states = self.model.decoder(self.lang), self.model.states(side)
         results = []
         for hypotheses in n_best(decoder, states, self.search, self.search.size, self.max_length):
-            texts = map(normalise, self.bgt.tokenizer.decode([each.pieces for each in hypotheses]))
+            texts = map(normalise, self.bgt.tokenizer.decode([each.tokens for each in hypotheses]))
             costs: dict[str, float] = {}
             for text, hypothesis in zip(texts, hypotheses, strict=True):
                 costs.setdefault(text, -hypothesis.mean)

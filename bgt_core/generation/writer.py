@@ -21,7 +21,7 @@ class Writer:
 
     bgt: SentenceWriter
     search: Search
-    max_length: int = 60  # pieces
+    max_length: int = 60  # tokens
 
     def __post_init__(self) -> None:
         generative(self.bgt)

@@ -42,31 +42,31 @@ class BGT(WritingModel):
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
-        meaning = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
-        agreement = self.agreement(meaning, batch.targets)
-        semantic = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}}
+        semantic = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
+        agreement = self.agreement(semantic, batch.targets)
+        posteriors = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
         if not self.train_decoders:
-            return Outputs(meaning, semantic, [], agreement=agreement)
+            return Outputs(semantic, posteriors, [], agreement=agreement)
         own = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
-        shared = readout(meaning[batch.anchor])  # (B, L): one draw for all sides
+        shared = readout(semantic[batch.anchor])  # (B, L): one draw for all sides
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             latent = self.join({LANGUAGE: readout(own[column]), SEMANTIC: shared})
             predictions.append(self.decoders[side.lang]("reconstruct", column, latent, side))
         if len(batch.sides) > 1:
             for column, side in batch.sides.items():
-                source = meaning[batch.source(column)].mean  # (B, L)
+                source = semantic[batch.source(column)].mean  # (B, L)
                 predictions.append(self.translators[side.lang]("translate", column, source, side))
-        return Outputs(meaning, {**semantic, LANGUAGE: own}, predictions, agreement=agreement)
+        return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
-    def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
+    def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
         """Cosine of each column's mapped semantic mean with the targets (B, D): (B,); empty for a batch without
         targets."""
         if self.teacher is None or targets is None:
             return {}
         return {
             column: F.cosine_similarity(self.teacher(posterior.mean).float(), targets, dim=-1)
-            for column, posterior in meaning.items()
+            for column, posterior in semantic.items()
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:

@@ -27,9 +27,9 @@ class PairClassifier(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if batch.labels is None or len(batch.sides) < 2:
             raise UsageError("a pair classifier needs two columns and labels: columns a:en, b:en, gold:label")
-        meaning = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
-        left, right = [posterior.mean for posterior in meaning.values()][:2]  # (B, L)
-        return Outputs(meaning, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        left, right = [posterior.mean for posterior in semantic.values()][:2]  # (B, L)
+        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
 
     def logits(self, left: Tensor, right: Tensor) -> Tensor:
         """Semantic means (B, L), (B, L) -> scores (B, K)."""
@@ -52,12 +52,12 @@ class ReferenceClassifier(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if len(batch.sides) != 2:
             raise UsageError("a reference classifier needs two columns: columns reference:en, translation:en")
-        meaning = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
         predictions = [
             LabelPrediction(logits := self.classifier(posterior.mean), logits.new_full((len(batch),), label), column)
-            for label, (column, posterior) in zip((1, 0), meaning.items(), strict=True)
+            for label, (column, posterior) in zip((1, 0), semantic.items(), strict=True)
         ]
-        return Outputs(meaning, {}, predictions)
+        return Outputs(semantic, {}, predictions)
 
     @torch.no_grad()
     def reference_probability(self, vectors: Tensor) -> Tensor:

@@ -65,15 +65,15 @@ class RecombiningBGT(BGT):
         sides = batch.sides
         if self.training and self.exchanged_marks:
             sides = {column: self.marks.exchange(side, self.exchanged_marks) for column, side in sides.items()}
-        meaning = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
+        semantic = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
-        shared = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}}
-        agreement = self.agreement(meaning, batch.targets)
-        encoded = Outputs(meaning, shared, agreement=agreement, altered=altered, composed=self.composed)
+        shared = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
+        agreement = self.agreement(semantic, batch.targets)
+        encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=self.composed)
         if not self.train_decoders:
             return encoded
         language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
-        semantic = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L) each
+        drawn = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L) each
         predictions: list[Prediction] = []
         for column, side in sides.items():
             decoder, source = self.decoders[side.lang], batch.source(column)
@@ -81,17 +81,17 @@ class RecombiningBGT(BGT):
             if self.training:
                 own = torch.rand(len(batch), 1, device=style.device) < self.own_share
                 style = self.borrowed(torch.where(own, style.detach(), style), side)
-                latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, semantic[column], semantic[source])})
+                latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, drawn[column], drawn[source])})
                 predictions.append(decoder("recombine", column, latent, side))
                 continue
-            latent = self.join({LANGUAGE: style, SEMANTIC: semantic[column]})
+            latent = self.join({LANGUAGE: style, SEMANTIC: drawn[column]})
             predictions.append(decoder("reconstruct", column, latent, side))
             if source != column:
-                latent = self.join({LANGUAGE: style, SEMANTIC: semantic[source]})
+                latent = self.join({LANGUAGE: style, SEMANTIC: drawn[source]})
                 predictions.append(decoder("translate", column, latent, side))
         return replace(encoded, posteriors={**shared, LANGUAGE: language}, predictions=predictions)
 
-    def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
+    def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
         """Cosine of each column's average with the teacher's vectors (B, D): (B,); empty for a batch without
         targets."""
         if targets is None:
@@ -99,7 +99,7 @@ class RecombiningBGT(BGT):
         average = slice(self.composed[0].start)
         return {
             column: F.cosine_similarity(posterior.mean[:, average].float(), targets, dim=-1)
-            for column, posterior in meaning.items()
+            for column, posterior in semantic.items()
         }
 
     def borrowed(self, style: Tensor, side: Tokens) -> Tensor:

@@ -39,19 +39,21 @@ class Seq2Seq(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
         encoder = self.encoders[SEMANTIC]
-        meaning = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
-        if not meaning:
+        semantic = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
+        if not semantic:
             columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
             raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")
-        latents = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw per sentence
+        latents = {
+            column: readout(posterior) for column, posterior in semantic.items()
+        }  # (B, L), one draw per sentence
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             source = self.source(batch, column)
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        pays = batch.anchor if batch.anchor in meaning else next(iter(meaning))
-        return Outputs(meaning, {SEMANTIC: {SEMANTIC: meaning[pays]}}, predictions)
+        pays = batch.anchor if batch.anchor in semantic else next(iter(semantic))
+        return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[pays]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:
         """The column that `column` is generated from; None if it is not generated."""

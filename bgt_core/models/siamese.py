@@ -17,8 +17,8 @@ class Siamese(LatentModel):
         super().__init__(langs, {SEMANTIC: encoder})
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
-        meaning, negatives = (
+        semantic, negatives = (
             {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
             for sides in (batch.sides, batch.negatives)
         )
-        return Outputs(meaning, posteriors={}, negatives=negatives)
+        return Outputs(semantic, posteriors={}, negatives=negatives)

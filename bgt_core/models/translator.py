@@ -41,8 +41,8 @@ class Translator(LatentModel):
             for column, side in batch.sides.items()
             if column != self.source
         ]
-        meaning = Point(PackedLayout.of(states.side).mean(states.states).detach())
-        return Outputs({self.source: meaning}, {}, predictions)
+        semantic = Point(PackedLayout.of(states.side).mean(states.states).detach())
+        return Outputs({self.source: semantic}, {}, predictions)
 
     @property
     def translates(self) -> tuple[str, ...]:

@@ -45,15 +45,15 @@ class ParaphraseVAE(WritingModel):
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
-        meaning = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
-        z = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw per sentence
+        semantic = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
+        z = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L), one draw per sentence
         predictions: list[Prediction] = [
             self.decoders[side.lang]("reconstruct", column, z[column], side) for column, side in batch.sides.items()
         ]
         if self.reformulate:
             predictions += self.reformulations(batch, z)
-        pays = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in meaning.items()}}
-        return Outputs(meaning, pays, predictions)
+        pays = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
+        return Outputs(semantic, pays, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
         """Predict each column of the rows that are paraphrases, from the latents (B, L) of its source."""
@@ -100,9 +100,9 @@ class VarSiamese(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if batch.labels is None or len(batch.sides) < 2:
             raise UsageError("var-siamese needs two columns and labels: columns gold:label, a:en, b:en")
-        meaning = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
-        left, right = [gaussian(posterior) for posterior in meaning.values()][:2]
-        return Outputs(meaning, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        left, right = [gaussian(posterior) for posterior in semantic.values()][:2]
+        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
 
     def logits(self, left: Gaussian, right: Gaussian) -> Tensor:
         """Semantic posteriors of B pairs of sentences, (B, L) each -> scores of "different" and "same", (B, 2)."""

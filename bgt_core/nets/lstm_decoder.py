@@ -75,15 +75,15 @@ class RecurrentDecoder(nn.Module):
         hidden, cell = self.initial_state(latent)
         return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
 
-    def step(self, pieces: Tensor, state: LSTMState) -> Tensor:
+    def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
         """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
-        count, n = pieces.shape
+        count, n = tokens.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
-        states, after = self.lstm(self.inputs(pieces.view(-1, 1), latent), before)
+        states, after = self.lstm(self.inputs(tokens.view(-1, 1), latent), before)
         state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
         state.position += 1
-        x = self.features(states[:, 0], latent, PackedLayout.column(pieces.flatten()))
+        x = self.features(states[:, 0], latent, PackedLayout.column(tokens.flatten()))
         return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
 
 

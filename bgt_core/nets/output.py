@@ -91,7 +91,7 @@ class LanguageOutput(nn.Module):
         self.occurs[[PAD, BOS]] = False  # never generated; the table has no gradient for PAD
 
     @property
-    def pieces(self) -> Tensor:
+    def tokens(self) -> Tensor:
         """Their ids, (U,)."""
         if self.occurs.is_meta:  # on the meta device only shapes are needed
             return torch.arange(len(self.occurs), device="meta")
@@ -103,10 +103,10 @@ class LanguageOutput(nn.Module):
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
         """See `nets.prediction.OutputLayer.logits`; -inf for tokens that don't occur."""
-        pieces = self.pieces
-        scores = linear(features + latent_bias, lookup(self.tied.table, pieces))
+        tokens = self.tokens
+        scores = linear(features + latent_bias, lookup(self.tied.table, tokens))
         everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
-        return everything.index_copy(-1, pieces, scores)
+        return everything.index_copy(-1, tokens, scores)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
@@ -114,7 +114,7 @@ class LanguageOutput(nn.Module):
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
-        return nll(fused, lookup(self.tied.table, self.pieces), None, own, smoothing)
+        return nll(fused, lookup(self.tied.table, self.tokens), None, own, smoothing)
 
 
 class PlainOutput(nn.Module):

@@ -237,7 +237,7 @@ def bgt_small() -> Recipe:
                 "distillation": Distillation(weight=0.0),
             }
         ),
-        data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
+        data=DataConfig(vocab_size=8_000, min_tokens=3, valid_pairs=2_000),
         train=TrainConfig(
             epochs=2.5,
             batch_tokens=2_000,

@@ -58,7 +58,7 @@ def pair_classifier() -> Recipe:
         base="bgt-small",
         model=PairClassifierConfig(),
         objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=("a:en", "b:en", "gold:label"), min_pieces=1, valid_pairs=500),
+        data=DataConfig(columns=("a:en", "b:en", "gold:label"), min_tokens=1, valid_pairs=500),
         train=TrainConfig(epochs=5.0, batch_tokens=5_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
         freeze=("encoders",),
     )
@@ -102,6 +102,6 @@ def reference_classifier() -> Recipe:
         name="reference-classifier",
         model=ReferenceClassifierConfig(),
         objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=("reference:en", "translation:en"), min_pieces=1, valid_pairs=5_000),
+        data=DataConfig(columns=("reference:en", "translation:en"), min_tokens=1, valid_pairs=5_000),
         train=TrainConfig(epochs=10.0, batch_tokens=2_500, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
     )

@@ -67,7 +67,7 @@ def avg() -> Recipe:
         name="avg",
         model=SiameseConfig(d_model=300),
         objective=Sum({"margin": Margin(both_sides=True)}),
-        data=DataConfig(columns=("a:en", "b:en"), vocab_size=5_000, min_pieces=1, valid_pairs=1_000),
+        data=DataConfig(columns=("a:en", "b:en"), vocab_size=5_000, min_tokens=1, valid_pairs=1_000),
         train=TrainConfig(
             epochs=20.0,
             batch_tokens=2_000,

@@ -29,13 +29,13 @@ class DataConfig:
     vocab_size: int = 20_000  # of the joint SentencePiece model
     lowercase: bool = True
     character_coverage: float = 0.9995  # share of the text's characters to cover; rarer ones become UNK
-    min_pieces: int = 5  # minimum tokens of every side of a row, EOS not counted (paper, sec. 4)
-    max_pieces: int = 100
+    min_tokens: int = 5  # minimum tokens of every side of a row, EOS not counted (paper, sec. 4)
+    max_tokens: int = 100
     valid_pairs: int = 10_000  # approximate number of held-out rows; no sentence of the first column is in both parts
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_pieces <= self.max_pieces:
-            raise UsageError(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})")
+        if not 1 <= self.min_tokens <= self.max_tokens:
+            raise UsageError(f"min_tokens {self.min_tokens} must be from 1 to max_tokens ({self.max_tokens})")
         if self.valid_pairs < 1:
             raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out rows")
         if not 0.98 <= self.character_coverage <= 1:  # the range that SentencePiece accepts

@@ -65,6 +65,6 @@ def translator() -> Recipe:
         name="translator",
         model=TranslatorConfig(),
         objective=Sum({"cross_entropy": CrossEntropy(("translate",), label_smoothing=0.1)}),
-        data=DataConfig(lowercase=False, min_pieces=1),
+        data=DataConfig(lowercase=False, min_tokens=1),
         train=TrainConfig(batch_tokens=25_000, learning_rate=7e-4, weight_decay=0.0),
     )

@@ -129,7 +129,7 @@ def var_siamese_repeat() -> Recipe:
         name="var-siamese-repeat",
         model=ParaphraseVAEConfig(reformulate=False),
         objective=Sum({"elbo": BOUND}),
-        data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
+        data=DataConfig(columns=COLUMNS, min_tokens=1, max_tokens=60, valid_pairs=1_000),
         train=TrainConfig(
             epochs=5.0, batch_tokens=4_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
         ),
@@ -154,7 +154,7 @@ def var_siamese() -> Recipe:
         base="var-siamese-reformulate",
         model=VarSiameseConfig(),
         objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
+        data=DataConfig(columns=COLUMNS, min_tokens=1, max_tokens=60, valid_pairs=1_000),
         train=TrainConfig(
             epochs=3.0, batch_tokens=2_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
         ),

@@ -132,7 +132,7 @@ def vgvae() -> Recipe:
                 "position": CrossEntropy(("position",)),
             }
         ),
-        data=DataConfig(columns=("a:en", "b:en"), min_pieces=1, max_pieces=32, valid_pairs=1_000),
+        data=DataConfig(columns=("a:en", "b:en"), min_tokens=1, max_tokens=32, valid_pairs=1_000),
         train=TrainConfig(
             epochs=50.0,
             batch_tokens=450,

@@ -93,6 +93,6 @@ def writer() -> Recipe:
         name="writer",
         model=WriterConfig(),
         objective=Sum({"elbo": Elbo(warmup_steps=100, label_smoothing=0.0, weights={LANGUAGE: 0.25})}),
-        data=replace(small.data, min_pieces=1),
+        data=replace(small.data, min_tokens=1),
         train=replace(small.train, epochs=10.0),
     )

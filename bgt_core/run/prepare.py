@@ -53,10 +53,10 @@ def prepare_run(
         raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
     recipe, encoder = with_encoder(recipe, device)
     try:
-        pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = outline(recipe, pieces)  # before the long work, so that impossible settings raise an error now
+        token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
+        model = outline(recipe, token_model)  # before the long work, so that impossible settings raise an error now
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
-        stored = store(recipe, rows, pieces, out / "data", strict)
+        stored = store(recipe, rows, token_model, out / "data", strict)
         for path in out.glob(VECTORS.format("*")):  # the store has a copy
             remove(path)
         for split in SPLITS:
@@ -65,7 +65,7 @@ def prepare_run(
             counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
             pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}
             report({"kind": "data", "pairs": pairs, "skipped": corpus.store["skipped_examples"]})
-        pieces.save(out / checkpoint.TOKENIZER)
+        token_model.save(out / checkpoint.TOKENIZER)
         write_settings(recipe, sources, out)
     except BaseException:
         for path in out.iterdir():
@@ -122,8 +122,8 @@ def store(
         data.columns,
         tokenizer,
         folder,
-        min_pieces=data.min_pieces,
-        max_pieces=data.max_pieces,
+        min_tokens=data.min_tokens,
+        max_tokens=data.max_tokens,
         valid_pairs=data.valid_pairs,
         seed=recipe.train.seed,
         strict=strict,
@@ -144,7 +144,7 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
         turn_to_teacher(model, corpus)
     if isinstance(model, VectorModel) and not recipe.init_from:
         fit_vectors(model, corpus)
-    model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))
+    model.restrict(lambda lang: torch.from_numpy(corpus.used_tokens(lang, tokenizer.vocab_size)))
     return model
 
 

@@ -237,11 +237,11 @@ def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: 
     assert {one.shape for one in vectors} == {trained.shape}
     assert not any(np.allclose(one, other) for one in vectors for other in (trained, vectors[0]) if one is not other)
 
-    (pieces,) = references["mean of pieces"]
+    (tokens,) = references["mean of tokens"]
     table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
     expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # the last is the end of a sentence
-    np.testing.assert_allclose(pieces.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
-    assert not pieces.embed([""], lang="fr").any()
+    np.testing.assert_allclose(tokens.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
+    assert not tokens.embed([""], lang="fr").any()
 
 
 def test_commands_take_any_encoder(mine: None, tmp_path: Path, bgt: Callable[..., tuple]) -> None:

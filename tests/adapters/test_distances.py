@@ -1,4 +1,4 @@
-"""Models of ours compared in other ways: posteriors as vectors, bags of pieces, `--distance`, and what is refused."""
+"""Models of ours compared in other ways: posteriors as vectors, bags of tokens, `--distance`, and what is refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_cosine_is_the_models_own(model: Embedder) -> None:
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """The cheapest way to pair as many pieces with as many others, each with the same mass: all ways are tried."""
+    """The cheapest way to pair as many tokens with as many others, each with the same mass: all ways are tried."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)
@@ -97,7 +97,7 @@ def test_the_word_movers_distance_is_the_cheapest_way(model: Embedder) -> None:
         left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # some come twice
         ids[0, :6], ids[1, :6] = left, right
         assert -mover.similarity_pairwise(ids[:1], ids[1:])[0] == pytest.approx(by_hand(vectors[left], vectors[right]))
-    # one piece moves to two, half of it to each
+    # one token moves to two, half of it to each
     ids[:] = 0
     ids[0, 0], ids[1, :2] = 7, (9, 11)
     expected = (np.linalg.norm(vectors[7] - vectors[9]) + np.linalg.norm(vectors[7] - vectors[11])) / 2

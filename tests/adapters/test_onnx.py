@@ -30,8 +30,8 @@ TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?"
 def embedded(folder: Path, texts: list[str]) -> np.ndarray:
     """As somebody without this package would: SentencePiece, NumPy and onnxruntime, by what onnx.json says."""
     about = json.loads((folder / "onnx.json").read_text("utf-8"))
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    ids = [[*pieces.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
+    tokens = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    ids = [[*tokens.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
     padded = np.full((len(ids), max(map(len, ids))), about["pad"], np.int64)
     for row, sentence in zip(padded, ids, strict=True):
         row[: len(sentence)] = sentence
@@ -64,7 +64,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
     onnx.export(checkpoint.load(saved), folder, latent="language", lang="fr")
     encoder = open_encoder(f"onnx:{folder}")
     ours = bgt_core.load(saved, "cpu", "fp32")
-    texts = [*TEXTS, "x " * 3_000]  # more pieces than a batch holds
+    texts = [*TEXTS, "x " * 3_000]  # more tokens than a batch holds
     expected = ours.embed(texts, lang="fr", latent="language")
     np.testing.assert_allclose(encoder.embed(texts, lang="fr", latent="language"), expected, atol=1e-5)
     assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint

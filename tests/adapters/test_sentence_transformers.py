@@ -41,7 +41,7 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     fresh = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     assert encoder.fingerprint == fresh.fingerprint  # although the tokenizer has been used
     assert encoder.embed([], lang="fr").shape == (0, 8)
-    lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 pieces, two of them special
+    lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 tokens, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     assert encoder.fingerprint == again.fingerprint  # whether sentences were embedded before or not

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.straight import StraightBGT
-from benchmarks.workload import Pieces, batch_of
+from benchmarks.workload import SizedTokenizer, batch_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.models.bgt import BGT
@@ -27,7 +27,7 @@ def recipe(request: pytest.FixtureRequest) -> Recipe:
 @pytest.fixture
 def model(recipe: Recipe) -> BGT:
     torch.manual_seed(0)
-    bgt = recipe.build(Pieces(V))
+    bgt = recipe.build(SizedTokenizer(V))
     assert isinstance(bgt, BGT)
     for parameter in bgt.parameters():
         if not parameter.any():  # a correction of nothing would leave the Transformer without a gradient

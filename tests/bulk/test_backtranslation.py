@@ -318,7 +318,7 @@ def test_both_texts_can_be_trained_on(bitext: Path) -> None:
     with bitext.open("w", encoding="utf-8") as file:
         file.writelines(f"the {number} cats sleep here\tles {number} chats dorment ici\n" for number in range(200))
     backtranslate(Shouts(), bitext, Path("out.tsv"), langs=LANGS, into="en")
-    settings = {"d_model": 8, "vocab_size": 50, "epochs": 0.0, "valid_pairs": 20, "min_pieces": 1}
+    settings = {"d_model": 8, "vocab_size": 50, "epochs": 0.0, "valid_pairs": 20, "min_tokens": 1}
     columns = ["a:en", "b:en"]
     folder = run.train("sp", ["a,b,_,_=out.tsv"], "run", columns=columns, overrides=settings, device="cpu")
     assert folder.name == "step-0000000"

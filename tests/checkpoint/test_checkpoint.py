@@ -240,7 +240,7 @@ def test_half_precision_is_near_and_half_as_large(
 def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
     loaded = checkpoint.info(saved)
     assert json.loads(json.dumps(loaded)) == loaded
-    assert (loaded["recipe"], loaded["step"], loaded["format"]) == ("bgt-small", 7, 2)
+    assert (loaded["recipe"], loaded["step"], loaded["format"]) == ("bgt-small", 7, 3)
     assert loaded["arguments"]["model.semantic_dim"] == 12
     assert loaded["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
     assert loaded["bytes"]["model.safetensors"] == weights(saved).stat().st_size

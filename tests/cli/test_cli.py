@@ -118,7 +118,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "one column": (f"{TRAIN} --data one.tsv", 4, r"one\.tsv:1: 1 column, expected 2"),
     "not UTF-8, strict": (f"{TRAIN} --data latin.tsv --strict", 4, r"latin\.tsv:2: .*UTF-8"),
     "a third language": (f"{TRAIN} --data pairs.tsv --langs en,fr,es", 4, "2 columns, expected 3"),
-    "too many pieces": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "vocab_size 90000 is too large"),
+    "too many tokens": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "vocab_size 90000 is too large"),
     "no tokenizer": (f"{TRAIN} --data pairs.tsv --tokenizer absent.model", 3, "absent.model"),
     "a file in the way": ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be written"),
     "a folder in use": ("train bgt-small --data pairs.tsv --out sts", 2, "sts: not empty"),
@@ -300,7 +300,7 @@ def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:
 
 
 def test_train_to_the_end_then_use(bgt: Bgt, here: Path, grammar: list[Pair]) -> None:
-    sizes = "vocab_size=300 d_model=8 semantic_dim=8 language_dim=4 ffn_dim=8 model.heads=1 min_pieces=2".split()
+    sizes = "vocab_size=300 d_model=8 semantic_dim=8 language_dim=4 ffn_dim=8 model.heads=1 min_tokens=2".split()
     length = "valid_pairs=10 epochs=0.5 batch_tokens=2000 micro_tokens=2000 train.save_every=1".split()
     sets = [part for text in (*sizes, *length) for part in ("--set", text)]
     done = bgt(*TRAIN.split(), "--data", "pairs.tsv", "--langs", "en,fr", *sets)

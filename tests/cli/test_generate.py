@@ -141,7 +141,7 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
             model, vectors, lang="en", search=search, rerank=True, corrections=corrections, max_length=6
         )
         for row, hypotheses in enumerate(beams):
-            texts[row] |= {*tokenizer.decode([each.pieces for each in hypotheses])}
+            texts[row] |= {*tokenizer.decode([each.tokens for each in hypotheses])}
             assert {*written[row]} == texts[row] and len(written[row]) == len(texts[row])
             kept = cosines(model.embed(written[row], lang="en"), vectors[[row] * len(written[row])])
             assert (np.diff(kept) <= 1e-6).all()

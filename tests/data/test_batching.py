@@ -28,7 +28,7 @@ def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
 
 
 class Words(Tokenizer):
-    """One piece a word that is a number: that number."""
+    """One token a word that is a number: that number."""
 
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
@@ -39,7 +39,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 pieces; the first piece of each side is the number of the pair."""
+    """600 pairs of 5 to 40 tokens; the first token of each side is the number of the pair."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):
@@ -307,7 +307,7 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     (tmp_path / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     columns = ("en", "fr", "altered:en")
     store = tmp_path / "store"
-    corpus = prepare([tmp_path / "rows.tsv"], columns, tokenizer, store, min_pieces=1, valid_pairs=2, seed=1)
+    corpus = prepare([tmp_path / "rows.tsv"], columns, tokenizer, store, min_tokens=1, valid_pairs=2, seed=1)
     assert isinstance(corpus, Corpus)
     batch = make_batch(corpus, np.arange(len(corpus)), turn=1)
     assert list(batch.sides) == ["en", "fr"] and batch.anchor == "fr" and batch.source("fr") == "en"

@@ -110,14 +110,14 @@ def test_the_licence_of_prepared_sources_goes_on(pairs: Path, tmp_path: Path) ->
     assert card["licence"] == "CC BY 2.0 FR; not recorded"
 
 
-def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_lengths_in_characters_and_tokens(tmp_path: Path, tokenizer: Tokenizer) -> None:
     (tmp_path / "in.tsv").write_text("The dog sleeps.\tLe chien dort.\nYes.\tOui.\n", encoding="utf-8")
     kept = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "o.tsv", CleaningRules(min_length=5, unit="characters"))
     assert kept.dropped["length"] == 1
     tokenizer.save(tmp_path / "t.model")
     longest = max(len(ids) - 1 for ids in tokenizer.encode(["The dog sleeps.", "Le chien dort."]))
     for most, expected in ((longest, 1), (longest - 1, 0)):
-        rules = CleaningRules(min_length=longest - 1, max_length=most, max_ratio=99, unit="pieces")
+        rules = CleaningRules(min_length=longest - 1, max_length=most, max_ratio=99, unit="tokens")
         if expected:
             done = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "p.tsv", rules, tokenizer=tmp_path / "t.model")
             assert read(tmp_path / "p.tsv")[0] == ("The dog sleeps.", "Le chien dort.") and done.kept >= expected
@@ -131,7 +131,7 @@ def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) 
         ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "max_ratio 0.5", 2),
         ({"max_pairs": 0}, LANGS, "o.tsv", {}, "max_pairs 0", 2),
         ({"unit": "bytes"}, LANGS, "o.tsv", {}, "unit 'bytes'", 2),
-        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "a tokenizer go together", 2),
+        ({"unit": "tokens"}, LANGS, "o.tsv", {}, "a tokenizer go together", 2),
         ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "a tokenizer go together", 2),
         ({}, ("en", "ja"), "o.tsv", {}, "ja is written without spaces", 2),
         ({}, ("en",), "o.tsv", {}, "two columns of", 2),

@@ -72,7 +72,7 @@ def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: To
     (tmp_path / "narrow.tsv").write_text(
         "".join("\t".join(row[::2] + row[3:]) + "\n" for row in rows), encoding="utf-8"
     )
-    columns, limits = ["a:en", "gold:label", "b:fr"], {"min_pieces": 1, "valid_pairs": 20, "seed": 1, "workers": 1}
+    columns, limits = ["a:en", "gold:label", "b:fr"], {"min_tokens": 1, "valid_pairs": 20, "seed": 1, "workers": 1}
     sources = {"wide": ("a", "_", "gold", "b"), "narrow": ("a", "gold", "b")}
     wide, narrow = (
         prepare([Source(tmp_path / f"{name}.tsv", names)], columns, tokenizer, tmp_path / name, **limits)
@@ -110,7 +110,7 @@ def test_a_comparison_leaves_them_out(wide: Path, tmp_path: Path, bgt: Callable[
 def test_a_run_trains_on_them(grammar: list[Pair], tmp_path: Path) -> None:
     path = tmp_path / "wide.tsv"
     path.write_text("".join(f"{pair.texts['en']}\t0.5\t{pair.texts['fr']}\n" for pair in grammar), encoding="utf-8")
-    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "min_pieces": 1}
+    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "min_tokens": 1}
     folder = run.train("sp", [f"en,_,fr={path}"], tmp_path / "run", overrides=settings, device="cpu")
     assert folder.name == "step-0000000"
 

@@ -40,7 +40,7 @@ def pairwise(tmp_path: Path) -> list[Source]:
 
 @pytest.fixture
 def mixture(pairwise: list[Source], tokenizer: Tokenizer, tmp_path: Path) -> Mixture:
-    store = prepare(pairwise, tuple(LANGS), tokenizer, tmp_path / "store", min_pieces=1, valid_pairs=15, seed=1)
+    store = prepare(pairwise, tuple(LANGS), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=15, seed=1)
     assert isinstance(store, Mixture)
     return store
 
@@ -87,7 +87,7 @@ def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture
 def test_each_of_three_columns_is_written_from_each_other_in_turn(tokenizer: Tokenizer, tmp_path: Path) -> None:
     rows = [(f"sentence number {n}", f"phrase number {n}", f"satz number {n}") for n in range(60)]
     source = write(tmp_path / "three.tsv", rows)
-    corpus = prepare([source], tuple(LANGS), tokenizer, tmp_path / "store", min_pieces=1, valid_pairs=0, seed=1)
+    corpus = prepare([source], tuple(LANGS), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=0, seed=1)
     batching = Batching(batch_tokens=200, micro_tokens=100, seed=1)
     ways: Counter[tuple[str, str]] = Counter()
     anchors: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def test_each_of_three_columns_is_written_from_each_other_in_turn(tokenizer: Tok
 
 def test_two_columns_of_one_language_keep_their_names(tokenizer: Tokenizer, tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", [(f"sentence number {n}", f"number {n} of the list") for n in range(30)])
-    corpus = prepare([source], ["a:en", "b:en"], tokenizer, tmp_path / "store", min_pieces=1, valid_pairs=5, seed=1)
+    corpus = prepare([source], ["a:en", "b:en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
     (batch, *_) = Batching(300, 300, 1).update(corpus, 0).batches.values()
     assert {column: side.lang for column, side in batch.sides.items()} == {"a": "en", "b": "en"}
     assert (batch.source("a"), batch.source("b")) == ("b", "a")
@@ -110,7 +110,7 @@ def test_two_columns_of_one_language_keep_their_names(tokenizer: Tokenizer, tmp_
 
 def test_one_column_is_its_own_source(tokenizer: Tokenizer, tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", [(f"sentence number {n}",) for n in range(30)])
-    corpus = prepare([source], ["en"], tokenizer, tmp_path / "store", min_pieces=1, valid_pairs=5, seed=1)
+    corpus = prepare([source], ["en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
     (batch, *_) = Batching(300, 300, 1).update(corpus, 0).batches.values()
     assert (list(batch.sides), batch.anchor, batch.source("en")) == (["en"], "en", "en")
 
@@ -126,7 +126,7 @@ def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path:
     columns = ("en", "fr", "gold:label")
     source = Source(path, ("en", "fr", "gold"), tmp_path / "vectors.npy")
     corpus = prepare(
-        [source], columns, tokenizer, tmp_path / "store", min_pieces=1, max_pieces=60, valid_pairs=5, seed=1
+        [source], columns, tokenizer, tmp_path / "store", min_tokens=1, max_tokens=60, valid_pairs=5, seed=1
     )
     assert isinstance(corpus, Corpus)
     assert corpus.store["skipped"] == {"no number": 1, "empty side": 1}
@@ -160,6 +160,6 @@ def test_targets_that_do_not_fit_are_refused_and_leave_nothing(
         np.save(tmp_path / "vectors.npy", vectors)
     source = Source(path, ("en",), tmp_path / "vectors.npy")
     with pytest.raises(error, match=message):
-        prepare([source], ["en"], tokenizer, tmp_path / "store", min_pieces=1, valid_pairs=5, seed=1)
+        prepare([source], ["en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
     assert not (tmp_path / "store").exists()
     assert not list(tmp_path.glob(".store*"))

@@ -31,7 +31,7 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
         sources.append(parse_source(f"{kind}{'/' * bool(kind)}en-{lang}={path}", COLUMNS))
         number += rows
     tokenizer = Tokenizer.train([f"sentence very {n} phrase" for n in range(400)], 40, lowercase=True)
-    store = prepare(sources, COLUMNS, tokenizer, folder / "store", min_pieces=1, valid_pairs=12, seed=1)
+    store = prepare(sources, COLUMNS, tokenizer, folder / "store", min_tokens=1, valid_pairs=12, seed=1)
     assert isinstance(store, Mixture)
     return store
 
@@ -153,7 +153,7 @@ def test_a_store_of_other_kinds_is_not_used_again(tmp_path: Path) -> None:
     source = tmp_path / "a.tsv"
     source.write_text("".join(f"sentence {n}\tphrase {n}\n" for n in range(30)), "utf-8")
     tokenizer = Tokenizer.train([f"sentence phrase {n}" for n in range(100)], 30, lowercase=True)
-    options = {"min_pieces": 1, "valid_pairs": 5, "seed": 1}
+    options = {"min_tokens": 1, "valid_pairs": 5, "seed": 1}
     corpus = prepare([source], ("en", "fr"), tokenizer, tmp_path / "store", **options)
     assert corpus.strata == [Stratum(("en", "fr"), "", 0, len(corpus), corpus.tokens)]
     with pytest.raises(UsageError, match="other kinds"):

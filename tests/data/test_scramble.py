@@ -45,12 +45,12 @@ def test_it_follows_from_the_draw() -> None:
 def test_sentences_are_scrambled_anew_each_time_an_update_reads_them(
     tsv: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    corpus = prepare([tsv], ("en", "fr"), tokenizer, tmp_path / "store", min_pieces=2, valid_pairs=20, seed=1)
+    corpus = prepare([tsv], ("en", "fr"), tokenizer, tmp_path / "store", min_tokens=2, valid_pairs=20, seed=1)
     plain, shuffled = (Batching(10_000, 100_000, seed=1, scramble=share) for share in (0.0, 1.0))
     assert plain.updates(corpus) == 1  # an update is an epoch
 
     def read(plan: Batching, step: int) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """The French of an epoch: its pieces in order, and as they came."""
+        """The French of an epoch: its tokens in order, and as they came."""
         side = plan.update(corpus, step).batches[0].sides["fr"]
         rows = [tuple(ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]
         return {tuple(sorted(row)): row for row in rows}

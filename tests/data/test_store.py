@@ -29,7 +29,7 @@ def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
 
 
 class Words(Tokenizer):
-    """One piece a word, so that a test can count pieces; ids are made from the word itself."""
+    """One token a word, so that a test can count tokens; ids are made from the word itself."""
 
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
@@ -64,7 +64,7 @@ def make(source: Path, **options) -> Corpus:
     return prepare([source], LANGS, **(defaults | options))
 
 
-def test_the_filter_keeps_5_to_100_pieces(tmp_path: Path) -> None:
+def test_the_filter_keeps_5_to_100_tokens(tmp_path: Path) -> None:
     sizes = [(4, 50), (50, 4), (5, 100), (100, 5), (101, 50), (50, 101), (4, 101)]
     source = tmp_path / "corpus.tsv"
     source.write_bytes(tsv(words(*size) for size in sizes))
@@ -106,7 +106,7 @@ def test_mapped_files_are_read_only(source: Path) -> None:
 
 
 def test_no_sentence_of_the_first_language_is_on_both_sides(source: Path) -> None:
-    make(source, tokenizer=trained(source), min_pieces=1)
+    make(source, tokenizer=trained(source), min_tokens=1)
     folder = source.with_name("store")
     train, valid = (Corpus.open(folder, split) for split in ("train", "valid"))
     english = [{tuple(ids.tolist()) for ids in split.take("en", np.arange(len(split)))} for split in (train, valid)]
@@ -137,7 +137,7 @@ def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [({"seed": 2}, "seed"), ({"min_pieces": 6}, "min_pieces"), ({"tokenizer": Words(999)}, "tokenizer")],
+    [({"seed": 2}, "seed"), ({"min_tokens": 6}, "min_tokens"), ({"tokenizer": Words(999)}, "tokenizer")],
 )
 def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, named: str) -> None:
     make(source)
@@ -187,7 +187,7 @@ def test_any_number_of_processes_makes_the_same_store(source: Path, processes: l
     second = source.with_name("second.tsv")
     second.write_bytes(b"bad\n" + source.read_bytes()[:9000] + b"\nworse")
     tokenizer = trained(source)
-    limits = {"min_pieces": 18, "max_pieces": 23, "valid_pairs": 40, "seed": 1}
+    limits = {"min_tokens": 18, "max_tokens": 23, "valid_pairs": 40, "seed": 1}
     folders = [source.with_name(f"by-{workers}") for workers in (1, 3)]
     for folder, workers in zip(folders, (1, 3), strict=True):
         prepare([source, second], LANGS, tokenizer, folder, **limits, workers=workers)
@@ -302,14 +302,14 @@ def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monk
 
 
 def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
-    with pytest.raises(BgtError, match="no pair is left of 400: each side needs 50 to 100 pieces, 400 are too short"):
-        make(source, min_pieces=50)
+    with pytest.raises(BgtError, match="no pair is left of 400: each side needs 50 to 100 tokens, 400 are too short"):
+        make(source, min_tokens=50)
     with pytest.raises(BgtError, match="valid_pairs=400 leaves no pair to train on; the sources give 400"):
         make(source, valid_pairs=400)
 
 
 @pytest.mark.parametrize(
-    "options", [{"min_pieces": 0}, {"max_pieces": 4}, {"valid_pairs": -1}, {"seed": -1}, {"workers": 0}]
+    "options", [{"min_tokens": 0}, {"max_tokens": 4}, {"valid_pairs": -1}, {"seed": -1}, {"workers": 0}]
 )
 def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
     with pytest.raises(BgtError) as error:

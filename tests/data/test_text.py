@@ -61,7 +61,7 @@ def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
     sentences = ["The Moon sees the café.", "the dog"]
     ids = tokenizer.encode(sentences)
     assert [sentence[-1] for sentence in ids] == [EOS, EOS]
-    assert all(piece > EOS for sentence in ids for piece in sentence[:-1])
+    assert all(token > EOS for sentence in ids for token in sentence[:-1])
     assert tokenizer.decode(ids) == sentences
 
 

@@ -96,7 +96,7 @@ def test_a_model_family_of_ones_own(tsv: Path, tmp_path: Path) -> None:
             name="mine",
             model=MaxPooledConfig(),
             objective=Sum({"margin": Margin()}),
-            data=DataConfig(vocab_size=400, min_pieces=1, valid_pairs=20),
+            data=DataConfig(vocab_size=400, min_tokens=1, valid_pairs=20),
             train=TrainConfig(epochs=3.0, batch_tokens=600, learning_rate=1e-2, warmup_steps=0),
         )
 

@@ -40,7 +40,7 @@ ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # English 
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118,
     "data.valid_pairs": 20,
-    "data.min_pieces": 1,
+    "data.min_tokens": 1,
     "train.sampling_temperature": 5.0,
     "train.kind_weights": "plain:2",
     "train.epochs": 6.0,
@@ -150,7 +150,7 @@ def test_objectives_of_similarity_and_translation_train_on_such_a_mixture(
     assert bgt.embed(sentences("ja")[:3], lang="ja").shape[0] == 3
 
 
-def test_japanese_and_arabic_come_back_from_their_pieces(trained: Path) -> None:
+def test_japanese_and_arabic_come_back_from_their_tokens(trained: Path) -> None:
     """No space is put into Japanese, and Arabic letters are left as they are."""
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
     for lang, rows in ROWS.items():
@@ -158,7 +158,7 @@ def test_japanese_and_arabic_come_back_from_their_pieces(trained: Path) -> None:
         assert tokenizer.decode(tokenizer.encode(learnt)) == learnt
 
 
-def test_a_language_is_written_in_its_own_pieces(trained: Path) -> None:
+def test_a_language_is_written_in_its_own_tokens(trained: Path) -> None:
     loaded = checkpoint.load(trained)
     for lang in LANGS:
         rows = ROWS.get(lang, range(110))

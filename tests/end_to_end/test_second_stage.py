@@ -59,7 +59,7 @@ def second_stage(init_from: Path, data: Path, out: Path, **overrides: Any) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run that nothing interrupts, on a model that is not trained itself: its encoders average piece vectors."""
+    """The run that nothing interrupts, on a model that is not trained itself: its encoders average token vectors."""
     return second_stage(saved, labelled, tmp_path_factory.mktemp("second") / "run")
 
 
@@ -260,7 +260,7 @@ def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_p
 def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
     saved: Path, tsv: Path, grammar: list, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each row's vector says how many pieces its English has."""
+    """Each row's vector says how many tokens its English has."""
     ids = tokenizer.encode([pair.texts["en"] for pair in grammar])
     np.save(tmp_path / "targets.npy", np.array([[len(row), 1.0] for row in ids], np.float32))
     seen: list[Batch] = []
@@ -270,7 +270,7 @@ def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
         return train_step(trainer, step, update, *inner)
 
     monkeypatch.setattr("bgt_core.training.wiring.train_step", watch)
-    settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_pieces": 2}
+    settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_tokens": 2}
     run.train(
         "bgt-small",
         [tsv],

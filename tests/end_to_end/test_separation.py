@@ -63,7 +63,7 @@ ARGUMENTS: dict[str, object] = {
     "objective.elbo.label_smoothing": 0.0,
     "objective.margin.margin": 0.4,
     "objective.margin.weight": 20.0,
-    "data.min_pieces": 1,
+    "data.min_tokens": 1,
     "data.valid_pairs": 50,
     "train.epochs": 3.5,
     "train.batch_tokens": 500,
@@ -122,10 +122,10 @@ class Reading:
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
-    def cost(self, lang: str, style: torch.Tensor, meaning: torch.Tensor, pieces: int = 100) -> float:
-        """Nats a sentence of its first `pieces` pieces, decoded from these two latents."""
+    def cost(self, lang: str, style: torch.Tensor, meaning: torch.Tensor, tokens: int = 100) -> float:
+        """Nats a sentence of its first `tokens` tokens, decoded from these two latents."""
         ids = self.model.tokenizer.encode([pair.texts[lang] for pair in self.unseen[: len(meaning)]])
-        side = Tokens.pad([sentence[:pieces] for sentence in ids], lang)
+        side = Tokens.pad([sentence[:tokens] for sentence in ids], lang)
         with torch.no_grad():
             latent = self.model.model.join({LANGUAGE: style, SEMANTIC: meaning})
             return self.model.model.decoder(lang)("reconstruct", lang, latent, side).nll()[1].mean().item()
@@ -233,18 +233,18 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
             torch.from_numpy(model.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
         )
-        base, first = model.cost(lang, own, meant), model.cost(lang, own, meant, pieces=1)
+        base, first = model.cost(lang, own, meant), model.cost(lang, own, meant, tokens=1)
         return {
             "another's meaning": model.cost(lang, own, meant.roll(1, 0)) - base,
             "its translation's meaning": model.cost(lang, own, translated) - base,
             "another's style": model.cost(lang, own.roll(1, 0), meant) - base,
-            "another's meaning, first piece": model.cost(lang, own, meant.roll(1, 0), pieces=1) - first,
-            "another's style, first piece": model.cost(lang, own.roll(1, 0), meant, pieces=1) - first,
+            "another's meaning, first token": model.cost(lang, own, meant.roll(1, 0), tokens=1) - first,
+            "another's style, first token": model.cost(lang, own.roll(1, 0), meant, tokens=1) - first,
         }
 
     nats = costs(trained)
     assert nats["another's meaning"] > 1
     assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # it means the same
     assert nats["another's style"] > 3
-    assert nats["another's style, first piece"] > 2 * nats["another's meaning, first piece"]  # fillers come first
+    assert nats["another's style, first token"] > 2 * nats["another's meaning, first token"]  # fillers come first
     assert max(map(abs, costs(untrained).values())) < 0.2

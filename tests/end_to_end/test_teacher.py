@@ -28,7 +28,7 @@ Vectors = Callable[[Sequence[str]], np.ndarray]
 SETTINGS: dict[str, Any] = {
     "data.vocab_size": 500,
     "data.valid_pairs": 30,
-    "data.min_pieces": 1,
+    "data.min_tokens": 1,
     "model.d_model": 24,
     "model.semantic_dim": 24,
     "model.language_dim": 6,
@@ -209,7 +209,7 @@ def test_the_command_killed_and_resumed_ends_in_the_same_weights(
 def test_a_taught_model_is_trained_on_with_and_without_a_teacher(
     taught: Path, untaught: Path, folder: Path, data: list[str], tmp_path: Path
 ) -> None:
-    short = {"train.epochs": 0.3, "data.valid_pairs": 30, "data.min_pieces": 1}
+    short = {"train.epochs": 0.3, "data.valid_pairs": 30, "data.min_tokens": 1}
     start = checkpoint.load(taught).model.state_dict()["teacher.weight"]
     alone = run.train("bgt-small", data[:1], tmp_path / "alone", init_from=taught, overrides=short, device="cpu")
     assert np.array_equal(checkpoint.load(alone).model.state_dict()["teacher.weight"], start)  # kept, and at rest

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 TRAIN: dict[str, Any] = {
     "data.vocab_size": 200,
-    "data.min_pieces": 2,
+    "data.min_tokens": 2,
     "data.valid_pairs": 20,
     "train.epochs": 1.5,
     "train.batch_tokens": 250,

@@ -44,7 +44,7 @@ def test_candidates_are_the_hypotheses_by_what_they_keep(
     for row, hypotheses in enumerate(searched):
         scores = {}
         for hypothesis in reversed(hypotheses):
-            (text,) = model.tokenizer.decode([hypothesis.pieces])
+            (text,) = model.tokenizer.decode([hypothesis.tokens])
             kept = {
                 name: cosines(model.embed([text], lang="en", latent=name)[0], latents[name][row]) for name in latents
             }
@@ -54,7 +54,7 @@ def test_candidates_are_the_hypotheses_by_what_they_keep(
         orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
     assert any(orders)  # it is not the order of the search
     as_searched = candidates(model, latents, lang="en", search=SEARCH, rerank=False, max_length=6)
-    texts = [model.tokenizer.decode([each.pieces for each in hypotheses]) for hypotheses in searched]
+    texts = [model.tokenizer.decode([each.tokens for each in hypotheses]) for hypotheses in searched]
     assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]
 
 

@@ -62,12 +62,12 @@ def straight(decoder: TransformerDecoder, latent: Tensor, search: Beam, max_leng
             if past[-1:] == [EOS]:
                 children.append((total, past))
                 continue
-            for piece, score in enumerate(log_chances(decoder, latent, past).tolist()):
-                if piece == EOS or not repeats([*past, piece], search):
-                    children.append((total + score, [*past, piece]))
+            for token, score in enumerate(log_chances(decoder, latent, past).tolist()):
+                if token == EOS or not repeats([*past, token], search):
+                    children.append((total + score, [*past, token]))
         kept = sorted(children, reverse=True)[: search.size]
     ranked = sorted(kept, key=lambda item: item[0] / len(item[1]) ** search.length_penalty, reverse=True)
-    return [[piece for piece in past if piece != EOS] for total, past in ranked if total > -torch.inf]
+    return [[token for token in past if token != EOS] for total, past in ranked if total > -torch.inf]
 
 
 @pytest.mark.parametrize("rules", [(2, 0), (3, 0), (0, 1), (0, 2), (3, 2), (1, 0), (0, 0)], ids=str)
@@ -77,16 +77,16 @@ def test_a_beam_with_rules_is_what_it_is_by_definition(rules: tuple[int, int], l
     search = Beam(4, *rules, length_penalty)
     written = n_best(decoder, z, search, 4, 8)
     for hypotheses, latent in zip(written, z, strict=True):
-        assert [each.pieces for each in hypotheses] == straight(decoder, latent, search, 8)
+        assert [each.tokens for each in hypotheses] == straight(decoder, latent, search, 8)
     unruled = Beam(4, length_penalty=length_penalty)
-    free = [best.pieces for best in beam(decoder, z, unruled, 8)]
+    free = [best.tokens for best in beam(decoder, z, unruled, 8)]
     assert any(repeats(sentence, search) for sentence in free) == any(rules)  # there was something to leave out
 
 
 def test_a_penalty_above_one_writes_more() -> None:
     decoder, z = made(9, 2), latents(20)
     lengths = [
-        sum(len(best.pieces) for best in beam(decoder, z, Beam(5, length_penalty=penalty), 8))
+        sum(len(best.tokens) for best in beam(decoder, z, Beam(5, length_penalty=penalty), 8))
         for penalty in (0.0, 1.0, 3.0)
     ]
     assert lengths == sorted(lengths) and lengths[0] < lengths[-1]

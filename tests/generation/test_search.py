@@ -38,7 +38,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder of 7 pieces, 3 of them words, that is sure of little; EOS is common enough to come early."""
+    """A decoder of 7 tokens, 3 of them words, that is sure of little; EOS is common enough to come early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -60,7 +60,7 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) -> Tensor:
-    """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
+    """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -72,27 +72,27 @@ def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) ->
 def greedy(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     past: list[int] = []
     while len(past) < max_length:
-        piece = int(log_chances(decoder, latent, past).argmax())
-        if piece == EOS:
+        token = int(log_chances(decoder, latent, past).argmax())
+        if token == EOS:
             break
-        past.append(piece)
+        past.append(token)
     return past
 
 
 def best_of_all(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
-    """The sentence with the highest mean log-probability a piece, EOS counted, of all there are."""
+    """The sentence with the highest mean log-probability a token, EOS counted, of all there are."""
     words = range(4, decoder.words.table.num_embeddings)
     sentences: list[tuple[float, list[int]]] = []
     for length in range(1, max_length + 1):
         for sentence in itertools.product(words, repeat=length):
-            pieces = [*sentence, EOS] if length < max_length else list(sentence)
-            scores = [log_chances(decoder, latent, pieces[:position])[piece] for position, piece in enumerate(pieces)]
-            sentences.append((float(sum(scores)) / len(pieces), list(sentence)))
+            tokens = [*sentence, EOS] if length < max_length else list(sentence)
+            scores = [log_chances(decoder, latent, tokens[:position])[token] for position, token in enumerate(tokens)]
+            sentences.append((float(sum(scores)) / len(tokens), list(sentence)))
     return max(sentences)[1]
 
 
-def pieces_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
-    return [best.pieces for best in beam(decoder, latent, Beam(size), max_length)]
+def tokens_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
+    return [best.tokens for best in beam(decoder, latent, Beam(size), max_length)]
 
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
@@ -106,10 +106,10 @@ def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_le
                 children.append((total, past))
             else:
                 scores = log_chances(decoder, latent, past).tolist()
-                children += [(total + score, [*past, piece]) for piece, score in enumerate(scores)]
+                children += [(total + score, [*past, token]) for token, score in enumerate(scores)]
         kept = sorted(children, reverse=True)[:size]
     mean, best = max((total / len(past), past) for total, past in kept)
-    return [piece for piece in best if piece != EOS], mean
+    return [token for token in best if token != EOS], mean
 
 
 @pytest.mark.parametrize("layer", [UntiedOutput, TiedOutput])
@@ -129,10 +129,10 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
     z = 3 * latents(8).float()
     hypotheses = beam(decoder, z, Beam(size), max_length)
     for best, latent in zip(hypotheses, z, strict=True):
-        pieces, mean = straight_beam(decoder, latent, size, max_length)
-        assert best.pieces == pieces
+        tokens, mean = straight_beam(decoder, latent, size, max_length)
+        assert best.tokens == tokens
         assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
-    assert len({len(best.pieces) for best in hypotheses}) > 1
+    assert len({len(best.tokens) for best in hypotheses}) > 1
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -148,44 +148,44 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     z = 3 * latents(8)
     hypotheses = beam(decoder, z, Beam(size), 6)
     for best, latent in zip(hypotheses, z, strict=True):
-        pieces, mean = straight_beam(decoder, latent, size, 6)
-        assert best.pieces == pieces
+        tokens, mean = straight_beam(decoder, latent, size, 6)
+        assert best.tokens == tokens
         assert best.mean == pytest.approx(mean, rel=1e-6)
-    assert len({len(best.pieces) for best in hypotheses}) > 1
+    assert len({len(best.tokens) for best in hypotheses}) > 1
 
 
 def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
-    """Pieces 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
+    """Tokens 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
     with torch.no_grad():
         for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
             table.weight[5] = table.weight[4]
     z = latents(6)
     for best, latent in zip(beam(decoder, z, Beam(12), 4), z, strict=True):  # wide enough for every twin
-        pieces, mean = straight_beam(decoder, latent, 12, 4)
-        assert [4 if piece == 5 else piece for piece in best.pieces] == [4 if piece == 5 else piece for piece in pieces]
+        tokens, mean = straight_beam(decoder, latent, 12, 4)
+        assert [4 if token == 5 else token for token in best.tokens] == [4 if token == 5 else token for token in tokens]
         assert best.mean == pytest.approx(mean, rel=1e-5)
 
 
 def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: TransformerDecoder) -> None:
     z = latents(6)
-    written = pieces_of(decoder, z, 1, max_length=8)
+    written = tokens_of(decoder, z, 1, max_length=8)
     assert written == [greedy(decoder, latent, 8) for latent in z]
     assert len({len(sentence) for sentence in written}) > 1
 
 
 def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: TransformerDecoder) -> None:
-    """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
+    """3 words, at most 3 tokens: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     z = latents(5)
     expected = [best_of_all(decoder, latent, 3) for latent in z]
-    assert pieces_of(decoder, z, 40, max_length=3) == expected
+    assert tokens_of(decoder, z, 40, max_length=3) == expected
 
 
 def test_a_beam_of_four_is_exact_where_four_hypotheses_suffice() -> None:
-    """Two words, two pieces: 2 hypotheses after the first, 6 after the second, ranked by their sum."""
+    """Two words, two tokens: 2 hypotheses after the first, 6 after the second, ranked by their sum."""
     for seed in range(5):
         decoder = made(6, seed)
         z = latents(5)
-        assert pieces_of(decoder, z, 4, max_length=2) == [best_of_all(decoder, latent, 2) for latent in z]
+        assert tokens_of(decoder, z, 4, max_length=2) == [best_of_all(decoder, latent, 2) for latent in z]
 
 
 def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
@@ -194,10 +194,10 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
     for seed in range(3):
         decoder, z = made(12, seed, spread=0.5), latents(12)
         for size, sign in ((8, 1), (1, -1)):
-            for latent, sentence in zip(z, pieces_of(decoder, z, size, max_length=4), strict=True):
-                pieces = [*sentence, EOS] if len(sentence) < 4 else sentence
-                parts = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
-                gain += sign * float(sum(parts)) / len(pieces)
+            for latent, sentence in zip(z, tokens_of(decoder, z, size, max_length=4), strict=True):
+                tokens = [*sentence, EOS] if len(sentence) < 4 else sentence
+                parts = [log_chances(decoder, latent, tokens[:place])[token] for place, token in enumerate(tokens)]
+                gain += sign * float(sum(parts)) / len(tokens)
     assert gain > 0.1
 
 
@@ -207,9 +207,9 @@ def test_sentences_of_a_batch_do_not_touch_each_other(decoder: TransformerDecode
     together = beam(decoder, z, Beam(size), max_length=9)
     for best, latent in zip(together, z, strict=True):
         (alone,) = beam(decoder, latent[None], Beam(size), max_length=9)
-        assert best.pieces == alone.pieces
+        assert best.tokens == alone.tokens
         assert best.mean == pytest.approx(alone.mean, rel=1e-6)
-    assert len({len(best.pieces) for best in together}) > 1  # some end while others go on
+    assert len({len(best.tokens) for best in together}) > 1  # some end while others go on
 
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
@@ -232,16 +232,16 @@ def test_the_most_probable_pieces_are_log_softmaxs() -> None:
     scores[:, :, :3] = -torch.inf
     expected = scores.double().log_softmax(-1).topk(6)
     copy = scores.clone()
-    chances, pieces = most_probable(copy, 6, copy)
+    chances, tokens = most_probable(copy, 6, copy)
     torch.testing.assert_close(chances, expected.values.float(), rtol=1e-6, atol=1e-6)
-    assert torch.equal(pieces, expected.indices)
+    assert torch.equal(tokens, expected.indices)
     copy = scores.clone()
     assert most_probable(copy, 99, copy)[1].shape == (3, 4, 50)
     barred = scores.index_fill(2, expected.indices[0, 0], -torch.inf)  # what may not be written keeps its share
-    chances, pieces = most_probable(scores.clone(), 6, barred)
+    chances, tokens = most_probable(scores.clone(), 6, barred)
     best = scores.double().log_softmax(-1).masked_fill(barred == -torch.inf, -torch.inf).topk(6)
     torch.testing.assert_close(chances, best.values.float(), rtol=1e-6, atol=1e-6)
-    assert torch.equal(pieces, best.indices)
+    assert torch.equal(tokens, best.indices)
 
 
 def test_half_precision_changes_the_chances_little() -> None:
@@ -266,8 +266,8 @@ def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder
         chances, order = (torch.stack(scores).float() / 0.8).softmax(-1).sort(-1, descending=True)
         chances[chances.cumsum(-1) - chances >= 0.9] = 0.0
         drawn = order.gather(1, torch.multinomial(chances, 1, generator=generator)).squeeze(1).tolist()
-        written = [[*past, EOS if EOS in past else piece] for past, piece in zip(written, drawn, strict=True)]
-    assert drawn_with_cache == [[piece for piece in past if piece != EOS] for past in written]
+        written = [[*past, EOS if EOS in past else token] for past, token in zip(written, drawn, strict=True)]
+    assert drawn_with_cache == [[token for token in past if token != EOS] for past in written]
     assert len({len(sentence) for sentence in drawn_with_cache}) > 1
 
 
@@ -303,11 +303,11 @@ def test_top_p_leaves_the_tail_out(decoder: TransformerDecoder) -> None:
     order = chances.argsort(descending=True)
     for top_p in (0.01, float(chances[order[0]]) + 0.01, 1.0):
         inside, mass = [], 0.0
-        for piece in order.tolist():
-            if mass >= top_p or not chances[piece]:
+        for token in order.tolist():
+            if mass >= top_p or not chances[token]:
                 break
-            inside.append(piece)
-            mass += float(chances[piece])
+            inside.append(token)
+            mass += float(chances[token])
         generator = torch.Generator().manual_seed(3)
         drawn = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
         assert {sentence[0] for sentence in drawn} == set(inside)
@@ -318,9 +318,9 @@ def test_length_is_bounded_and_never_zero(decoder: TransformerDecoder) -> None:
     z = latents(50)
     generator = torch.Generator().manual_seed(4)
     for max_length in (1, 3):
-        for written in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
+        for written in (tokens_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
             assert {len(sentence) for sentence in written} <= set(range(1, max_length + 1))
-            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in written for piece in sentence}
+            assert not {PAD, UNK, BOS, EOS} & {token for sentence in written for token in sentence}
 
 
 @pytest.fixture(scope="module")
@@ -371,8 +371,8 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
             seen.append(latent)
             return self.decoder.start(latent)
 
-        def step(self, pieces: Tensor, past: object) -> Tensor:
-            return self.decoder.step(pieces, past)
+        def step(self, tokens: Tensor, past: object) -> Tensor:
+            return self.decoder.step(tokens, past)
 
     monkeypatch.setitem(model.model.decoders._modules, "fr", Spy(model.model.decoders["fr"]))
     generate(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)
@@ -400,7 +400,7 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
             }
         )
         with torch.no_grad():
-            expected = [best.pieces for best in beam(model.decoder(lang), latents, Beam(5), 8)]
+            expected = [best.tokens for best in beam(model.decoder(lang), latents, Beam(5), 8)]
         assert written[lang] == tokenizer.decode(expected)
     assert len({tuple(texts) for texts in written.values()}) == 3
     with pytest.raises(UsageError, match="lang es: this model has en, fr, de"):
@@ -466,9 +466,9 @@ def test_latents_are_those_that_the_decoder_reads(
 
 @pytest.mark.parametrize("search", [Beam(3), Sample()])
 def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core.Embedder, search: object) -> None:
-    def report(pieces: int) -> None:
-        seen.append(pieces)
-        if pieces == 3:
+    def report(tokens: int) -> None:
+        seen.append(tokens)
+        if tokens == 3:
             raise KeyboardInterrupt
 
     seen: list[int] = []

@@ -24,7 +24,7 @@ from bgt_core.generation.translate import BeamTranslator
 from bgt_core.grammar import Pair
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
-LENGTH = 12  # pieces of a source, and of a translation
+LENGTH = 12  # tokens of a source, and of a translation
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,14 @@ def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
     return short[:9]
 
 
-def cost(model: bgt_core.Embedder, source: str, pieces: list[int]) -> float:
-    """Nats a piece by teacher forcing, among the pieces that a search writes."""
+def cost(model: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
+    """Nats a token by teacher forcing, among the tokens that a search writes."""
     side = Tokens.pad(model.tokenizer.encode([source]), "fr")
-    target = Tokens.pad([pieces], "en")
+    target = Tokens.pad([tokens], "en")
     scores = model.model.decoder("en")("translate", "en", model.model.states(side), target).logits().detach()
     scores[:, [PAD, UNK, BOS]] = -torch.inf
     scores[0, EOS] = -torch.inf
-    return -scores.log_softmax(-1)[range(len(pieces)), pieces].mean().item()
+    return -scores.log_softmax(-1)[range(len(tokens)), tokens].mean().item()
 
 
 def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.Embedder, french: list[str]) -> None:
@@ -70,9 +70,9 @@ def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.
         states = model.model.states(Tokens.pad(model.tokenizer.encode([source]), "fr"))
         (hypotheses,) = n_best(model.model.decoder("en"), states, Beam(6), 6, LENGTH)
         expected: dict[str, float] = {}
-        for pieces in [each.pieces + [EOS] * (len(each.pieces) < LENGTH) for each in hypotheses]:
-            (text,) = model.tokenizer.decode([pieces])
-            expected[text] = min(cost(model, source, pieces), expected.get(text, math.inf))
+        for tokens in [each.tokens + [EOS] * (len(each.tokens) < LENGTH) for each in hypotheses]:
+            (text,) = model.tokenizer.decode([tokens])
+            expected[text] = min(cost(model, source, tokens), expected.get(text, math.inf))
         best = sorted(expected.items(), key=lambda pair: pair[1])[:4]
         assert [each.text for each in translations] == [text for text, _ in best]
         assert [each.cost for each in translations] == pytest.approx([value for _, value in best], abs=1e-4)

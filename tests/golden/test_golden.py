@@ -35,7 +35,7 @@ COMMON |= {
 SIZES = {name: {"encoder_layers": 1} for name in RECIPES}
 SIZES["pair-classifier"] = {"data.columns": ["en", "fr", "gold:label"]}
 SIZES["reference-classifier"] = {"body": "lstm"}
-SIZES |= {"bgt-small": {"semantic_dim": 12, "language_dim": 6, "min_pieces": 5}, "random-encoder": {"epochs": 0.0}}
+SIZES |= {"bgt-small": {"semantic_dim": 12, "language_dim": 6, "min_tokens": 5}, "random-encoder": {"epochs": 0.0}}
 SIZES |= {name: {"mega_batch": 3, "mega_batch_warmup": 1} for name in ("sp", "bilstm")}
 SIZES["vgvae"] = {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch": 2, "mega_batch_start": 0.5}
 SIZES |= {
@@ -45,8 +45,8 @@ SIZES |= {
 SIZES["var-siamese"] = {"model.base.hidden_dim": 10, "model.base.semantic_dim": 12, "model.hidden_dim": 14}
 SIZES["var-siamese"] |= {"data.columns": ["en", "fr", "gold:label"]}
 SIZES["bgt-bound"] = {"model.average_dim": 12, "model.bound_dim": 8, "model.roles_dim": 16}
-SIZES["bgt-bound"] |= {"language_dim": 6, "min_pieces": 5}
-SIZES["writer"] = {"encoder": "baseline:words", "language_dim": 6, "decoder_layers": 1, "min_pieces": 5}
+SIZES["bgt-bound"] |= {"language_dim": 6, "min_tokens": 5}
+SIZES["writer"] = {"encoder": "baseline:words", "language_dim": 6, "decoder_layers": 1, "min_tokens": 5}
 SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 
 

@@ -46,7 +46,7 @@ def test_each_target_depends_on_its_own_source_alone(model: Translator, batch: B
 
 
 def test_the_order_of_the_source_matters(model: Translator, batch: Batch) -> None:
-    """What no mean of its pieces could tell."""
+    """What no mean of its tokens could tell."""
     side = batch.sides["fr"]
     turned = [[*ids[mask][:-1].flip(0).tolist(), 3] for ids, mask in zip(side.ids, side.mask, strict=True)]
     sides = {**batch.sides, "fr": Tokens.pad(turned, "fr")}

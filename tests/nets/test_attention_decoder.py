@@ -118,7 +118,7 @@ def test_padding_of_either_side_changes_nothing(random_tokens: Draw) -> None:
 
 
 def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
-    """Piece by piece with a cache, over two hypotheses that change places, while a sentence leaves: the same scores."""
+    """Token by token with a cache, over two hypotheses that change places, while a sentence leaves: the same scores."""
     decoder, source = made(30), sources([3, 8, 1])
     texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # what two hypotheses of each sentence write
     expected = torch.stack(
@@ -142,7 +142,7 @@ def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
 
 
 def log_chances(decoder: AttentionDecoder, source: EncoderStates, past: list[int]) -> Tensor:
-    """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
+    """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("translate", "en", source, target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -152,28 +152,28 @@ def log_chances(decoder: AttentionDecoder, source: EncoderStates, past: list[int
 
 
 def all_sentences(decoder: AttentionDecoder, source: EncoderStates, longest: int) -> list[tuple[float, list[int]]]:
-    """Every sentence of at most that many pieces with its mean log-probability, EOS counted; the best first."""
+    """Every sentence of at most that many tokens with its mean log-probability, EOS counted; the best first."""
     words, scored = range(4, decoder.words.table.num_embeddings), []
     for length in range(1, longest + 1):
         for sentence in itertools.product(words, repeat=length):
-            pieces = [*sentence, EOS] if length < longest else list(sentence)
-            parts = [float(log_chances(decoder, source, pieces[:at])[piece]) for at, piece in enumerate(pieces)]
-            scored.append((sum(parts) / len(pieces), list(sentence)))
+            tokens = [*sentence, EOS] if length < longest else list(sentence)
+            parts = [float(log_chances(decoder, source, tokens[:at])[token]) for at, token in enumerate(tokens)]
+            scored.append((sum(parts) / len(tokens), list(sentence)))
     return sorted(scored, reverse=True)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_wide_beam_finds_the_best_sentences_of_all(seed: int) -> None:
-    """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
+    """3 words, at most 3 tokens: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     decoder, source = made(7, seed, layers=1, spread=4.0), sources([3, 6, 1])
     for row, written in enumerate(n_best(decoder, source, Beam(40), 99, max_length=3)):
         expected = all_sentences(decoder, only(source, row), 3)
         assert len(written) == len(expected) == 39
-        assert [best.pieces for best in written] == [pieces for _, pieces in expected]
+        assert [best.tokens for best in written] == [tokens for _, tokens in expected]
         assert [best.mean for best in written] == pytest.approx([mean for mean, _ in expected], rel=1e-5)
     best = beam(decoder, source, Beam(40), 3)
     assert best == [written[0] for written in n_best(decoder, source, Beam(40), 5, 3)]
-    assert len({tuple(each.pieces) for each in best}) > 1  # the source decides
+    assert len({tuple(each.tokens) for each in best}) > 1  # the source decides
 
 
 def test_the_n_best_are_as_many_as_a_beam_holds() -> None:
@@ -187,7 +187,7 @@ def test_the_n_best_are_as_many_as_a_beam_holds() -> None:
     for written in n_best(decoder, source, Beam(9), 9, max_length=2):
         means = [best.mean for best in written]
         assert means == sorted(means, reverse=True)
-        assert len({tuple(best.pieces) for best in written}) == 9
+        assert len({tuple(best.tokens) for best in written}) == 9
 
 
 def test_sentences_of_a_batch_do_not_touch_each_other() -> None:
@@ -198,15 +198,15 @@ def test_sentences_of_a_batch_do_not_touch_each_other() -> None:
     together = n_best(decoder, source, Beam(4), 3, max_length=9)
     for row, of_row in enumerate(together):
         (alone,) = n_best(decoder, only(source, row), Beam(4), 3, max_length=9)
-        assert [best.pieces for best in of_row] == [best.pieces for best in alone]
+        assert [best.tokens for best in of_row] == [best.tokens for best in alone]
         assert [best.mean for best in of_row] == pytest.approx([best.mean for best in alone], rel=1e-5)
-    assert len({len(best.pieces) for (best, *_) in together}) > 1
+    assert len({len(best.tokens) for (best, *_) in together}) > 1
 
 
 def test_it_is_searched_and_drawn_from_like_any_decoder() -> None:
     decoder, source = made(12, seed=3), sources([3, 8])
     generator = torch.Generator().manual_seed(0)
-    assert write(decoder, source, Beam(4), 6, generator) == [best.pieces for best in beam(decoder, source, Beam(4), 6)]
+    assert write(decoder, source, Beam(4), 6, generator) == [best.tokens for best in beam(decoder, source, Beam(4), 6)]
     drawn = sample(decoder, source, Sample(), 6, generator)
     assert len(drawn) == 2 and all(drawn)
 

@@ -57,7 +57,7 @@ def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
     return layer.matrix.weight @ h
 
 
-def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
+def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
     """The published gates, step by step."""
     cells = [torch.zeros(H, dtype=z.dtype) for _ in range(decoder.lstm.num_layers)]
     hidden = [torch.zeros_like(cell) for cell in cells]
@@ -65,8 +65,8 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
         start = decoder.first_hidden
         hidden = list((start.weight @ z + start.bias).split(H))
     outputs = []
-    for piece in pieces:
-        x = decoder.table.weight[piece]
+    for token in tokens:
+        x = decoder.table.weight[token]
         if "word" in fuse:
             x = torch.cat([x, z])
         for layer in range(len(cells)):
@@ -82,10 +82,10 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
     return outputs
 
 
-def naive_transformer(decoder: TransformerDecoder, pieces: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
+def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
     """Each position reads those up to it, a head at a time."""
-    places = sinusoids(0, len(pieces), decoder.words.table.weight)
-    xs = [decoder.words.table.weight[piece] * H**0.5 + place for piece, place in zip(pieces, places, strict=True)]
+    places = sinusoids(0, len(tokens), decoder.words.table.weight)
+    xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
         matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # of [word ; z]
         xs = [matrix @ torch.cat([x, z]) for x in xs]
@@ -116,8 +116,8 @@ def test_scores_and_nats_are_those_of_the_straight_form(
     naive = naive_lstm if kind == "lstm" else naive_transformer
     expected = []
     for row, length in enumerate(LENGTHS):
-        pieces = [EOS, *target.ids[row, : length - 1].tolist()]
-        expected.append(torch.stack(naive(decoder, pieces, z[row], fuse)))  # (T, V), no padding
+        tokens = [EOS, *target.ids[row, : length - 1].tolist()]
+        expected.append(torch.stack(naive(decoder, tokens, z[row], fuse)))  # (T, V), no padding
     prediction = decoder("translate", "en", z, target)
     torch.testing.assert_close(prediction.logits(), torch.cat(expected), rtol=1e-9, atol=1e-9)
     loss, nats = prediction.nll(0.1)
@@ -160,18 +160,18 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     after = decoder.step(read[2, 1:], past)
     assert past.position == 4
 
-    def scored(sentence: int, pieces: list[int]) -> Tensor:
-        """Of the piece after these, by teacher forcing."""
-        return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*pieces, EOS]], "en")).logits()[-1]
+    def scored(sentence: int, tokens: list[int]) -> Tensor:
+        """Of the token after these, by teacher forcing."""
+        return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
         torch.testing.assert_close(first[sentence, 0], scored(sentence, []), rtol=1e-10, atol=1e-10)
         for hypothesis, parent in enumerate(parents[sentence].tolist()):
-            pieces = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
-            torch.testing.assert_close(before[sentence, hypothesis], scored(sentence, pieces), rtol=1e-10, atol=1e-10)
+            tokens = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
+            torch.testing.assert_close(before[sentence, hypothesis], scored(sentence, tokens), rtol=1e-10, atol=1e-10)
             if sentence == 1:
-                pieces.append(int(read[2, 1, hypothesis]))
-                torch.testing.assert_close(after[0, hypothesis], scored(1, pieces), rtol=1e-10, atol=1e-10)
+                tokens.append(int(read[2, 1, hypothesis]))
+                torch.testing.assert_close(after[0, hypothesis], scored(1, tokens), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(("kind", "fuse"), [("lstm", ()), ("transformer", ("hidden",)), ("lstm", ("word", "logits"))])

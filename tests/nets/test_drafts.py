@@ -78,13 +78,13 @@ def test_a_search_scores_its_texts_as_training_does(build: Callable[..., VectorW
     with torch.no_grad():
         beams = n_best(model.decoder("en"), model.drafted(latents, batch().sides["draft_en"], of_drafts), Beam(3), 3, 5)
         for row, hypotheses in enumerate(beams):
-            ended = [each for each in hypotheses if len(each.pieces) < 5]  # others were cut, and have no EOS
+            ended = [each for each in hypotheses if len(each.tokens) < 5]  # others were cut, and have no EOS
             for each in ended:
                 one = {name: latent[row : row + 1] for name, latent in latents.items()}
                 context = model.drafted(one, Tokens.pad([DRAFTS[row]], "en"), of_drafts[row : row + 1])
-                target = Tokens.pad([[*each.pieces, EOS]], "en")
+                target = Tokens.pad([[*each.tokens, EOS]], "en")
                 expected = model.decoder("en")("reconstruct", "en", context, target).nll()[1]
-                assert float(expected) == pytest.approx(-each.mean * (len(each.pieces) + 1), abs=1e-3)
+                assert float(expected) == pytest.approx(-each.mean * (len(each.tokens) + 1), abs=1e-3)
 
 
 def test_what_drafts_say_is_learnt(build: Callable[..., VectorWriter], tiny: Callable[..., Recipe]) -> None:

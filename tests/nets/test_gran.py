@@ -31,8 +31,8 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-def by_hand(ours: GRAN, pieces: list[int]) -> np.ndarray:
-    """One sentence, piece by piece, by the equations as they are printed."""
+def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
+    """One sentence, token by token, by the equations as they are printed."""
     weights = {name: value.numpy() for name, value in ours.state_dict().items()}
     of_input, of_state, bias = (
         dict(zip("iofc", np.split(weights[f"lstm.{name}"], 4), strict=True))
@@ -41,8 +41,8 @@ def by_hand(ours: GRAN, pieces: list[int]) -> np.ndarray:
     peephole = dict(zip("iof", weights["lstm.peepholes"], strict=True))
     hidden = cell = np.zeros(H)
     gated = []
-    for piece in pieces:
-        x = weights["table.weight"][piece]
+    for token in tokens:
+        x = weights["table.weight"][token]
         z = {gate: of_input[gate] @ x + of_state[gate] @ hidden + bias[gate] for gate in "iofc"}
         entering = sigmoid(z["i"] + peephole["i"] * cell)
         staying = sigmoid(z["f"] + peephole["f"] * cell)
@@ -51,7 +51,7 @@ def by_hand(ours: GRAN, pieces: list[int]) -> np.ndarray:
         gate = sigmoid(
             weights["gate_words.weight"] @ x + weights["gate_states.weight"] @ hidden + weights["gate_words.bias"]
         )
-        if piece not in (EOS, UNK):
+        if token not in (EOS, UNK):
             gated.append(x * gate)
     return np.mean(gated, axis=0) if gated else np.zeros(H)
 

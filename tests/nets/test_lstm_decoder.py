@@ -36,8 +36,8 @@ def test_it_is_torchs_lstm_from_that_cell(random_tokens: Callable[..., Tokens]) 
     rows = []
     for row, length in enumerate(LENGTHS):
         hidden, cell = ours.first_hidden, z[row]
-        for piece in [EOS, *side.ids[row, : length - 1].tolist()]:
-            gates = ours.lstm.weight_ih_l0 @ ours.table.weight[piece] + ours.lstm.bias_ih_l0
+        for token in [EOS, *side.ids[row, : length - 1].tolist()]:
+            gates = ours.lstm.weight_ih_l0 @ ours.table.weight[token] + ours.lstm.bias_ih_l0
             gates = gates + ours.lstm.weight_hh_l0 @ hidden + ours.lstm.bias_hh_l0
             enter, forget, new, leave = gates.chunk(4)
             cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
@@ -50,10 +50,10 @@ def test_search_says_what_training_says(random_tokens: Callable[..., Tokens]) ->
     ours, side = first_cell().eval(), random_tokens([6, 6], V)
     z = torch.randn(2, L, dtype=torch.float64)
     at_once = ours("reconstruct", "en", z, side).logits().view(2, 6, V)
-    state, piece = ours.start(z), torch.full((2, 1), EOS)
+    state, token = ours.start(z), torch.full((2, 1), EOS)
     for position in range(6):
-        torch.testing.assert_close(ours.step(piece, state)[:, 0], at_once[:, position])
-        piece = side.ids[:, position : position + 1]
+        torch.testing.assert_close(ours.step(token, state)[:, 0], at_once[:, position])
+        token = side.ids[:, position : position + 1]
 
 
 def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
@@ -64,7 +64,7 @@ def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     hidden = (ours.inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1)  # (400, 50)
     assert not hidden[:, 0].any()
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
-    assert hidden[:, 1:].double().mean(1).std() > 0.03  # each piece is drawn by itself, not each step for all
+    assert hidden[:, 1:].double().mean(1).std() > 0.03  # each token is drawn by itself, not each step for all
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
 
 

@@ -126,5 +126,5 @@ def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -
     decoder, latent = stirred(decoder).double().eval(), torch.randn(1, 5, dtype=torch.float64)
     expected = decoder("reconstruct", "en", latent, dropped).logits()
     state = decoder.start(latent)
-    steps = [decoder.step(torch.tensor([[piece]]), state)[0, 0] for piece in (EOS, 4, 5)]
+    steps = [decoder.step(torch.tensor([[token]]), state)[0, 0] for token in (EOS, 4, 5)]
     torch.testing.assert_close(torch.stack(steps), expected, rtol=1e-10, atol=1e-10)

@@ -32,7 +32,7 @@ def test_a_bag_pays_for_each_of_its_words_whatever_their_order(side: Tokens, lat
     loss, nats = prediction.nll()
     log_p = bag.matrix(bag.perceptron(latent)).log_softmax(-1)
     log_p = log_p.tolist()
-    expected = [-sum(log_p[row][piece] for piece in side.ids[row].tolist() if piece > EOS) for row in range(3)]
+    expected = [-sum(log_p[row][token] for token in side.ids[row].tolist() if token > EOS) for row in range(3)]
     assert nats.tolist() == pytest.approx(expected, rel=1e-5)
     assert loss.item() == pytest.approx(sum(expected), rel=1e-5) and nats[2] == 0
     mixed = Tokens.pad([[*side.ids[0, [3, 1, 0, 4, 2]].tolist(), EOS]], "en")

@@ -29,7 +29,7 @@ def layers() -> dict[str, OutputLayer]:
 
 
 def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple:
-    """Label-smoothed cross-entropy as in fairseq, from full scores of real pieces (N, V)."""
+    """Label-smoothed cross-entropy as in fairseq, from full scores of real tokens (N, V)."""
     lengths = target.mask.sum(1)
     copied = latent.repeat_interleave(lengths, dim=0)  # (N, L)
     if isinstance(layer, UntiedOutput):
@@ -45,7 +45,7 @@ def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, 
 
 @pytest.mark.parametrize("kind", ["untied", "tied"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("lengths", LENGTHS, ids=["one piece", "padded", "over a chunk", "over a block"])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=["one token", "padded", "over a chunk", "over a block"])
 def test_loss_nats_and_gradients_are_those_of_full_scores(
     kind: str, smoothing: float, lengths: list[int], random_tokens: Callable[..., Tokens]
 ) -> None:
@@ -93,7 +93,7 @@ def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> No
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """As full scores with all others at -inf, gradients too; a piece that is not its own counts as unknown."""
+    """As full scores with all others at -inf, gradients too; a token that is not its own counts as unknown."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)

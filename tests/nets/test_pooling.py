@@ -1,4 +1,4 @@
-"""The average of piece directions, by hand."""
+"""The average of token directions, by hand."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() 
     trained = trained.double()
     trained(side).square().sum().backward()
     gradient, step = trained.rarity.grad.clone(), 1e-6  # type: ignore[union-attr]
-    for piece in (4, 5, 6, 7, EOS):
+    for token in (4, 5, 6, 7, EOS):
         moved = []
         for sign in (1, -1):
             with torch.no_grad():
-                trained.rarity[piece] += sign * step
+                trained.rarity[token] += sign * step
                 moved.append(trained(side).square().sum().item())
-                trained.rarity[piece] -= sign * step
-        assert gradient[piece].item() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-5, abs=1e-8)
+                trained.rarity[token] -= sign * step
+        assert gradient[token].item() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-5, abs=1e-8)
     assert gradient[7] == gradient[EOS] == 0
 
 

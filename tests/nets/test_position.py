@@ -43,7 +43,7 @@ def test_a_word_pays_for_its_place_among_those_of_its_sentence(
     predictor = PositionPredictor(nn.Embedding(V, 5), SYNTACTIC, hidden=8, layers=3, positions=positions)
     z = latent[:, :SYNTACTIC]
     loss, nats = predictor("a", z, side).nll()
-    words = [[piece for piece in row if piece > EOS] for row in side.ids.tolist()]
+    words = [[token for token in row if token > EOS] for row in side.ids.tolist()]
     expected = [places(predictor, each, own) for each, own in zip(z, words, strict=True)]
     assert nats.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert loss.item() == pytest.approx(sum(expected), rel=1e-5)

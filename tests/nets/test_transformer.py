@@ -132,7 +132,7 @@ def test_a_decoder_sees_its_past_and_nothing_else(
         moved = (
             (decoder("reconstruct", "en", z, Tokens.of(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
         )
-        assert (moved[: position + 1] < 1e-12).all()  # the piece at `position` is predicted there and read after it
+        assert (moved[: position + 1] < 1e-12).all()  # the token at `position` is predicted there and read after it
         assert (moved[position + 1 :] > 1e-6).all()
     assert ((decoder("reconstruct", "en", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
 
@@ -142,11 +142,11 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
 ) -> None:
     target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
     expected = decoder("reconstruct", "en", z, target).logits().view(3, 9, V)
-    pieces, past = torch.full((3, 1), EOS), decoder.start(z)
+    tokens, past = torch.full((3, 1), EOS), decoder.start(z)
     for position in range(9):
-        scores = decoder.step(pieces, past)  # (3, 1, V)
+        scores = decoder.step(tokens, past)  # (3, 1, V)
         torch.testing.assert_close(scores[:, 0], expected[:, position], rtol=1e-10, atol=1e-10)
-        pieces = target.ids[:, position : position + 1]
+        tokens = target.ids[:, position : position + 1]
 
 
 def test_a_tag_is_a_part_of_the_latent(decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]) -> None:
@@ -176,19 +176,19 @@ def test_hypotheses_follow_their_parents_and_kept_sentences(
     past.select(torch.tensor([1]))
     after = decoder.step(read[2, 1:], past)
 
-    def scored(sentence: int, pieces: list[int]) -> torch.Tensor:
-        """Of the piece after these, recomputed from nothing."""
-        target = Tokens.pad([[*pieces, EOS]], "en")
+    def scored(sentence: int, tokens: list[int]) -> torch.Tensor:
+        """Of the token after these, recomputed from nothing."""
+        target = Tokens.pad([[*tokens, EOS]], "en")
         return decoder("reconstruct", "en", z[sentence : sentence + 1], target).logits()[-1]
 
     for sentence in range(2):
         for hypothesis in range(3):
             parent = int(parents[sentence, hypothesis])
-            pieces = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
-            expected = scored(sentence, pieces)
+            tokens = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
+            expected = scored(sentence, tokens)
             torch.testing.assert_close(before[sentence, hypothesis], expected, rtol=1e-10, atol=1e-10)
             if sentence == 1:
-                expected = scored(1, [*pieces, int(read[2, 1, hypothesis])])
+                expected = scored(1, [*tokens, int(read[2, 1, hypothesis])])
                 torch.testing.assert_close(after[0, hypothesis], expected, rtol=1e-10, atol=1e-10)
 
 

@@ -60,7 +60,7 @@ def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taugh
 
 
 def test_each_language_is_taught_through_the_one_encoder(tokenizer: Tokenizer, taught: Batch) -> None:
-    """Whichever the teacher read: a gradient reaches the pieces of both."""
+    """Whichever the teacher read: a gradient reaches the tokens of both."""
     learner = model("bgt-small", tokenizer)
     Distillation()(learner(taught), 0).total.backward()
     table = learner.get_parameter("encoders.semantic.body.table.weight")

@@ -138,7 +138,7 @@ def test_every_parameter_learns(
 
 @every_recipe
 def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
-    """Untrained, a piece costs about log V: neither the start of the weights nor the scale of the scores is off."""
+    """Untrained, a token costs about log V: neither the start of the weights nor the scale of the scores is off."""
     torch.manual_seed(0)
     recipe = tiny(name)
     model = recipe.build(tokenizer)
@@ -270,7 +270,7 @@ def test_a_value_that_makes_no_model_is_refused(
     if setting == "heads" and settings.get("model.body") == "lstm":
         pytest.skip("heads are the Transformer's")
     if (setting, value) == ("d_model", 15) and (name in ("sp", "avg", "gran", "vgvae") or "siamese" in name):
-        pytest.skip("piece vectors may have any width")
+        pytest.skip("token vectors may have any width")
     with pytest.raises(UsageError, match=WIDTHS.get(setting, setting)):
         tiny(name, **{setting: value}).build(tokenizer)
 
@@ -300,7 +300,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
 ) -> None:
     """A run of a few steps; `epochs` of the random encoder are none."""
     asked = {} if name == "random-encoder" else {"epochs": 1.0}
-    recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
+    recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_tokens=2)
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     loaded = bgt_core.open_encoder(folder, device="cpu", precision="fp32")
@@ -328,7 +328,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
 def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
     tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    recipe = tiny("random-encoder", min_pieces=2, seed=4)
+    recipe = tiny("random-encoder", min_tokens=2, seed=4)
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     start = fresh(tiny("bgt", seed=4), tokenizer, open_corpus(tmp_path / "run" / "data")).state_dict()

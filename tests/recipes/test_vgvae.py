@@ -32,7 +32,7 @@ def test_the_settings_are_those_of_the_released_script() -> None:
         "model.hidden_dim": 100,
         "model.hidden_layers": 3,
         "model.positions": 32,
-        "data.max_pieces": 32,
+        "data.max_tokens": 32,
         "data.columns": ("a:en", "b:en"),
         "objective.elbo.warmup_steps": 0,
         "objective.margin.margin": 0.4,

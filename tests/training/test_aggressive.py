@@ -53,7 +53,7 @@ WIDTH, UNITS, WORDS = 16, 4, 25
 
 
 class Bag(nn.Module):
-    """A sentence is the mean of its pieces' vectors, (B, H)."""
+    """A sentence is the mean of its tokens' vectors, (B, H)."""
 
     def __init__(self, table: nn.Embedding):
         super().__init__()
@@ -67,12 +67,12 @@ class Bag(nn.Module):
 class Topics(LatentModel):
     """A VAE whose decoder reads all words before, from which it can tell the topic without a latent: it collapses."""
 
-    def __init__(self, pieces: int):
-        encoder = Encoder(Bag(nn.Embedding(pieces, WIDTH)), GaussianHead(WIDTH, UNITS))
+    def __init__(self, tokens: int):
+        encoder = Encoder(Bag(nn.Embedding(tokens, WIDTH)), GaussianHead(WIDTH, UNITS))
         super().__init__(("en",), {"semantic": encoder})
-        self.table = nn.Embedding(pieces, WIDTH)
+        self.table = nn.Embedding(tokens, WIDTH)
         self.hidden = nn.Linear(WIDTH + UNITS, WIDTH)
-        self.layer = PlainOutput(nn.Linear(WIDTH, pieces, bias=False))
+        self.layer = PlainOutput(nn.Linear(WIDTH, tokens, bias=False))
 
     def forward(self, batch: Batch, read: Readout | None = None) -> Outputs:
         side = batch.sides["en"]
@@ -98,7 +98,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
     (folder / "pairs.tsv").write_text("".join(f"{line}\t{line}\n" for line in lines), encoding="utf-8")
     tokenizer = Tokenizer.train(lines, 40, lowercase=True)
     source = [folder / "pairs.tsv"]
-    store = prepare(source, ("en", "fr"), tokenizer, folder / "store", min_pieces=1, valid_pairs=100, seed=1)
+    store = prepare(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=100, seed=1)
     return store, tokenizer.vocab_size
 
 
@@ -108,10 +108,10 @@ class Log:
     def __init__(
         self, topics: tuple[Corpus, int], config: TrainConfig, stop: int | None = None, begun: Log | None = None
     ):
-        corpus, pieces = topics
+        corpus, tokens = topics
         valid = Corpus.open(corpus.folder, "valid")
         torch.manual_seed(0)
-        self.model = Topics(pieces).train()
+        self.model = Topics(tokens).train()
         self.optimizer = make_optimizer(self.model, config)
         self.rows: list[dict] = []
         start, before = 0, []
@@ -143,9 +143,9 @@ def test_the_latent_keeps_what_ordinary_training_loses(topics: tuple[Corpus, int
 
 
 def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]) -> None:
-    corpus, pieces = topics
+    corpus, tokens = topics
     torch.manual_seed(0)
-    model = Topics(pieces).train()
+    model = Topics(tokens).train()
     optimizer = make_optimizer(model, replace(CONFIG, weight_decay=0.1))
     inference, generation = inference_and_generation_parameters(model)
     assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
@@ -246,10 +246,10 @@ def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
 def test_a_run_finds_what_it_needs_to_go_on(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer.save(tmp_path / "pieces.model")
+    tokenizer.save(tmp_path / "tokens.model")
     sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "train.warmup_steps": 0, "save_every": 2}
     recipe = tiny("english-vae", aggressive_steps=2, **sizes)
-    last = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
+    last = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokens.model", device="cpu")
     expected = (last / checkpoint.WEIGHTS).read_bytes()
     assert '"kind": "information"' in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
     seen: list[Sequence[float]] = []

@@ -58,7 +58,7 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     source = [folder / "pairs.tsv"]
-    return prepare(source, ("en", "fr"), tokenizer, folder / "store", min_pieces=1, valid_pairs=20, seed=1)
+    return prepare(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=20, seed=1)
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_mega_batches_grow_by_one() -> None:
 
 
 def update(*lengths: tuple[int, int], start: int) -> StepBatch:
-    """An update of one micro-batch; the first piece of each sentence is 100 and its number, fr's 500 more."""
+    """An update of one micro-batch; the first token of each sentence is 100 and its number, fr's 500 more."""
     rows = [
         ([100 + n] + [9] * (en - 2) + [EOS], [600 + n] + [9] * (fr - 2) + [EOS])
         for n, (en, fr) in enumerate(lengths, start)

@@ -109,7 +109,7 @@ def test_an_update_pays_once_however_it_is_cut(
 def test_a_run_that_restarts_holds_its_tables_to_the_same_start(
     tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    settings = {"epochs": 1.0, "min_pieces": 2, "valid_every": 6, "save_every": 3, "learning_rate": 0.1}
+    settings = {"epochs": 1.0, "min_tokens": 2, "valid_every": 6, "save_every": 3, "learning_rate": 0.1}
     recipe = tiny("avg", **settings, table_l2=0.5, batch_tokens=400, micro_tokens=400)
     tokenizer.save(tmp_path / "tokenizer.model")
     kept: list[Path] = []

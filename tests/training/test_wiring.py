@@ -63,7 +63,7 @@ def corpus(tsv: Path, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFac
     lines = tsv.read_text("utf-8").splitlines(keepends=True)[:140]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     return prepare(
-        [folder / "pairs.tsv"], ("en", "fr"), tokenizer, folder / "store", min_pieces=2, valid_pairs=20, seed=1
+        [folder / "pairs.tsv"], ("en", "fr"), tokenizer, folder / "store", min_tokens=2, valid_pairs=20, seed=1
     )
 
 
@@ -89,7 +89,7 @@ def sentences(batches: list[Batch], lang: str, negatives: bool = False) -> list[
 
 def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
     table = model.encoders["semantic"].body.table.weight.detach()
-    known = [[piece for piece in ids if piece not in (EOS, UNK)] for ids in side]
+    known = [[token for token in ids if token not in (EOS, UNK)] for ids in side]
     return F.normalize(torch.stack([table[ids].mean(0) for ids in known]), dim=1)
 
 

@@ -30,9 +30,9 @@ class PackedLayout:
         return cls((batch, length), side.flat_index, side.mask)
 
     @classmethod
-    def column(cls, pieces: Tensor) -> PackedLayout:
+    def column(cls, tokens: Tensor) -> PackedLayout:
         """One token per sentence, (B,)."""
-        return cls((len(pieces), 1), torch.arange(len(pieces), device=pieces.device), pieces[:, None] >= 0)
+        return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
 
     @cached_property
     def rows(self) -> Tensor:
@@ -117,12 +117,12 @@ class PackedLayout:
         for row, length in enumerate(longest):
             if 2 * length <= longest[starts[-1]]:
                 starts.append(row)
-        pieces = [0, *lengths.cumsum(0).tolist()]
+        ends = [0, *lengths.cumsum(0).tolist()]
         blocks = []
         for first, last in pairwise([*starts, len(longest)]):
             mask = self.mask[first:last, : longest[first]]
             part = PackedLayout((last - first, longest[first]), mask.flatten().nonzero().squeeze(1), mask)
-            blocks.append((slice(first, last), slice(pieces[first], pieces[last]), part))
+            blocks.append((slice(first, last), slice(ends[first], ends[last]), part))
         return blocks
 
     @cached_property

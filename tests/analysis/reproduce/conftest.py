@@ -26,7 +26,7 @@ SCALE = {
         "model.language_dim": 6,
         "model.ffn_dim": 24,
         "model.heads": 2,
-        "data.min_pieces": 2,
+        "data.min_tokens": 2,
         "data.valid_pairs": 20,
         "train.epochs": 1.0,
         "train.batch_tokens": 400,

@@ -56,8 +56,8 @@ def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
 
 def test_counts_of_unknown_tokens_are_the_tokenizers(small: SimpleNamespace) -> None:
     (warning,) = checks.warnings(small, ["Hello ☃"], "en")
-    pieces = small.bgt.tokenizer.encode(["Hello ☃"])[0][:-1]
-    assert warning == f"1 of {len(pieces)} tokens are unknown to this model."
+    tokens = small.bgt.tokenizer.encode(["Hello ☃"])[0][:-1]
+    assert warning == f"1 of {len(tokens)} tokens are unknown to this model."
     assert checks.warnings(SimpleNamespace(bgt=None, langs=["en"]), ["Hello ☃"], "en") == []  # its tokens are not seen
 
 

@@ -95,9 +95,9 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
     class Stopped(BaseException):
         """What Streamlit raises where somebody pressed Stop or left."""
 
-    def report(pieces: int) -> None:
-        seen.append(pieces)
-        if pieces == 2:
+    def report(tokens: int) -> None:
+        seen.append(tokens)
+        if tokens == 2:
             raise Stopped
 
     opened("rewrite")
@@ -120,17 +120,17 @@ def test_the_text_of_greedy_search_is_shown_first(start: Callable, saved: Path) 
 
 
 @pytest.mark.slow
-def test_stop_ends_the_writing_at_the_next_piece(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_the_writing_at_the_next_token(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     real = writing.transfer
 
     def transfer(*arguments: object, report: Callable[[int], None], **more: object) -> dict:
-        def stop_at_three(pieces: int) -> None:
-            seen.append(pieces)
-            if pieces == 3:  # somebody presses Stop: the browser asks for the script to be run anew
+        def stop_at_three(tokens: int) -> None:
+            seen.append(tokens)
+            if tokens == 3:  # somebody presses Stop: the browser asks for the script to be run anew
                 context = get_script_run_ctx()
                 context.script_requests.request_rerun(RerunData(page_script_hash=context.page_script_hash))
-            report(pieces)
+            report(tokens)
 
         return real(*arguments, report=stop_at_three, **more)
 

@@ -249,15 +249,15 @@ def test_a_model_writes_as_transfer_does_and_weighs_by_its_own_decoder(saved: Pa
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")
-    for number, text in enumerate(styles):  # one piece at a time, as search reads them
+    for number, text in enumerate(styles):  # one token at a time, as search reads them
         (ids,) = bgt.tokenizer.encode([text])
         joined = bgt.model.join({name: torch.tensor(rows[[number]]) for name, rows in latents.items()})
         with torch.no_grad():
             state, before, total = decoder.start(joined), EOS, 0.0
-            for piece in ids:
+            for token in ids:
                 scores = decoder.step(torch.tensor([[before]]), state)[0, 0]
-                total += scores.log_softmax(-1)[piece].item()
-                before = piece
+                total += scores.log_softmax(-1)[token].item()
+                before = token
         assert likelihoods[number] == pytest.approx(total, abs=1e-3)
 
 

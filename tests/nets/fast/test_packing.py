@@ -49,10 +49,10 @@ def test_a_block_begins_where_all_that_follow_are_half_as_long(
     side = random_tokens(lengths, 50)
     layout, packed = PackedLayout.of(side), side.ids[side.mask]
     assert [part.shape for _, _, part in layout.length_blocks] == shapes
-    assert torch.cat([packed[pieces] for _, pieces, _ in layout.length_blocks]).equal(packed)
-    for rows, pieces, part in layout.length_blocks:
+    assert torch.cat([packed[tokens] for _, tokens, _ in layout.length_blocks]).equal(packed)
+    for rows, tokens, part in layout.length_blocks:
         cropped = side.ids[rows, : part.shape[1]]
-        assert cropped[part.mask].equal(packed[pieces]) and part.pack(cropped).equal(packed[pieces])
+        assert cropped[part.mask].equal(packed[tokens]) and part.pack(cropped).equal(packed[tokens])
 
 
 def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:

@@ -36,7 +36,7 @@ def test_a_frozen_table_stays_without_a_gradient() -> None:
 
 
 def test_what_else_the_padding_row_is_used_for_keeps_its_gradient() -> None:
-    """An output layer tied to the table scores the piece of padding too."""
+    """An output layer tied to the table scores the token of padding too."""
     torch.manual_seed(0)
     table = nn.Embedding(6, 5, padding_idx=0)
     weight = table.weight.detach().clone().requires_grad_()

@@ -161,7 +161,7 @@ def test_encoder_seeds_are_means_and_untrained_ones_stand_beside(probe: Callable
     rows = {row["latent"]: row for row in results(result)[0]["rows"]}
     assert rows["semantic"]["encoders"] == 2
     assert rows["untrained encoder"]["encoders"] == 3
-    assert "mean of pieces" in rows
+    assert "mean of tokens" in rows
 
 
 def test_files_hold_the_numbers_of_the_json(probe: Callable, fake: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from bgt_core.adapters import open_encoder
-from bgt_core.adapters.baselines import pieces
+from bgt_core.adapters.baselines import tokens
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from probes.results.cache import DAY, RESULTS, VECTORS, Cache, default_folder, key, with_cache
@@ -131,7 +131,7 @@ def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
     with torch.no_grad():
         next(other.model.parameters()).view(-1)[0] += 1e-3
     assert bgt.fingerprint != other.fingerprint
-    assert bgt.fingerprint in pieces(bgt).fingerprint
+    assert bgt.fingerprint in tokens(bgt).fingerprint
     assert open_encoder("baseline:words").fingerprint != open_encoder("baseline:tfidf").fingerprint
 
 

@@ -33,4 +33,9 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_every_example_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, "embed_on_dask.py", "split_on_dask.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        *RUNS,
+        "embed_on_dask.py",
+        "mine_on_dask.py",
+        "split_on_dask.py",
+    }

@@ -24,6 +24,9 @@ MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosin
 }
 
 
+Neighbours = tuple[np.ndarray, np.ndarray]  # of each row: cosines, falling, and rows of the other side; (N, k) both
+
+
 class Pairs(NamedTuple):
     """P candidates, each a row of the left and a row of the right side."""
 
@@ -55,13 +58,20 @@ def margin_pairs(
     uses each row once. Raises UsageError as `check`.
     """
     check(k, margin, retrieval)
-    cosines, nearest = search(left, right, plan.forward, k, plan.assignments, report)  # (N, k), (N, k)
-    back_cosines, back_nearest = search(right, left, plan.backward, k, plan.assignments, report)  # (M, k), (M, k)
+    there = search(left, right, plan.forward, k, plan.assignments, report)
+    back = search(right, left, plan.backward, k, plan.assignments, report)
+    return pairs_of(there, back, margin=margin, retrieval=retrieval)
+
+
+def pairs_of(there: Neighbours, back: Neighbours, *, margin: str = "ratio", retrieval: str = "max") -> Pairs:
+    """The second half of `margin_pairs`: the pairs, from each left row's nearest rows of `right`, cosines and rows
+    (N, k), and each right row's nearest rows of `left` (M, k)."""
+    (cosines, nearest), (back_cosines, back_nearest) = there, back
     means, back_means = mean_of(cosines, nearest), mean_of(back_cosines, back_nearest)
     scores, partner = best(margin, cosines, nearest, means, back_means)
     back_scores, back_partner = best(margin, back_cosines, back_nearest, back_means, means)
-    forward = Pairs(scores, np.arange(len(left)), partner)
-    backward = Pairs(back_scores, back_partner, np.arange(len(right)))
+    forward = Pairs(scores, np.arange(len(scores)), partner)
+    backward = Pairs(back_scores, back_partner, np.arange(len(back_scores)))
     pairs = RETRIEVALS[retrieval](forward, backward)
     pairs = pairs.take(np.isfinite(pairs.scores))  # a row without comparisons has no candidate
     return pairs.take(best_first(pairs))

@@ -77,6 +77,29 @@ class SearchPlan:
         return f"approximate, {self.nprobe} of {self.nlist} lists probed, {reached}"
 
 
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The lists of an approximate search: a row is held in the `ASSIGNMENTS` nearest, and probes `nprobe` of them."""
+
+    centroids: np.ndarray  # (nlist, D) float32
+    nprobe: int
+    recall: float  # share of the sampled nearest neighbours in the lists that a row probes
+
+    def nearest(self, side: Rows, count: int) -> np.ndarray:
+        """The lists nearest to each row, nearest first: (N, count) int32."""
+        index = load_faiss().IndexFlatIP(self.centroids.shape[1])
+        index.add(self.centroids)
+        lists = np.empty((len(side), count), dtype=np.int32)
+        for rows in chunks(np.arange(len(side))):
+            lists[rows] = index.search(side.read(rows), count)[1]
+        return lists
+
+    def invert(self, lists: np.ndarray) -> list[np.ndarray]:
+        """Turn the lists of each row, (N, count), into the rows of each list. Sorts in place."""
+        ends = load_faiss().matrix_bucket_sort_inplace(lists, len(self.centroids))
+        return np.split(lists.ravel(), ends[1:-1])
+
+
 def exact(left: Rows, right: Rows) -> SearchPlan:
     """Compare all pairs. Raises DataError for vectors of different widths."""
     check_widths(left, right)
@@ -91,29 +114,42 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
     vectors. Raises DataError for vectors of different widths.
     """
     check_widths(left, right)
-    sides, directions, rng = (left, right), ((left, right), (right, left)), np.random.default_rng(seed)
-    # The work is (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows: minimal if nlist grows with the root of rows.
-    nlist = min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(map(len, sides)) // POINTS)
-    if nlist < ASSIGNMENTS:
+    if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
-    seen = [np.sort(rng.permutation(len(side))[: POINTS * nlist // 2]) for side in sides]
+    lists = learn_lists(left, right, recall, seed)
+    nearest = [lists.nearest(side, lists.nprobe) for side in (left, right)]
+    held = [lists.invert(each[:, :ASSIGNMENTS].copy()) for each in nearest]
+    probing = [lists.invert(each) for each in nearest]
+    forward, backward = pair_up(probing[0], held[1]), pair_up(probing[1], held[0])
+    return SearchPlan(forward, backward, ASSIGNMENTS, len(lists.centroids), lists.nprobe, lists.recall)
+
+
+def list_count(left: Rows, right: Rows) -> int:
+    """The number of lists. The work, (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows, is minimal if it grows with
+    the root of rows."""
+    return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
+
+
+def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
+    """Divide a sample of both sides' rows into lists by k-means, and count how many a row must probe for that share
+    `recall` of nearest neighbours. Raises DataError if a side has fewer than POINTS rows."""
+    nlist, rng = list_count(left, right), np.random.default_rng(seed)
+    if nlist < ASSIGNMENTS:
+        raise DataError(f"{len(left):,} x {len(right):,} rows are too few for an approximate search: use exact search.")
+    samples = [side.read(np.sort(rng.permutation(len(side))[: POINTS * nlist // 2])) for side in (left, right)]
     means = load_faiss().Kmeans(
         left.vectors.shape[1], nlist, niter=ITERATIONS, spherical=True, seed=seed, min_points_per_centroid=1
     )
-    means.train(np.concatenate([side.read(rows) for side, rows in zip(sides, seen, strict=True)]))
-
+    means.train(np.concatenate(samples))
+    lists = Lists(means.centroids, ASSIGNMENTS, 1.0)
     ranks = np.concatenate(
         [
-            ranks_of_nearest(queries, candidates, means, np.sort(rng.permutation(len(queries))[:SAMPLE]))
-            for queries, candidates in directions
+            ranks_of_nearest(queries, candidates, lists, np.sort(rng.permutation(len(queries))[:SAMPLE]))
+            for queries, candidates in ((left, right), (right, left))
         ]
     )
     nprobe = max(ASSIGNMENTS, 1 + int(np.quantile(ranks, recall, method="higher")))
-    nearest = [nearest_lists(side, means.index, nprobe) for side in sides]
-    held = [by_list(lists[:, :ASSIGNMENTS].copy(), nlist) for lists in nearest]
-    probing = [by_list(lists, nlist) for lists in nearest]
-    forward, backward = pair_up(probing[0], held[1]), pair_up(probing[1], held[0])
-    return SearchPlan(forward, backward, ASSIGNMENTS, nlist, nprobe, recall=float((ranks < nprobe).mean()))
+    return Lists(means.centroids, nprobe, float((ranks < nprobe).mean()))
 
 
 def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
@@ -161,28 +197,14 @@ def check_widths(left: Rows, right: Rows) -> None:
         raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
 
 
-def ranks_of_nearest(queries: Rows, candidates: Rows, means: Any, sample: np.ndarray) -> np.ndarray:
+def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
     """The number of lists that each sampled query probes until one holds its exact nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
-    assigned = nearest_lists(neighbours, means.index, ASSIGNMENTS)  # (S, ASSIGNMENTS)
-    to_lists = queries.read(sample) @ means.centroids.T  # (S, nlist)
+    assigned = lists.nearest(neighbours, ASSIGNMENTS)  # (S, ASSIGNMENTS)
+    to_lists = queries.read(sample) @ lists.centroids.T  # (S, nlist)
     return (to_lists > np.take_along_axis(to_lists, assigned, 1).max(1, keepdims=True)).sum(1)
-
-
-def nearest_lists(side: Rows, centroids: Any, count: int) -> np.ndarray:
-    """The lists nearest to each row, nearest first: (N, count) int32. `centroids` is FAISS's index of them."""
-    lists = np.empty((len(side), count), dtype=np.int32)
-    for rows in chunks(np.arange(len(side))):
-        lists[rows] = centroids.search(side.read(rows), count)[1]
-    return lists
-
-
-def by_list(lists: np.ndarray, nlist: int) -> list[np.ndarray]:
-    """Invert the lists of each row, (N, count), to the rows of each list. Sorts in place."""
-    ends = load_faiss().matrix_bucket_sort_inplace(lists, nlist)
-    return np.split(lists.ravel(), ends[1:-1])
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:

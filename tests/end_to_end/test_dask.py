@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,22 @@ import pytest
 import bgt_core
 from bgt_core import bulk
 from bgt_core.grammar import Pair
+from bgt_core.mining import mine
+from bgt_core.mining.files import read_sentences, read_vectors, write_pairs
 from bgt_core.splitting import store
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+
+
+def command_of(example: str, *arguments: str | Path) -> list[str]:
+    return [sys.executable, str(ROOT / "examples" / example), *map(str, arguments)]
 
 
 def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
     """The lines that it prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, ROOT / "examples" / example, *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    command = command_of(example, *arguments)
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -61,3 +68,41 @@ def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         for ours, theirs in zip(merged.parts(vectors, lang), alone.parts(vectors, lang), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_killed_job_goes_on_and_finds_the_pairs_that_one_process_does(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    shared, texts, vectors = rng.standard_normal((3_000, 12)), [], []
+    for lang in ("en", "fr"):
+        texts.append(tmp_path / f"{lang}.txt")
+        texts[-1].write_text("\n".join(f"{lang} {row}" for row in range(3_000)))
+        vectors.append(tmp_path / f"{lang}.npy")
+        np.save(vectors[-1], (shared + 0.3 * rng.standard_normal(shared.shape)).astype(np.float32))
+    sentences = [read_sentences(path) for path in texts]
+    rows = [read_vectors(path, text) for path, text in zip(vectors, sentences, strict=True)]
+    mined = mine(*rows, index="approximate", threshold=1.1)
+    assert mined.plan.nlist > 1
+    assert len(mined.pairs.scores) > 500
+    write_pairs(tmp_path / "alone.tsv", mined.pairs, *sentences)
+
+    arguments = (*texts, "pairs.tsv", "--vectors", *vectors, "--parts", "3", "--threshold", "1.1")
+    job = subprocess.Popen(command_of("mine_on_dask.py", *arguments), cwd=tmp_path, env=ENVIRONMENT)
+    parts, first = tmp_path / "pairs.tsv.parts", tmp_path / "pairs.tsv.parts" / "held-0-0.npz"
+    while not first.exists():
+        assert job.poll() is None
+        time.sleep(0.01)
+    job.kill()
+    job.wait()
+    written = first.stat().st_mtime_ns
+    changed = [*arguments, "--k", "5"]
+    refused = subprocess.run(
+        command_of("mine_on_dask.py", *changed), cwd=tmp_path, env=ENVIRONMENT, capture_output=True
+    )
+    assert b"holds parts of another job" in refused.stderr
+    assert refused.returncode == 1
+    assert first.stat().st_mtime_ns == written
+    (line,) = run(tmp_path, "mine_on_dask.py", *arguments)
+    assert line.startswith(f"pairs.tsv: {len(mined.pairs.scores):,} pairs")
+    assert (tmp_path / "pairs.tsv").read_bytes() == (tmp_path / "alone.tsv").read_bytes()
+    assert not parts.exists()

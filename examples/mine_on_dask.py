@@ -1,0 +1,144 @@
+"""Find translations on a Dask cluster, by approximate search: each task handles a part of the rows of one side.
+
+    python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
+
+All workers must see the folders of vectors and output. Without --scheduler, two workers are started on this machine.
+The pairs are those of `bgt mine --index approximate`. Finished parts lie in pairs.tsv.parts until the pairs are
+written: if the job is stopped, the same command continues. Needs `pip install "bgt[bulk,mine]"`, here and on workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from dask.distributed import Client
+
+from bgt_core.bulk.shards import stat_signature
+from bgt_core.files import atomic_file
+from bgt_core.mining import files, margin, neighbours
+from bgt_core.mining.neighbours import ASSIGNMENTS, Lists, Rows
+
+Arrays = dict[str, np.ndarray]
+
+
+def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
+    """The arrays of a file, which are computed and written unless it exists."""
+    if not path.exists():
+        with atomic_file(path) as partial_file, partial_file.open("wb") as file:
+            np.savez(file, **compute())  # type: ignore[arg-type]
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def claim(folder: Path, settings: dict[str, object]) -> None:
+    """Make the folder of parts; end if it has parts of a job with other settings or files."""
+    folder.mkdir(exist_ok=True)
+    record, text = folder / "settings.json", json.dumps(settings, indent=1)
+    if record.exists() and record.read_text(encoding="utf-8") != text:
+        sys.exit(f"{folder}: holds parts of another job. Remove it, or give the settings in {record}.")
+    with atomic_file(record) as partial_file:
+        partial_file.write_text(text, encoding="utf-8")
+
+
+def open_side(vectors: Path, chosen: Path) -> Rows:
+    return Rows(np.load(vectors, mmap_mode="r"), np.load(chosen, mmap_mode="r"))
+
+
+def part_of(side: Rows, number: int, parts: int) -> Rows:
+    first, last = (len(side) * place // parts for place in (number, number + 1))
+    return Rows(side.vectors, side.chosen[first:last])
+
+
+def learn(sides: list[Rows], recall: float) -> Arrays:
+    left, right = sides
+    lists = neighbours.learn_lists(left, right, recall)
+    return {"centroids": lists.centroids, "nprobe": np.array(lists.nprobe), "recall": np.array(lists.recall)}
+
+
+def open_lists(folder: Path) -> Lists:
+    with np.load(folder / "lists.npz") as arrays:
+        return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
+
+
+def assign(task: tuple[int, int], folder: Path, vectors: list[Path], parts: int) -> None:
+    """Write the lists that hold each row of a part, on a worker."""
+    side, number = task
+
+    def compute() -> Arrays:
+        lists = open_lists(folder)
+        rows = part_of(open_side(vectors[side], folder / f"rows-{side}.npy"), number, parts)
+        return {"held": lists.nearest(rows, ASSIGNMENTS)}
+
+    kept(folder / f"held-{side}-{number}.npz", compute)
+
+
+def search(task: tuple[int, int], folder: Path, vectors: list[Path], parts: int, k: int) -> None:
+    """Write the nearest rows of the other side for a part of one side, on a worker."""
+    side, number = task
+
+    def compute() -> Arrays:
+        lists = open_lists(folder)
+        candidates = open_side(vectors[1 - side], folder / f"rows-{1 - side}.npy")
+        queries = part_of(open_side(vectors[side], folder / f"rows-{side}.npy"), number, parts)
+        held = [np.load(folder / f"held-{1 - side}-{other}.npz")["held"] for other in range(parts)]
+        blocks = neighbours.pair_up(
+            lists.invert(lists.nearest(queries, lists.nprobe)), lists.invert(np.concatenate(held))
+        )
+        cosines, nearest = neighbours.search(queries, candidates, blocks, k, ASSIGNMENTS)
+        return {"cosines": cosines, "nearest": nearest}
+
+    kept(folder / f"nearest-{side}-{number}.npz", compute)
+
+
+def gathered(folder: Path, side: int, parts: int) -> margin.Neighbours:
+    """The nearest rows of all rows of a side."""
+    files = [np.load(folder / f"nearest-{side}-{number}.npz") for number in range(parts)]
+    return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("texts", type=Path, nargs=2, help="one sentence per line; plain, .gz, .xz or .zst")
+    parser.add_argument("out", type=Path, help="a TSV, as that of `bgt mine`")
+    parser.add_argument("--vectors", type=Path, nargs=2, required=True, help="the .npy files that `bgt embed` wrote")
+    parser.add_argument("--parts", type=int, default=2, help="tasks per side; several per worker balance their speeds")
+    parser.add_argument("--k", type=int, default=4, help="neighbours that a margin is relative to")
+    parser.add_argument("--recall", type=float, default=0.95, help="share of nearest neighbours to find")
+    parser.add_argument("--threshold", type=float, default=-np.inf, help="minimum margin of a pair")
+    parser.add_argument("--scheduler", help="address of a running cluster")
+    options = parser.parse_args()
+    texts = [files.read_sentences(path) for path in options.texts]
+    sides = [files.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
+    folder = Path(f"{options.out.absolute()}.parts")
+    used = [stat_signature(path) for path in (*options.texts, *options.vectors)]
+    claim(folder, {"parts": options.parts, "k": options.k, "recall": options.recall, "files": used})
+    for number, side in enumerate(sides):
+        np.save(folder / f"rows-{number}.npy", side.chosen)
+    kept(folder / "lists.npz", partial(learn, sides, options.recall))
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    tasks = list(product((0, 1), range(options.parts)))
+    how = {"folder": folder, "vectors": [path.absolute() for path in options.vectors], "parts": options.parts}
+    with Client(options.scheduler) if options.scheduler else Client(**local) as client:
+        client.gather(client.map(partial(assign, **how), tasks, pure=False))
+        client.gather(client.map(partial(search, **how, k=options.k), tasks, pure=False))
+    pairs = margin.pairs_of(*(gathered(folder, side, options.parts) for side in (0, 1)))
+    pairs = pairs.take(pairs.scores >= options.threshold)
+    files.write_pairs(options.out, pairs, *texts)
+    lists = open_lists(folder)
+    probed = (
+        f"{lists.nprobe} of {len(lists.centroids)} lists probed, {100 * lists.recall:.1f}% of sampled nearest in them"
+    )
+    shutil.rmtree(folder)
+    print(f"{options.out}: {len(pairs.scores):,} pairs; {probed}")
+
+
+if __name__ == "__main__":
+    main()

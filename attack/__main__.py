@@ -22,7 +22,8 @@ import torch
 from attack import commands, pages
 from attack.trying import Tried, run
 
-PARTS = ("oracle", "fuzz", "hostile", "addresses", "states", "disks", "together", "kills")
+PARTS = ("oracle", "fuzz", "hostile", "addresses", "states", "disks", "together", "nodes", "kills")
+ROOT_ONLY = "nodes"
 
 
 def table(rows: list[Tried]) -> str:
@@ -33,7 +34,9 @@ def table(rows: list[Tried]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; by default all")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; by default all that the user may run"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the first try; each further try adds 1")
     parser.add_argument("--count", type=int, help="number of tries of each part")
     parser.add_argument("--minutes", type=float, default=10.0, help="time limit of each part")
@@ -48,7 +51,7 @@ def main() -> None:
     print(f"seeds from {options.seed if options.replay is None else options.replay} on", flush=True)
     try:
         data = commands.shared_data(folder / "data")
-        for part in options.parts or PARTS:
+        for part in options.parts or [part for part in PARTS if part != ROOT_ONLY or os.geteuid() == 0]:
             first = options.seed if options.replay is None else options.replay
             count = 1 if options.replay is not None else options.count or import_module(f"attack.{part}").COUNT
             rows.append(run(part, range(first, first + count), data, folder, options.minutes))

@@ -19,21 +19,6 @@ from bgt_core.generation.generate import candidates, exchanged
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 CHARTS = {"/latents": 2, "/probes": 2, "/languages": 1}  # at least, of pages that have any without being asked
-CONTRAST = """() => {
-  const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
-  const parse = text => { const c = (text.match(/[\\d.]+/g) || []).map(Number); return c.length < 4 ? [...c, 1] : c; };
-  const ground = e => { for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0.5) return c; } return [255, 255, 255, 1]; };
-  const found = [];
-  for (const e of document.querySelectorAll("p, h1, h2, h3, label, td, th, li, code")) {
-    if (!e.innerText?.trim() || !e.offsetParent || e.closest("[disabled]")) continue;
-    const c = parse(getComputedStyle(e).color), g = ground(e);
-    const [a, b] = [light(c.slice(0, 3).map((v, i) => v * c[3] + g[i] * (1 - c[3]))), light(g)].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) found.push(e.innerText.slice(0, 40) + " " + getComputedStyle(e).color);
-  }
-  return found;
-}"""
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -56,25 +41,32 @@ def test_it_opens_from_the_repository_too(visit: Visit, serve: Callable[..., str
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_fits_every_window_and_can_be_read(visit: Visit, settle: Settle, address: str, theme: str) -> None:
-    page = visit(address, theme=theme)
-    assert page.get_by_test_id("stSidebarNavLink").count() >= 8
-    for link in page.get_by_test_id("stSidebarNavLink").all():
+def test_every_page_fits_every_window_and_has_no_serious_violation(
+    visit: Visit, settle: Settle, violations: Callable[[Page], list[str]], address: str, theme: str
+) -> None:
+    page, wrong = visit(address, theme=theme), {}
+    links = page.get_by_test_id("stSidebarNavLink")
+    assert links.count() >= 8
+    for link in links.all():
+        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is measured of what is on the screen
         link.click()
         settle(page)
-        title = page.url
-        charts = CHARTS.get(urlparse(page.url).path, 0)
+        title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
         assert page.get_by_test_id("stException").count() == 0
-        if charts:
-            expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
-        assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
         if charts:  # what a chart shows stands in a table too, which comes when it is needed, as plotly does
+            expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
             expect(page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first).to_be_attached(
                 timeout=60_000
             )
-        assert page.evaluate(CONTRAST) == [], title
+        assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
         for ground in page.evaluate(GROUNDS):
             assert ground < 0.1 if theme == "dark" else ground > 0.9, title
+        if page.get_by_role("button", name="Export").count():
+            page.get_by_role("button", name="Export").first.click()
+            page.get_by_test_id("stPopoverBody").wait_for()
+            wrong[f"{title}, exports"] = violations(page)
+            page.keyboard.press("Escape")
+        wrong[title] = violations(page)
         for width in (400, 768, 1280) if theme == "light" else ():
             page.set_viewport_size({"width": width, "height": 900})
             fits = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
@@ -82,6 +74,8 @@ def test_every_page_fits_every_window_and_can_be_read(visit: Visit, settle: Sett
                 page.wait_for_function(fits, timeout=10_000)  # the charts take their new width a moment later
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
+    assert len(wrong) > links.count()  # every page, and exports
+    assert {title: found for title, found in wrong.items() if found} == {}
 
 
 def expect_output(page: Page, text: str) -> None:

@@ -20,7 +20,6 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-
 # Dask's own value, MALLOC_TRIM_THRESHOLD_=65536, makes the allocator return memory all the time, for a third of the
 # time of an embedding. A running cluster needs the same setting in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})

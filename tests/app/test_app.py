@@ -52,7 +52,7 @@ def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.Fixt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["shipped", *OURS, "baseline:tfidf", "baseline:random", *OTHERS])
+@pytest.mark.parametrize("kind", ["shipped", *OURS, "baseline:tfidf", *OTHERS])
 def test_every_page_opens(kind: str, begin: Callable[[str], None], opened: Open) -> None:
     begin(kind)
     for page in PAGES:

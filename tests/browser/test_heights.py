@@ -15,10 +15,11 @@ MOST = 2_000  # pixels, at 1,280 wide
 HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
 
 
-@pytest.mark.parametrize("model", [title for title in startup.shipped() if title.startswith("bgt-")])
 def test_no_page_is_taller_than_two_thousand_pixels(
-    visit: Callable[..., Page], settle: Callable[[Page], None], serve: Callable[..., str], model: str
+    visit: Callable[..., Page], settle: Callable[[Page], None], serve: Callable[..., str]
 ) -> None:
+    """Of the model of most languages, which has the longest pages."""
+    (model,) = [title for title in startup.shipped() if title.startswith("bgt-multilingual")]
     page = visit(f"{serve()}/?{urlencode({'ckpt': model})}")
     heights = {}
     for link in page.get_by_test_id("stSidebarNavLink").all():

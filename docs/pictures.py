@@ -46,6 +46,7 @@ def scroll_to(heading: str) -> Callable[[Page], None]:
 def split(page: Page) -> None:
     """Open an encoder that is not ours, and split it."""
     page.get_by_text("Open another encoder").click()
+    page.wait_for_timeout(1_000)  # until it has opened: its button moves
     page.get_by_label("Encoder", exact=True).fill("baseline:random")
     page.get_by_test_id("stForm").get_by_role("button", name="Open").click()
     page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
@@ -59,7 +60,7 @@ VIEWS = (
     View("sentence", ""),
     View("latents", "latents"),
     View("plane", "plane"),
-    View("style", "style?source=Tom+is+my+friend.&style=Can+you+help+me%3F", press("Generate")),
+    View("style", "style?how=One+sentence&source=Tom+is+my+friend.&style=Can+you+help+me%3F", press("Generate")),
     View("grid", "style"),
     View("similarity", "similarity?left=Where+is+the+station%3F&right=Tell+me+how+to+get+to+the+train+station."),
     View("probes", "probes", scroll_to("Results")),

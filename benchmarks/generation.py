@@ -2,7 +2,8 @@
 
 Equal: random weights, width, inner size, heads, layers, vocabulary, the sources in a random order, 5 beams, and how
 many tokens each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
-once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and style. The peer
+once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and style. With memory
+slots it is `bgt-bound`, whose decoder attends to the slots as the peer does to its source. The peer
 gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 tokens. Where they
 differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
 compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
@@ -24,12 +25,12 @@ from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, Mar
 import bgt_core
 from benchmarks.measure import Measurement, clock_of, over, page, product_rate
 from benchmarks.roofline import profile
+from benchmarks.workload import SizedTokenizer
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, Tokens
-from bgt_core.data.text import Tokenizer
 from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
-from bgt_core.generation.generate import generate
+from bgt_core.generation.generate import exchanged, generate
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import NEVER, beam
 from bgt_core.grammar import pairs
@@ -48,6 +49,7 @@ class Size:
     sentences: int
     tokens: int | None  # tokens of every output; None: as many as its source
     target: str
+    recipe: str = "bgt"
 
 
 SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
@@ -55,21 +57,30 @@ SIZES = (
     Size("256 sentences of 4-30 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
     Size("128 sentences of 12 tokens each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
     Size("1 sentence of 12 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 1, 12, ">= 1"),
+    Size(
+        "256 sentences of 4-30 tokens, d=256, 3+2 layers, 24 memory slots, 8k",
+        {},
+        8_000,
+        256,
+        None,
+        ">= 1",
+        "bgt-bound",
+    ),
     Size("32 sentences of 4-30 tokens, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
 )
 
 
-class Ids(Tokenizer):
+class Ids(SizedTokenizer):
     """A sentence is its ids in writing: neither side splits text."""
-
-    def __init__(self, vocab: int) -> None:
-        self.vocab_size = vocab
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[*map(int, sentence.split()), EOS] for sentence in sentences]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         return [" ".join(map(str, sentence)) for sentence in ids]
+
+    def texts(self) -> list[str]:
+        return list(map(str, range(self.vocab_size)))
 
 
 class Ends(nn.Module):
@@ -116,7 +127,7 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
     config = MarianConfig(
         vocab_size=sizes["data.vocab_size"],
         d_model=sizes["model.d_model"],
-        encoder_layers=sizes["model.encoder_layers"],
+        encoder_layers=sizes.get("model.encoder_layers", sizes.get("model.composed_layers")),
         decoder_layers=sizes["model.decoder_layers"],
         encoder_ffn_dim=sizes["model.ffn_dim"],
         decoder_ffn_dim=sizes["model.ffn_dim"],
@@ -145,15 +156,20 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    recipe = recipes.build("bgt", {"data.vocab_size": size.vocab, **size.arguments})
+    recipe = recipes.build(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model = recipe.build(tokenizer).eval()
-    error = refereed(model.decoders["en"])
     peer = marian(recipe.arguments)
     draw = np.random.default_rng(1)
     ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
     lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
+    some = exchanged(
+        Embedder(model, tokenizer, ("en", "fr"), "fp32"), sources[:REFEREED], sources[:REFEREED], "en", "en"
+    )
+    latents = model.join({name: torch.from_numpy(vectors) for name, vectors in some.items()})
+    error = refereed(model.decoders["en"], latents)
+    operations = operations_of(model, ids, lengths.tolist())
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
 
     def ours(precision: str) -> list[int]:
@@ -181,7 +197,6 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             forms[name]()
             times[name].append(clock() - begun)
 
-    operations = operations_of(model, ids, lengths.tolist())
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         spent, floor = median(times[name]), operations / product_rate(dtype, options.threads)
         yield Measurement(
@@ -198,15 +213,14 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
         )
 
 
-def refereed(decoder: TransformerDecoder) -> str:
+def refereed(decoder: TransformerDecoder, latents: Tensor) -> str:
     """A few sentences against the straight search."""
-    latents = torch.randn(REFEREED, decoder.layer.latent.in_features) / 4
     with torch.no_grad():
-        best = beam(decoder, latents, BEAM, 16)
+        best = beam(decoder, latents, Beam(BEAM), 16)
         expected = [straight_beam(decoder, latent, 16) for latent in latents]
     same = sum(ours.tokens == tokens for ours, (tokens, _) in zip(best, expected, strict=True))
     off = max(abs(ours.mean - mean) for ours, (_, mean) in zip(best, expected, strict=True))
-    return f"{same} of {REFEREED} as by a straight search, mean log-probability within {off:.0e}"
+    return f"{same} of {len(latents)} as by a straight search, mean log-probability within {off:.0e}"
 
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
@@ -244,15 +258,19 @@ def shipped_agreement() -> str:
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
-    """Multiplications and additions with weights: each source read twice, then one hypothesis, then BEAM a step."""
+    """Multiplications and additions with weights: each source read twice, then one hypothesis, then BEAM a step; maps
+    of latents once a sentence, those of memory slots once a slot."""
+    decoder, count = model.decoders["en"], len(ids)
     read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}
-    total = 0.0
+    once = dict.fromkeys(("mean", "log_variance", "fuse_latent", "latent", "project"), count)
+    once |= dict.fromkeys(("slot", "kv"), count * decoder.memory.slots) if decoder.memory else {}
+    tied = getattr(decoder.layer, "tied", None)  # its matrix is the table of tokens
+    total = 2.0 * tied.table.weight.numel() * written if tied else 0.0
     for name, module in model.named_modules():
-        part = ".".join(name.split(".")[:2])
+        part, last = ".".join(name.split(".")[:2]), name.split(".")[-1]
         if isinstance(module, nn.Linear) and part in times:
-            a_sentence = name.split(".")[-1] in ("mean", "log_variance", "fuse_latent", "latent")
-            total += 2.0 * module.weight.numel() * (len(ids) if a_sentence else times[part])
+            total += 2.0 * module.weight.numel() * once.get(last, times[part])
     return total
 
 

@@ -125,7 +125,8 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
     folder = run.resume(out, device="cpu")
     last = checkpoint.steps_of(trained)[-1]
     assert folder.name == last.name
-    assert (folder / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
+    for file in ("model.safetensors", "optimizer.safetensors"):
+        assert (folder / file).read_bytes() == (last / file).read_bytes()
 
 
 def test_two_workers_train_the_same_model_but_for_rounding(trained: Path, data: list[str], tmp_path: Path) -> None:

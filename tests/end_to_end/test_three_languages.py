@@ -90,18 +90,6 @@ def test_it_trains_on_a_mixture_and_reports_every_pair_it_has(whole: Path, data:
     assert all(0.3 < mean < 3 for mean in means)  # each term is divided by the rows that have it
 
 
-def test_a_process_that_is_killed_and_resumed_ends_in_the_same_weights(
-    whole: Path, data: list[str], killed_run: Callable[..., int], tmp_path: Path
-) -> None:
-    out, (last, *_) = tmp_path / "run", reversed(checkpoint.steps_of(whole))
-    step = killed_run("bgt-small", SETTINGS, out, *(f"--data={source}" for source in data))
-    assert 0 < step < checkpoint.load(whole).config["step"]
-    folder = run.resume(out, device="cpu")
-    assert folder.name == last.name
-    assert (folder / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    assert (folder / "optimizer.safetensors").read_bytes() == (last / "optimizer.safetensors").read_bytes()
-
-
 def test_each_language_is_embedded_in_both_latents(model: Embedder, texts: dict[str, list[str]]) -> None:
     assert model.langs == LANGS
     for lang in LANGS:

@@ -29,7 +29,17 @@ def info(
         if isinstance(value, dict):
             print(f"{key}:")
             for name, part in value.items():
-                simple = isinstance(part, str | int | float)
-                print(f"  {name}: {part if simple else json.dumps(part, ensure_ascii=False)}")
+                print(f"  {name}: {shown(part)}")
         else:
             print(f"{key}: {value}")
+
+
+def shown(value: object) -> object:
+    """A value on one line; of a table only its size."""
+    match value:
+        case [dict(), *_]:
+            return f"{len(value)} rows (--json shows them)"
+        case str() | int() | float():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)

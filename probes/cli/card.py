@@ -173,7 +173,7 @@ def generation_scores(
 def fidelity_records(
     bgt: Embedder, files: Sequence[Translations], limit: int, seed: int
 ) -> dict[str, list[dict[str, str]]]:
-    """Run `bgt evaluate fidelity` and `minimal-pairs`: each file's first language with each other one."""
+    """Run `bgt evaluate fidelity`, each file's first language with each other one, and `minimal-pairs`."""
     records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "roles": []}
     for langs, rows in files:
         for other in langs[1:]:
@@ -184,12 +184,12 @@ def fidelity_records(
             written = evaluate(Fidelity(langs=langs_of), bgt, HeldOut(columns), resamples=1_000, seed=seed)
             records["fidelity"] += rows_of(written, [*HEAD, "by", *WRITTEN])
             records["kept"] += rows_of(written, [*HEAD, "by", *KEPT])
-            if of_grammar := ",".join(lang for lang in columns if lang in ROLE_LANGS):
-                task = MinimalPairs(langs=of_grammar, count=min(limit, MINIMAL_PAIRS))
-                roles = evaluate(task, bgt, task.load([], seed=seed), resamples=1_000, seed=seed)
-                pairs = {key.roles: str(key.pairs) for key in roles.scores}
-                lines = rows_of(roles, [*HEAD, "roles", "pairs", NAMED, RIGHT, LIKELIER])
-                records["roles"] += [line | {"pairs": pairs[line["roles"]]} for line in lines]
+    if of_grammar := [lang for lang in ROLE_LANGS if any(lang in langs for langs, _ in files)]:
+        task = MinimalPairs(langs=",".join(of_grammar), count=min(limit, MINIMAL_PAIRS))
+        roles = evaluate(task, bgt, task.load([], seed=seed), resamples=1_000, seed=seed)
+        pairs = {key.roles: str(key.pairs) for key in roles.scores}
+        lines = rows_of(roles, [*HEAD, "roles", "pairs", NAMED, RIGHT, LIKELIER])
+        records["roles"] = [line | {"pairs": pairs[line["roles"]]} for line in lines]
     return {name: rows for name, rows in records.items() if rows}
 
 

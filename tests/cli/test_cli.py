@@ -288,6 +288,8 @@ def test_info_prints_json_and_text(bgt: Bgt, here: Path) -> None:
     text = bgt("info", "model").out
     assert "recipe: bgt-small" in text
     assert found["files"]["model.safetensors"] in text
+    shipped = bgt("info", "bgt-en-fr").out
+    assert "rows (--json shows them)" in shipped and max(map(len, shipped.splitlines())) < 1_000
 
 
 def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:

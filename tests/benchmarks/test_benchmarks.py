@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import __main__ as command
-from benchmarks import gpu
+from benchmarks import generation, gpu
 from benchmarks.__main__ import GROWTH, Page, document, shown
 from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
@@ -219,6 +220,16 @@ def test_the_page_for_a_gpu_runs_at_a_toy_size(tmp_path: Path) -> None:
         "its step alone",
     ]
     assert re.search(r"10/10: update .* STS -?\d+\.\d", done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["bgt", "bgt-bound"])
+def test_generation_is_refereed_and_of_equal_work_at_a_toy_size(recipe: str) -> None:
+    sizes = {"model.d_model": 32, "model.ffn_dim": 32, "model.heads": 4}
+    size = generation.Size("3 sentences", sizes, 60, 3, None, ">= 0", recipe)
+    exact, rounded = generation.rows_of(size, argparse.Namespace(threads=1, rounds=1), "as in fp32")
+    assert exact.error.startswith("3 of 3 as by a straight search")
+    assert rounded.error == "as in fp32" and min(exact.ratios + rounded.ratios) > 0 and exact.reached and exact.reached < 1
 
 
 def test_the_page_for_a_gpu_says_that_there_is_none(

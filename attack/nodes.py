@@ -98,7 +98,7 @@ def ip(*arguments: str) -> str:
 def prepare(data: Path, folder: Path) -> Prepared:
     command, out = commands.commands()["train"], folder / "out"
     out.mkdir(parents=True)
-    train, again = ([part.format(out="{out}", data=data) for part in part[1:]] for part in command)
+    train, again = ([part.format(out="{out}", data=data) for part in arguments[1:]] for arguments in command)
     train += ["--set", f"epochs={EPOCHS}"]
     with Network() as network:
         if any(network.ends(network.start([part.format(out=out) for part in train]))):

@@ -23,6 +23,7 @@ import numpy as np
 from dask.distributed import Client
 
 from bgt_core.bulk.shards import stat_signature
+from bgt_core.errors import BgtError, check_least
 from bgt_core.files import atomic_file
 from bgt_core.mining import files, margin, neighbours
 from bgt_core.mining.neighbours import ASSIGNMENTS, Lists, Rows
@@ -120,6 +121,8 @@ def main() -> None:
     parser.add_argument("--threshold", type=float, default=-np.inf, help="minimum margin of a pair")
     parser.add_argument("--scheduler", help="address of a running cluster")
     options = parser.parse_args()
+    check_least(1, parts=options.parts, k=options.k)
+    neighbours.planner("approximate", options.recall)  # raises for a share that is none
     texts = [files.read_sentences(path) for path in options.texts]
     sides = [files.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
     folder = Path(f"{options.out.absolute()}.parts")
@@ -146,4 +149,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BgtError as error:
+        sys.exit(str(error))

@@ -64,8 +64,8 @@ def margin_pairs(
 
 
 def pairs_of(there: Neighbours, back: Neighbours, *, margin: str = "ratio", retrieval: str = "max") -> Pairs:
-    """The second half of `margin_pairs`: the pairs, from each left row's nearest rows of `right`, cosines and rows
-    (N, k), and each right row's nearest rows of `left` (M, k)."""
+    """Choose the pairs as `margin_pairs` does, from the results of both searches: each left row's nearest rows of
+    `right`, cosines and rows (N, k), and each right row's nearest rows of `left` (M, k)."""
     (cosines, nearest), (back_cosines, back_nearest) = there, back
     means, back_means = mean_of(cosines, nearest), mean_of(back_cosines, back_nearest)
     scores, partner = best(margin, cosines, nearest, means, back_means)

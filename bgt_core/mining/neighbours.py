@@ -113,7 +113,6 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
     If there are too few rows, all pairs are compared. Uses 4 * (nprobe + ASSIGNMENTS) bytes per row, and no copy of the
     vectors. Raises DataError for vectors of different widths.
     """
-    check_widths(left, right)
     if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
     lists = learn_lists(left, right, recall, seed)
@@ -131,8 +130,12 @@ def list_count(left: Rows, right: Rows) -> int:
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Divide a sample of both sides' rows into lists by k-means, and count how many a row must probe for that share
-    `recall` of nearest neighbours. Raises DataError if a side has fewer than POINTS rows."""
+    """Divide a sample of both sides' rows into lists by k-means, and measure how many of them a row must probe to find
+    the share `recall` of nearest neighbours.
+
+    Raises DataError for vectors of different widths, and for sides of fewer than POINTS rows.
+    """
+    check_widths(left, right)
     nlist, rng = list_count(left, right), np.random.default_rng(seed)
     if nlist < ASSIGNMENTS:
         raise DataError(f"{len(left):,} x {len(right):,} rows are too few for an approximate search: use exact search.")

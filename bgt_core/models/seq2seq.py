@@ -43,9 +43,7 @@ class Seq2Seq(LatentModel):
         if not semantic:
             columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
             raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")
-        latents = {
-            column: readout(posterior) for column, posterior in semantic.items()
-        }  # (B, L), one draw per sentence
+        latents = {column: readout(each) for column, each in semantic.items()}  # (B, L), one draw per sentence
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             source = self.source(batch, column)

@@ -101,6 +101,10 @@ def test_a_killed_job_goes_on_and_finds_the_pairs_that_one_process_does(tmp_path
     )
     assert b"holds parts of another job" in refused.stderr
     assert refused.returncode == 1
+    none = subprocess.run(
+        command_of("mine_on_dask.py", *arguments, "--parts", "0"), cwd=tmp_path, env=ENVIRONMENT, capture_output=True
+    )
+    assert none.stderr.strip() == b"parts 0 must be at least 1"
     assert first.stat().st_mtime_ns == written
     (line,) = run(tmp_path, "mine_on_dask.py", *arguments)
     assert line.startswith(f"pairs.tsv: {len(mined.pairs.scores):,} pairs")

@@ -7,7 +7,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from bgt_core.mining import neighbours
-from bgt_core.mining.neighbours import Rows, approximate, exact, planner, search
+from bgt_core.mining.neighbours import Rows, approximate, exact, learn_lists, planner, search
 
 
 def drawn(count: int, width: int = 12, seed: int = 0) -> np.ndarray:
@@ -159,7 +159,15 @@ def test_bad_plans_are_refused(index: str, recall: float, says: str) -> None:
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("plan", [exact, approximate])
+@pytest.mark.parametrize("plan", [exact, approximate, learn_lists])
 def test_vectors_of_different_widths_are_refused(plan: object) -> None:
     with pytest.raises(BgtError, match="12 and 9 units"):
         plan(rows(drawn(5)), rows(drawn(5, 9)))
+
+
+def test_too_few_rows_have_no_lists_and_are_all_compared() -> None:
+    few, many = rows(drawn(15)), rows(drawn(40, seed=1))
+    with pytest.raises(BgtError, match="15 x 40 rows are too few for an approximate search: use exact search"):
+        learn_lists(few, many)
+    assert str(approximate(few, many)) == "exact"
+    assert len(learn_lists(rows(drawn(16)), many).centroids) == 2

@@ -203,10 +203,11 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     elif not number:
         variance = {name: space.projection.variance for name, space in space_of.items()}
         how += f" shows {enumerated(variance, '.0%')} of the variance"
+    lengths = " at unit length" if method.metric == geometry.COSINE else ", their lengths kept"
     same = [name for name, space in space_of.items() if space.projection.variance == 0]
     trust = enumerated({name: spaces.trust(space, method) for name, space in space_of.items()}, ".2f")
     return (
-        f"{how} of {len(fitted.semantic.rows):,} unit-length vectors. "
+        f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}. "
         + f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart. " * bool(same)
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
         + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)

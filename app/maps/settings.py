@@ -83,17 +83,24 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
-    """Ask for the number of neighbours and the seed, or for the axes, if the method uses them."""
+    """Ask for the axes, or for the metric and, if the method uses them, the number of neighbours and the seed."""
     if name == probe_axes.NAME:
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
         return geometry.Method(name, axes=(across, upwards))
+    metric = controls.choice(
+        "Metric",
+        list(geometry.SCALED),
+        "metric",
+        help="What is near on the map: vectors that point the same way (cosine), or whose lengths are alike as well "
+        "(Euclidean). Lists of neighbours always compare as the model does.",
+    )
     if name not in PROJECTIONS:
-        return geometry.Method(name)
+        return geometry.Method(name, metric=metric)
     _, number, default = PROJECTIONS[name]
     neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
     seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
-    return geometry.Method(name, neighbours, seed)
+    return geometry.Method(name, neighbours, seed, metric=metric)
 
 
 def default(method: str) -> geometry.Method:
@@ -168,7 +175,7 @@ def map_alone(ids: Sequence[str]) -> None:
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """The method and the fitted spaces; UMAP and t-SNE if they are stored or were requested, otherwise PCA."""
-    method, pca = choice.method, geometry.Method()
+    method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)
     most, _, _ = PROJECTIONS[method.name]

@@ -17,13 +17,18 @@ from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
-ROUNDING = 1e-6  # variance of rows at unit length that differ by rounding alone
+ROUNDING = 1e-6  # variance of rows that differ by rounding alone, as a fraction of their mean square
 WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
-BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
+BLOCK = 4_096  # rows scaled at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
 CLUSTERED = 5_000  # rows that the means of clusters are computed from
 REACHED_IN = 20  # steps until a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
+COSINE, EUCLIDEAN = "Cosine", "Euclidean"
+SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose Euclidean distances order as the metric
+    COSINE: unit,
+    EUCLIDEAN: np.asarray,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Method:
     neighbours: int = 15  # perplexity of t-SNE
     seed: int = 0
     axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on probe axes
+    metric: str = COSINE  # a key of SCALED
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,68 +51,76 @@ class Projection:
     variance: float | None  # the fraction that the map shows; only PCA has one
     axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
     read: tuple[str, ...] = ()  # how well each axis can be read from the latent, for a map on probe axes
+    metric: str = COSINE
 
 
 @threadpool_limits.wrap(limits=1)  # OpenMP threads that share busy cores wait for each other: 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """A map of vectors (N, D), N >= 3, at unit length, so that it shows what cosine compares; the same input gives
-    the same map."""
+    """A map of vectors (N, D), N >= 3, which shows what the method's metric compares; the same input gives the same
+    map."""
     if method.name == "PCA":
-        plane = principal_axes(vectors, 2)
-        return Projection(plane.project(vectors), plane.project, plane.variance, plane.axes)
+        plane = principal_axes(vectors, 2, method.metric)
+        return Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
     neighbours = min(method.neighbours, len(vectors) - 1)
-    units = principal_axes(vectors, AXES).project(vectors) if min(vectors.shape) > AXES else unit(vectors)
+    if min(vectors.shape) > AXES:
+        points = principal_axes(vectors, AXES, method.metric).project(vectors)
+    else:
+        points = SCALED[method.metric](vectors)
     if method.name == "t-SNE":
         from sklearn.manifold import TSNE
 
         perplexity = min(neighbours, (len(vectors) - 1) / 3)
         settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
-        xy = TSNE(2, perplexity=perplexity, **settings).fit_transform(units)
+        xy = TSNE(2, perplexity=perplexity, **settings).fit_transform(points)
     else:
-        xy = umap(units, neighbours, method.seed)
-    return placed(vectors, xy)
+        xy = umap(points, neighbours, method.seed)
+    return placed(vectors, xy, method.metric)
 
 
-def placed(vectors: np.ndarray, xy: np.ndarray) -> Projection:
+def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
     """A map whose coordinates (N, 2) are known; further rows go among their neighbours."""
-    return Projection(xy, lambda new: among_neighbours(vectors, xy, new), None)
+    return Projection(xy, lambda new: among_neighbours(vectors, xy, new, metric), None, metric=metric)
 
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """The mean (D,) of some rows at unit length, and the K axes (D, K) along which they vary most."""
+    """The mean (D,) of some scaled rows, and the K axes (D, K) along which they vary most."""
 
     mean: np.ndarray
     axes: np.ndarray
     variance: float  # the fraction that is along the axes
+    metric: str
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
         """Where rows (M, D) are along the axes: (M, K) float32."""
-        blocks = [unit(vectors[start : start + BLOCK]) - self.mean for start in range(0, len(vectors), BLOCK)]
+        scaled = SCALED[self.metric]
+        blocks = [scaled(vectors[start : start + BLOCK]) - self.mean for start in range(0, len(vectors), BLOCK)]
         return np.concatenate([block @ self.axes for block in blocks])
 
 
-def principal_axes(vectors: np.ndarray, count: int) -> PrincipalAxes:
-    """The `count` leading axes of rows (N, D) at unit length, from their covariance unless it is wide; an axis' largest
-    part is positive."""
+def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
+    """The `count` leading axes of scaled rows (N, D), from their covariance unless it is wide; an axis' largest part is
+    positive."""
+    scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
 
-        pca = PCA(count, svd_solver="arpack", random_state=0).fit(unit(vectors))
-        return PrincipalAxes(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()))
+        pca = PCA(count, svd_solver="arpack", random_state=0).fit(scaled(vectors))
+        return PrincipalAxes(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2)
     for start in range(0, len(vectors), BLOCK):
-        block = unit(vectors[start : start + BLOCK])
+        block = scaled(vectors[start : start + BLOCK])
         total += block.sum(0)
         products += block.T @ block
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
-    if values.sum() < ROUNDING:  # all rows are the same
+    least = max(ROUNDING * np.trace(products) / len(vectors), np.finfo(np.float32).tiny)
+    if values.sum() < least:  # all rows are the same
         values, axes = np.zeros_like(values), np.zeros_like(axes)
     leading = axes[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
-    fraction = float(values[-count:].sum() / max(values.sum(), ROUNDING))
-    return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction)
+    fraction = float(values[-count:].sum() / max(values.sum(), least))
+    return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction, metric)
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
@@ -126,35 +140,37 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
     return reducer.embedding_
 
 
-def among_neighbours(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Where further rows (M, D) go on a map that has no transform: the median of their nearest rows by cosine, (M, 2).
+def among_neighbours(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray, metric: str = COSINE) -> np.ndarray:
+    """Where further rows (M, D) go on a map that has no transform: the median of their nearest rows, (M, 2).
 
     Neighbours in another part of the map then do not draw a row into the void between.
     """
-    similarities = unit(new) @ unit(vectors).T
-    nearest_rows = np.argsort(-similarities, axis=1, kind="stable")[:, :PLACED_BY]
+    rows, scaled_new = SCALED[metric](vectors), SCALED[metric](new)
+    nearness = scaled_new @ rows.T - (rows**2).sum(1) / 2  # falls with the distance
+    nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
     return np.median(xy[nearest_rows], axis=1)
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """A vector (D,) changed so that its place on a map of vectors (N, D) is `xy` (2,), its length kept.
+    """A vector (D,) changed so that its place on a map of vectors (N, D) is `xy` (2,).
 
-    On a plane it moves along the axes, and stops where no vector of that length goes further; on a map of t-SNE or UMAP
-    it becomes the mean of the rows that are nearest there.
+    On a plane it moves along the axes; on a map of t-SNE or UMAP it becomes the mean of the rows that are nearest
+    there. A map by cosine keeps its length, so that on a plane it stops where no vector of that length goes further.
     """
-    length = np.linalg.norm(vector)
+    scaled = SCALED[projection.metric]
+    start = scaled(vector[None])[0]
+    length = np.linalg.norm(vector) / np.linalg.norm(start)  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
-        return length * unit(vectors[nearest_rows].mean(0, keepdims=True))[0]
-    direction = vector / length
-    for _ in range(REACHED_IN):  # each step is exact on the plane, but leaves the sphere a little
-        direction = direction + projection.axes @ (xy - projection.project(direction[None])[0])
-        direction = direction / np.linalg.norm(direction)
-    return length * direction
+        return length * scaled(vectors[nearest_rows].mean(0, keepdims=True))[0]
+    for _ in range(REACHED_IN):  # each step is exact on the plane, but by cosine it leaves the sphere a little
+        step = projection.axes @ (xy - projection.project(start[None])[0])
+        start = scaled(start[None] + step)[0]
+    return length * start
 
 
-def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
-    """Trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are also near by cosine.
+def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:
+    """Trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are also near by the metric.
 
     Of at most 1,000 rows, evenly spread; None for fewer than 31.
     """
@@ -163,7 +179,7 @@ def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUST_ROWS), dtype=int)
     if len(rows) <= 2 * TRUST_NEIGHBOURS:
         return None
-    return float(trustworthiness(unit(vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
+    return float(trustworthiness(SCALED[metric](vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
 
 
 @threadpool_limits.wrap(limits=1)

@@ -158,7 +158,7 @@ def words(content: str, _texts: pd.Series) -> keywords.WordCounts:
 def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder: Path | None) -> geometry.Projection:
     xy = _stored(_folder).get(stored_maps.name(digest, method)) if _folder else None
     if xy is not None:
-        return geometry.placed(_vectors, xy)
+        return geometry.placed(_vectors, xy, method.metric)
     with _umap:
         return geometry.fit(_vectors, method)
 
@@ -181,4 +181,4 @@ def nearest(
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def trust(space: Space, method: geometry.Method) -> float | None:
     """Trustworthiness of the map."""
-    return geometry.trust(space.vectors[space.given], space.projection.xy)
+    return geometry.trust(space.vectors[space.given], space.projection.xy, method.metric)

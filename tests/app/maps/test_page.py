@@ -30,6 +30,13 @@ def unpack(values: dict) -> np.ndarray:
     return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
+def places(figure: dict) -> dict[str, np.ndarray]:
+    """Where each row is drawn, {id: (2,)}."""
+    traces = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    xy = [np.column_stack([unpack(trace["x"]), unpack(trace["y"])]) for trace in traces]
+    return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
+
+
 def test_the_maps_open_on_example_sentences_and_say_whose_they_are(opened: Open) -> None:
     app = opened("maps")
     assert app.box("Sentences").value == f"{startup.EXAMPLES} (en-fr)"
@@ -57,13 +64,20 @@ def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(opened: Open
     bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
     vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
     expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
-    position = {}
-    for trace in opened("maps").figures()[0]["data"]:
-        if trace["mode"] == "markers":
-            xy = np.column_stack([unpack(trace["x"]), unpack(trace["y"])])
-            position |= dict(zip(drawn({"data": [trace]}), xy, strict=True))
-    assert np.allclose([position[row] for row in table["id"]], expected, atol=1e-4)
+    shown = places(opened("maps").figures()[0])
+    assert np.allclose([shown[row] for row in table["id"]], expected, atol=1e-4)
     assert opened("maps").figures() == opened("maps").figures()
+
+
+def test_the_metric_of_a_link_is_that_of_the_maps(opened: Open, saved: Path) -> None:
+    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
+    vectors = np.concatenate([bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")])
+    app = opened("maps", metric="Euclidean")
+    shown = places(app.figures()[0])
+    expected = geometry.fit(vectors, geometry.Method(metric="Euclidean")).xy
+    assert np.allclose([shown[row] for row in table["id"]], expected, atol=1e-4)
+    assert any("600 vectors, their lengths kept." in caption.value for caption in app.caption)
+    assert opened("maps", metric="Manhattan").button_group(key="metric").value == "Cosine"  # no such metric
 
 
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:

@@ -98,6 +98,38 @@ def test_principal_axes_are_those_of_another_implementation(vectors: np.ndarray)
     assert np.allclose(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), atol=1e-5)
 
 
+@pytest.fixture
+def unequal(vectors: np.ndarray) -> np.ndarray:
+    """Rows of very different lengths."""
+    return vectors * np.geomspace(0.1, 100, len(vectors), dtype=np.float32)[:, None]
+
+
+def test_a_euclidean_plane_is_that_of_another_implementation_lengths_included(unequal: np.ndarray) -> None:
+    plane, pca = geometry.fit(unequal, geometry.Method(metric="Euclidean")), PCA(2).fit(unequal)
+    assert plane.variance == pytest.approx(pca.explained_variance_ratio_.sum(), abs=1e-5)
+    assert np.allclose(np.abs(plane.project(unequal)), np.abs(pca.transform(unequal)), atol=1e-2, rtol=1e-4)
+    assert geometry.trust(unequal, unequal, "Euclidean") == pytest.approx(1) != geometry.trust(unequal, unequal)
+
+
+def test_new_rows_go_among_those_that_the_metric_calls_near() -> None:
+    rng = np.random.default_rng(0)
+    direction = np.repeat(np.eye(3, dtype=np.float32)[:2], 6, axis=0)
+    vectors = direction * np.repeat([1, 10], 6)[:, None] + rng.normal(0, 0.01, (12, 3))  # short, and long elsewhere
+    xy = np.repeat([[-1.0, 0], [1, 0]], 6, axis=0)
+    new = np.array([[9.0, 4, 0]])  # points as the short rows, but ends near the long ones' circle
+    assert geometry.placed(vectors, xy).project(new).tolist() == [[-1, 0]]
+    nearer = np.linalg.norm(vectors - new, axis=1).argsort()[:5]
+    assert geometry.placed(vectors, xy, "Euclidean").project(new)[0] == pytest.approx(np.median(xy[nearer], axis=0))
+
+
+def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_way(unequal: np.ndarray) -> None:
+    projection, goal = geometry.fit(unequal, geometry.Method(metric="Euclidean")), np.array([500.0, -300.0])
+    moved = geometry.moved(projection, unequal, unequal[5], goal)
+    assert projection.project(moved[None])[0] == pytest.approx(goal, abs=1e-2)
+    way = moved - unequal[5]
+    assert way == pytest.approx(projection.axes @ (projection.axes.T @ way), abs=1e-2)  # within the plane
+
+
 def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
     rng = np.random.default_rng(0)
     vectors = np.tile(rng.normal(size=16), (300, 1)).astype(np.float32) * rng.uniform(0.5, 2, (300, 1))

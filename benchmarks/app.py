@@ -2,7 +2,8 @@
 
 It is started by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
 idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
-selected sentences. Pairs are the first of `--data`, English and French. Memory is the server's resident set.
+selected sentences. Pairs are the first of `--data`, English and French. Stored vectors are random, of 64 units, as
+those of a file that `--model vectors:FILE` opens. Memory is the server's resident set.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+import numpy as np
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -32,6 +35,8 @@ from benchmarks.measure import Measurement, page
 OURS = Path(__file__).resolve().parent.parent
 ROUNDS = 3  # at most
 FEW, MANY = 300, 25_000  # pairs
+STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB in all
+WIDTH = 64  # units of stored vectors
 PATIENCE = 600_000  # milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
@@ -97,6 +102,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
                 with begun(browser, options.earlier.resolve()) as (_, *seconds):
                     earlier.append(seconds)
         measured = [walk(browser, options.data) for _ in rounds]
+        large = {points: stored(browser, points) for points in STORED}
         browser.close()
     for title, times in openings.items():
         for place, (name, (work, limit)) in enumerate(OPENINGS.items()):
@@ -106,6 +112,10 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     for name, (work, limit) in LIMITS.items():
         unit, scale = ("MB", 1e-6) if name.endswith("bytes") else ("s", 1)
         yield row(work, [scale * getattr(times, name) for times in measured], limit * scale, unit)
+    for points, (seconds, memory) in large.items():
+        within, most = STORED[points]
+        yield row(f"{points:,} stored vectors of {WIDTH} units: read, projected, drawn", [seconds], within, "s")
+        yield row(f"memory of the server with them, {points:,}", [memory], most, "MB")
 
 
 def row(work: str, values: list[float], limit: float, unit: str, peer: str = "none") -> Measurement:
@@ -166,6 +176,22 @@ def walk(browser: Browser, data: Path) -> Times:
         many_loaded = until(loaded, lambda: drawn(tab, 2 * MANY))
         many_lasso = lasso(tab)
         return Times(first_page, page_to_page, few_lasso, many_loaded, many_lasso, process.memory_info().rss - before)
+
+
+def stored(browser: Browser, points: int) -> tuple[float, float]:
+    """Seconds until a map of stored vectors is drawn, and the server's memory then, MB."""
+    with TemporaryDirectory() as folder:
+        vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
+        np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
+        text.write_text("".join(f"This is number {number}.\n" for number in range(points)), encoding="utf-8")
+        opened = "--model", f"vectors:{vectors}", "--data", f"en={text}"
+        with server(OURS, *opened) as (address, process), browser.new_context() as context:
+            tab = context.new_page()
+            tab.set_viewport_size({"width": 1280, "height": 1000})
+            query = {"data": f"{text.name} (en)", "pairs": f"{points:,}", "map": "PCA"}
+            start = time.perf_counter()
+            shown(tab, f"{address}/latents?{urlencode(query)}")
+            return until(start, lambda: drawn(tab, points)), process.memory_info().rss / 1e6
 
 
 def until(start: float, wait: Callable[[], object]) -> float:

@@ -3,8 +3,9 @@
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
 All workers must see the folders of vectors and output. Without --scheduler, two workers are started on this machine.
-The pairs are those of `bgt mine --index approximate`. Finished parts lie in pairs.tsv.parts until the pairs are
-written: if the job is stopped, the same command continues. Needs `pip install "bgt[bulk,mine]"`, here and on workers.
+The pairs are those of `bgt mine --index approximate`, but for the rounding of cosines. Finished parts lie in
+pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues. Needs
+`pip install "bgt[bulk,mine]"`, here and on workers.
 """
 
 from __future__ import annotations

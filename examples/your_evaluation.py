@@ -3,7 +3,7 @@
     python examples/your_evaluation.py
 
 To add it to `bgt evaluate`, put this file in a package of yours with the entry point below, or into
-bgt_core/evaluation/tasks with a last line `TASK = Marks`.
+bgt_core/evaluation/tasks with the line `TASK = Marks`.
 
     [project.entry-points."bgt.evaluations"]
     marks = "your_evaluation:Marks"

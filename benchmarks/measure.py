@@ -55,9 +55,9 @@ class Measurement:
     ours: str  # the median of our absolute figure, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str  # minimum by the hardware: operations over the measured rate, bytes over bandwidth
-    reached: float | None  # share of that floor; None without a floor
     bottleneck: str  # the slowest operators, from a profile of this run
+    floor: str = "none stated"  # minimum by the hardware: operations over the measured rate, bytes over bandwidth
+    reached: float | None = None  # share of that floor; None without a floor
 
     @property
     def median(self) -> float:
@@ -180,6 +180,27 @@ def peak_memory(work: Callable[[], object]) -> int:
         work()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+
+
+def extra_memory(step: str, against: str, ours: int, peer: int) -> Measurement:
+    """The row after that of a training step: bytes beside weights and gradients.
+
+    Args:
+        step: What the step is of.
+        against: The peer.
+        ours: Our bytes.
+        peer: The peer's.
+    """
+    return Measurement(
+        work=f"extra peak memory of it, {step}",
+        against=against,
+        ratios=[ours / peer],
+        target="<= 1",
+        ours=f"{ours / 2**20:,.0f} MiB beside weights and gradients",
+        peer=f"{peer / 2**20:,.0f} MiB",
+        error="exact",
+        bottleneck="what the backward pass keeps of each layer",
+    )
 
 
 class Cost(NamedTuple):

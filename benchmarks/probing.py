@@ -134,7 +134,6 @@ def from_file(clone: Clone, options: argparse.Namespace, encoder: Embedder, name
         peer=f"{end - middle:.1f} s",
         error=differences(ours, expected),
         floor="that of the rows above, and of embedding",
-        reached=None,
         bottleneck="embedding the sentences, and the classifier",
     )
 

@@ -45,8 +45,6 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
             ours=f"{statistics.median(took):.2f} s",
             peer=f"{earlier.name if earlier else 'Python that does nothing'}: {statistics.median(other):.2f} s",
             error=f"torch imported: {torch}",
-            floor="none stated",
-            reached=None,
             bottleneck=f"imports: {slowest(code)}",
         )
 

@@ -148,16 +148,6 @@ class Readout(Protocol):
         """(B, L)."""
 
 
-class Similarity(Protocol):
-    """The similarity of two sentences, from their vectors; cosine unless a model defines another."""
-
-    def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
-
-    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
-
-
 class Prediction(Protocol):
     """A prediction with a negative log-likelihood. Reconstructions are part of the bound; translations are trained
     beside it, with smoothed labels; recombinations mix latents of different sentences; paraphrases and word positions
@@ -213,10 +203,6 @@ class Model(Protocol):
     @property
     def latents(self) -> Sequence[str]:
         """The latents a sentence can be encoded to: "semantic" first, then "language" or others."""
-
-    @property
-    def similarity(self) -> Similarity:
-        """The similarity of two vectors of this model."""
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """Return the encoder of that latent for sentences of that language: Tokens -> Posterior."""

@@ -37,7 +37,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
     lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
     if not lengths:
-        return Items([], [], [])
+        return Items()
     bins: dict[int, str] = {}  # length -> its bin
     low = min(lengths.values())
     for high in bin_edges(list(lengths.values())):

@@ -29,6 +29,7 @@ import torch
 from bgt_core.backend import Int8Weight, linear, linear_int8
 
 ROUNDS = 5
+SIDE = 1_024  # of the matrices whose product is the limit of a machine
 
 # In a fresh process: runs `main` of a module, then writes seconds, by processor and by wall, and the peak in MiB. The
 # peak is from Linux's /proc: `getrusage` would include the process it was forked from.
@@ -70,10 +71,9 @@ class Measurement:
         return reached >= float(limit) if sign == ">=" else reached <= float(limit)
 
 
-def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
-    """The options that every page takes, and those of its parents."""
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=description, parents=parents, formatter_class=layout)
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options that every page takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--threads", type=int, default=1, help="threads of both sides; more than 1 uses wall-clock time"
     )
@@ -148,30 +148,30 @@ def over(peer: list[float], ours: list[float]) -> list[float]:
     return [slow / fast for slow, fast in zip(peer, ours, strict=True)]
 
 
-def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int = 1024, columns: int = 1024) -> float:
-    """Operations per second of this machine's fastest product (rows x inner) @ (columns x inner)^T, the best of 5."""
-    clock = clock_of(threads)
+def product_rate(dtype: torch.dtype, threads: int) -> float:
+    """Operations per second of this machine's fastest product of square matrices, `SIDE` x `SIDE`, the best of 5."""
+    clock, shape, operations = clock_of(threads), (SIDE, SIDE), 2 * SIDE**3
     if dtype == torch.int8:  # 8 bits in, single precision out
-        weight = torch.randint(-127, 128, (columns, inner), dtype=torch.int8)
-        left = torch.randint(0, 255, (rows, inner), dtype=torch.uint8)
-        packed = Int8Weight.pack(weight, torch.ones(columns))
+        weight = torch.randint(-127, 128, shape, dtype=torch.int8)
+        left = torch.randint(0, 255, shape, dtype=torch.uint8)
+        packed = Int8Weight.pack(weight, torch.ones(SIDE))
 
         def multiply() -> object:
             return linear_int8(left, 0.03, 128, packed, None, torch.float32)
     else:
-        left, right = torch.randn(rows, inner).to(dtype), torch.randn(columns, inner).to(dtype)
+        left, right = torch.randn(shape).to(dtype), torch.randn(shape).to(dtype)
 
         def multiply() -> object:
             return linear(left, right)
 
-    repeat = max(1, int(4e10 / (2 * rows * inner * columns)))
+    repeat = max(1, int(4e10 / operations))
     best = float("inf")
     for _ in range(6):
         begun = clock()
         for _ in range(repeat):
             multiply()
         best = min(best, (clock() - begun) / repeat)
-    return 2 * rows * inner * columns / best
+    return operations / best
 
 
 def peak_memory(work: Callable[[], object]) -> int:

@@ -182,10 +182,10 @@ def gather(vectors: np.ndarray, batch_size: int) -> None:
         torch.index_select(items, 0, rows, out=batch)
 
 
-def least(work: Callable[[], object], clock: Callable[[], float], times: int = 5) -> float:
-    """Seconds of the fastest of several calls."""
+def least(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Seconds of the fastest of five calls."""
     seconds = []
-    for _ in range(times):
+    for _ in range(5):
         begun = clock()
         work()
         seconds.append(clock() - begun)

@@ -107,22 +107,15 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """q(z | sentence) of B sentences."""
+    """q(z | sentence) of B sentences: a dataclass of tensors, a row for each sentence."""
 
     @property
     def mean(self) -> Tensor:
         """(B, L)."""
 
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """The posteriors of several batches as one, (N, L)."""
-
     @property
     def has_density(self) -> bool:
         """Whether it has a variance, and a prior to compare it with; a point has neither."""
-
-    def double(self) -> Self:
-        """Convert it to float64."""
 
     @property
     def standardised_mean(self) -> Tensor:

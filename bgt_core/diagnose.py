@@ -15,6 +15,7 @@ from torch import Tensor
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Tokens
 from bgt_core.errors import DataError
 from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.posterior import joined
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 ROWS = 1024  # draws whose densities under all posteriors exist at a time
@@ -171,7 +172,7 @@ def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> La
     mean = torch.cat([part.standardised_mean for part in parts])  # (N, L)
     gain = None
     if all(part.has_density for part in parts):
-        gain = MeanEstimate.of_pairs(information(type(parts[0]).join(parts), generator))
+        gain = MeanEstimate.of_pairs(information(parts, generator))
     return Latent(mean.shape[1], active_units(moments(mean), len(mean)), MeanEstimate.of_pairs(kl), gain)
 
 
@@ -187,9 +188,9 @@ def active_units(sums: Tensor, sentences: float) -> int:
     return int((second - first.square() > ACTIVE).sum())
 
 
-def information(posterior: Posterior, generator: torch.Generator | None = None) -> Tensor:
+def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
     """The information that a draw z from each sentence's posterior has about the sentence, nats, (N,); the mean is I(x;
-    z).
+    z). The posteriors come in the parts of batches.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
     estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves
@@ -197,7 +198,7 @@ def information(posterior: Posterior, generator: torch.Generator | None = None) 
     0; N posteriors without overlap give log N, which no estimate from N sentences can exceed. If the true value is near
     log N or above, this is a lower bound.
     """
-    q = posterior.double()
+    q = joined(parts)
     z = q.rsample(generator)  # (N, L)
     gains = []
     for start in range(0, len(z), ROWS):

@@ -131,7 +131,7 @@ def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, floa
                     posteriors[name].append(posterior)
         generator = torch.Generator(trainer.device).manual_seed(trainer.config.seed)
         for name, parts in posteriors.items():
-            measured[f"information/{name}"] = information(type(parts[0]).join(parts), generator).mean()
+            measured[f"information/{name}"] = information(parts, generator).mean()
         trainer.model.train()
     by_latent = {name: value.item() for name, value in trainer.workers.sum_over_ranks(measured).items()}
     if not by_latent:

@@ -26,8 +26,8 @@ ModelOption = Annotated[
     ),
 ]
 ENCODER = (
-    "A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
-    "scores:FILE, split:FOLDER or baseline:words|tfidf|random"
+    "A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, "
+    "vectors:FILE, scores:FILE, split:FOLDER or baseline:words|tfidf|random"
 )
 EncoderOption = Annotated[str, typer.Option("--model", help=f"{ENCODER}.", show_default="the model that ships")]
 EncodersOption = Annotated[

@@ -1,7 +1,7 @@
 """Facts about common corpora of labels and text, for the card of a data set.
 
-A corpus is recognised by a part of its file's name, or by one of the two folders around it. Licences are quoted from the
-sources.
+A corpus is recognised by a part of its file's name, or by one of the two folders around it. Licences are quoted from
+the sources.
 """
 
 from __future__ import annotations

@@ -93,9 +93,10 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     """N sentences of one language -> N rows, numbered from `start`; a user's own sentences have no translations."""
     numbers = range(start, start + len(texts))
     own = translations is None
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0 is not row 20 of en
     return pd.DataFrame(
         {
-            "id": [f"{'own' if own else lang}{number}" for number in numbers],
+            "id": [f"{prefix}{number}" for number in numbers],
             "pair": list(numbers),
             "lang": lang,
             "text": list(texts),

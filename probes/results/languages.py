@@ -122,7 +122,8 @@ def is_gap(row: Mapping[str, str]) -> bool:
 
 
 def standard_error(low: float, high: float, level: float) -> float:
-    """The standard error from the bounds of a normal interval."""
+    """The standard error from the bounds of a normal interval; too large, by 1.4 at most with five probe seeds, from
+    those of Student's t."""
     return (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
 
 

@@ -27,7 +27,7 @@ ONE_SENTENCE = "One sentence"  # a tab of the page "Meaning by style", in the li
 def link() -> str:
     """Return the address of this page with its present settings, even if the address bar lags behind."""
     address = (st.context.url or "").rstrip("/")
-    parameters = urlencode(st.query_params.to_dict())
+    parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
 
 

@@ -68,7 +68,8 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     if len(set(langs)) < len(langs):  # both sides were numbered from 0
         sentences["id"] = [f"{lang}{number}" for number, lang in enumerate(sentences["lang"])]
     own = table.drop(columns=[column for column in table if column.isdecimal()])
-    own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}gold"})
+    taken = f"{rows.OWN_COLUMN}gold" in own  # a column to colour by may have that title too
+    own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 
 

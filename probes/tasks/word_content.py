@@ -32,6 +32,8 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Sentences that hold one of the words, once."""
+    if lang == "tr":  # its two letters i, one without a dot
+        sentences = [sentence.replace("İ", "i").replace("I", "ı") for sentence in sentences]
     split = [split_words(sentence.lower()) for sentence in sentences]
     labels = targets(Counter(word for words in split for word in set(words)))
     items = Items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -94,6 +94,7 @@ def diagnose(
     kls: dict[str, list[Tensor]] = defaultdict(list)
     at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
     targets: dict[str, list[Tokens]] = defaultdict(list)
+    columns: list[list[str]] = []  # of each batch
     pairs = sentences = tokens = 0
     for batch in batches:
         batch = batch.to(device)
@@ -109,6 +110,7 @@ def diagnose(
         sentences += len(reconstructed) * len(batch)
         tokens += sum(len(prediction.target.flat_index) for prediction in reconstructed)
         at_mean.append(nll(out))
+        columns.append([prediction.name for prediction in reconstructed])
         for prediction in reconstructed:
             targets[prediction.name].append(prediction.target)
         if all(posterior.has_density for posterior in present.values()):
@@ -126,8 +128,15 @@ def diagnose(
     if neg_elbo:
         bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
         likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
-    unigram = MeanEstimate.of_pairs(reduce(torch.add, map(unigram_nll, targets.values()))) if targets else None
+    unigram = MeanEstimate.of_pairs(unigram_nll_of_rows(targets, columns)) if targets else None
     return Diagnosis(pairs, sentences, tokens, latents, plain, unigram, likelihood)
+
+
+def unigram_nll_of_rows(targets: Mapping[str, Sequence[Tokens]], columns: Sequence[Sequence[str]]) -> Tensor:
+    """`unigram_nll` of each row, (N,): the sum of its columns. A column's sentences come in batches, and `columns` are
+    those of each batch."""
+    nats = {name: iter(unigram_nll(sides).split([len(side.ids) for side in sides])) for name, sides in targets.items()}
+    return torch.cat([reduce(torch.add, (next(nats[name]) for name in names)) for names in columns])
 
 
 def unigram_nll(sides: Sequence[Tokens]) -> Tensor:

@@ -13,7 +13,16 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
-from bgt_core.diagnose import ROWS, Diagnosis, active_units, diagnose, information, moments, unigram_nll
+from bgt_core.diagnose import (
+    ROWS,
+    Diagnosis,
+    active_units,
+    diagnose,
+    information,
+    moments,
+    unigram_nll,
+    unigram_nll_of_rows,
+)
 from bgt_core.errors import BgtError
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian, Point
@@ -147,6 +156,14 @@ def test_a_unigram_of_sentences_of_different_lengths() -> None:
     sevenths = math.log(9 / 7)
     expected = [2 * sevenths + math.log(9), sevenths, 4 * sevenths + math.log(9)]
     assert unigram_nll(sides).tolist() == pytest.approx(expected)
+
+
+def test_a_row_has_the_unigrams_of_the_columns_that_its_batch_has() -> None:
+    both, alone = Tokens.pad([[7, 7, 8], [7]], "en"), Tokens.pad([[9, 7]], "en")
+    french = Tokens.pad([[5], [6, 6]], "fr")
+    rows = unigram_nll_of_rows({"en": [both, alone], "fr": [french]}, [["en", "fr"], ["en"]])
+    english, other = unigram_nll([both, alone]), unigram_nll([french])
+    assert rows.tolist() == pytest.approx([*(english[:2] + other).tolist(), english[2].item()])
 
 
 def test_points_have_no_information_and_no_likelihood() -> None:

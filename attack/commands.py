@@ -175,9 +175,9 @@ def log_of(process: int, out: Path) -> Path:
     return out.with_name(f"{out.name}.{process}.log")
 
 
-def ended(process: int, out: Path, patience: float = PATIENCE) -> Ended:
+def ended(process: int, out: Path) -> Ended:
     """Waits for a command; one that hangs is killed."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         done, status = os.waitpid(process, os.WNOHANG)
         if done:
@@ -185,7 +185,7 @@ def ended(process: int, out: Path, patience: float = PATIENCE) -> Ended:
         time.sleep(0.005)
     os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)
-    return Ended(-signal.SIGKILL, f"hung for {patience:.0f} seconds")
+    return Ended(-signal.SIGKILL, f"hung for {PATIENCE:.0f} seconds")
 
 
 def run(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> Ended:

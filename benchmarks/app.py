@@ -128,8 +128,6 @@ def row(work: str, values: list[float], limit: float, unit: str, peer: str = "no
         ours=f"{statistics.median(values):.2f} {unit}",
         peer=peer,
         error="the same work",
-        floor="none stated",
-        reached=None,
         bottleneck="not profiled",
     )
 

@@ -23,7 +23,7 @@ import torch
 
 from benchmarks import straight
 from benchmarks.forms import our_form, straight_form
-from benchmarks.measure import Measurement, over, page, peak_memory
+from benchmarks.measure import Measurement, extra_memory, over, page, peak_memory
 from benchmarks.workload import (
     DROPOUT,
     PAPER,
@@ -143,21 +143,7 @@ def speed(scale: Scale, device: torch.device, most: int, until: float) -> Iterat
         )
     smallest = scale.micro[0]
     memory = [peak_bytes(makers[name](smallest), device) for name in ("ours", "straight")]
-    yield (
-        Measurement(
-            work=f"extra peak memory of it, {smallest:,} tokens a micro-batch",
-            against="the straight form",
-            ratios=[memory[0] / memory[1]],
-            target="<= 1",
-            ours=f"{memory[0] / 2**20:,.0f} MiB beside weights and gradients",
-            peer=f"{memory[1] / 2**20:,.0f} MiB",
-            error="exact",
-            floor="none stated",
-            reached=None,
-            bottleneck="what the backward pass keeps of each layer",
-        ),
-        1 / spent,
-    )
+    yield extra_memory(f"{smallest:,} tokens a micro-batch", "the straight form", *memory), 1 / spent
 
 
 def fastest_that_fits(make: Callable[[int], Form], sizes: Sequence[int], device: torch.device) -> tuple[int, Form]:

@@ -126,8 +126,6 @@ def measure(
         ours=f"{ours.first:.1f} s",
         peer=f"the library's: {peer.first:.1f} s",
         error=trust,
-        floor="none stated",
-        reached=None,
         bottleneck=f"imports and compilation {compiled:.1f} s, the map {ours.later:.1f} s",
     )
     yield Measurement(
@@ -138,8 +136,6 @@ def measure(
         ours=f"{ours.later:.2f} s",
         peer=f"{peer.later:.2f} s{crowded}",
         error=trust,
-        floor="none stated",
-        reached=None,
         bottleneck=TIME_GOES_TO[name],
     )
 

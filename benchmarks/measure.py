@@ -29,6 +29,7 @@ import torch
 from bgt_core.backend import Int8Weight, linear, linear_int8
 
 ROUNDS = 5
+SIDE = 1_024  # of the matrices whose product is the limit of a machine
 
 # In a fresh process: runs `main` of a module, then writes seconds, by processor and by wall, and the peak in MiB. The
 # peak is from Linux's /proc: `getrusage` would include the process it was forked from.
@@ -55,9 +56,9 @@ class Measurement:
     ours: str  # the median of our absolute figure, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str  # minimum by the hardware: operations over the measured rate, bytes over bandwidth
-    reached: float | None  # share of that floor; None without a floor
     bottleneck: str  # the slowest operators, from a profile of this run
+    floor: str = "none stated"  # minimum by the hardware: operations over the measured rate, bytes over bandwidth
+    reached: float | None = None  # share of that floor; None without a floor
 
     @property
     def median(self) -> float:
@@ -70,10 +71,9 @@ class Measurement:
         return reached >= float(limit) if sign == ">=" else reached <= float(limit)
 
 
-def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
-    """The options that every page takes, and those of its parents."""
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=description, parents=parents, formatter_class=layout)
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options that every page takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--threads", type=int, default=1, help="threads of both sides; more than 1 uses wall-clock time"
     )
@@ -148,30 +148,30 @@ def over(peer: list[float], ours: list[float]) -> list[float]:
     return [slow / fast for slow, fast in zip(peer, ours, strict=True)]
 
 
-def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int = 1024, columns: int = 1024) -> float:
-    """Operations per second of this machine's fastest product (rows x inner) @ (columns x inner)^T, the best of 5."""
-    clock = clock_of(threads)
+def product_rate(dtype: torch.dtype, threads: int) -> float:
+    """Operations per second of this machine's fastest product of square matrices, `SIDE` x `SIDE`, the best of 5."""
+    clock, shape, operations = clock_of(threads), (SIDE, SIDE), 2 * SIDE**3
     if dtype == torch.int8:  # 8 bits in, single precision out
-        weight = torch.randint(-127, 128, (columns, inner), dtype=torch.int8)
-        left = torch.randint(0, 255, (rows, inner), dtype=torch.uint8)
-        packed = Int8Weight.pack(weight, torch.ones(columns))
+        weight = torch.randint(-127, 128, shape, dtype=torch.int8)
+        left = torch.randint(0, 255, shape, dtype=torch.uint8)
+        packed = Int8Weight.pack(weight, torch.ones(SIDE))
 
         def multiply() -> object:
             return linear_int8(left, 0.03, 128, packed, None, torch.float32)
     else:
-        left, right = torch.randn(rows, inner).to(dtype), torch.randn(columns, inner).to(dtype)
+        left, right = torch.randn(shape).to(dtype), torch.randn(shape).to(dtype)
 
         def multiply() -> object:
             return linear(left, right)
 
-    repeat = max(1, int(4e10 / (2 * rows * inner * columns)))
+    repeat = max(1, int(4e10 / operations))
     best = float("inf")
     for _ in range(6):
         begun = clock()
         for _ in range(repeat):
             multiply()
         best = min(best, (clock() - begun) / repeat)
-    return 2 * rows * inner * columns / best
+    return operations / best
 
 
 def peak_memory(work: Callable[[], object]) -> int:
@@ -180,6 +180,27 @@ def peak_memory(work: Callable[[], object]) -> int:
         work()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+
+
+def extra_memory(step: str, against: str, ours: int, peer: int) -> Measurement:
+    """The row after that of a training step: bytes beside weights and gradients.
+
+    Args:
+        step: What the step is of.
+        against: The peer.
+        ours: Our bytes.
+        peer: The peer's.
+    """
+    return Measurement(
+        work=f"extra peak memory of it, {step}",
+        against=against,
+        ratios=[ours / peer],
+        target="<= 1",
+        ours=f"{ours / 2**20:,.0f} MiB beside weights and gradients",
+        peer=f"{peer / 2**20:,.0f} MiB",
+        error="exact",
+        bottleneck="what the backward pass keeps of each layer",
+    )
 
 
 class Cost(NamedTuple):

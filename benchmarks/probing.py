@@ -134,7 +134,6 @@ def from_file(clone: Clone, options: argparse.Namespace, encoder: Embedder, name
         peer=f"{end - middle:.1f} s",
         error=differences(ours, expected),
         floor="that of the rows above, and of embedding",
-        reached=None,
         bottleneck="embedding the sentences, and the classifier",
     )
 
@@ -183,10 +182,10 @@ def gather(vectors: np.ndarray, batch_size: int) -> None:
         torch.index_select(items, 0, rows, out=batch)
 
 
-def least(work: Callable[[], object], clock: Callable[[], float], times: int = 5) -> float:
-    """Seconds of the fastest of several calls."""
+def least(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Seconds of the fastest of five calls."""
     seconds = []
-    for _ in range(times):
+    for _ in range(5):
         begun = clock()
         work()
         seconds.append(clock() - begun)

@@ -129,8 +129,6 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
                 ours=f"at the end {line(learner.scores[-1])}",
                 peer=line(peer[-1]),
                 error="the same updates from the same start",
-                floor="none stated",
-                reached=None,
                 bottleneck="see the training step",
             )
 

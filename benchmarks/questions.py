@@ -69,8 +69,6 @@ def measure(
         ours=f"{statistics.median(quick):.4f} s, {1 / statistics.median(quick):.0f} queries/s",
         peer=f"the network ranks all: {statistics.median(slow):.2f} s",
         error=f"the same first question for {same} of {len(queries)} queries ({100 * same / len(queries):.1f}%)",
-        floor="none stated",
-        reached=None,
         bottleneck=parts(store, queries, options.threads),
     )
 

@@ -45,8 +45,6 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
             ours=f"{statistics.median(took):.2f} s",
             peer=f"{earlier.name if earlier else 'Python that does nothing'}: {statistics.median(other):.2f} s",
             error=f"torch imported: {torch}",
-            floor="none stated",
-            reached=None,
             bottleneck=f"imports: {slowest(code)}",
         )
 
@@ -57,15 +55,15 @@ def run(code: str, folder: Path, *options: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stderr
 
 
-def slowest(code: str, most: int = 4) -> str:
-    """The packages whose own modules take longest to import."""
+def slowest(code: str) -> str:
+    """The four packages whose own modules take longest to import."""
     spent: dict[str, int] = {}  # package -> microseconds
     for line in run(code, OURS, "-X", "importtime").splitlines():
         own, _, name = line.removeprefix("import time:").split("|")
         if own.strip().isdigit():
             package = name.strip().split(".")[0]
             spent[package] = spent.get(package, 0) + int(own)
-    order = sorted(spent, key=lambda package: -spent[package])[:most]
+    order = sorted(spent, key=lambda package: -spent[package])[:4]
     return ", ".join(f"{package} {spent[package] / 1000:.0f} ms" for package in order)
 
 

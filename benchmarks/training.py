@@ -21,7 +21,7 @@ import torch
 
 from benchmarks import released, straight
 from benchmarks.forms import fast, our_form, slow, straight_form
-from benchmarks.measure import Measurement, clock_of, over, page, peak_memory, product_rate
+from benchmarks.measure import Measurement, clock_of, extra_memory, over, page, peak_memory, product_rate
 from benchmarks.roofline import profile
 from benchmarks.workload import (
     DROPOUT,
@@ -97,18 +97,7 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Measurement]:
                 reached=floor / spent,
                 bottleneck=profiles[name],
             )
-    yield Measurement(
-        work=f"extra peak memory of it, {size.name}, fp32",
-        against="the straight form, same batch",
-        ratios=[memory[0] / memory[1]],
-        target="<= 1",
-        ours=f"{memory[0] / 2**20:,.0f} MiB beside weights and gradients",
-        peer=f"{memory[1] / 2**20:,.0f} MiB",
-        error="exact",
-        floor="none stated",
-        reached=None,
-        bottleneck="what the backward pass keeps of each layer",
-    )
+    yield extra_memory(f"{size.name}, fp32", "the straight form, same batch", *memory)
 
 
 def rounds(forms: dict[str, Form], count: int, clock: Callable[[], float]) -> dict[str, list[float]]:

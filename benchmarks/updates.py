@@ -205,8 +205,6 @@ def allocator(settings: dict[str, object], library: str, data: Path, tokenizer: 
         ours=f"{median(rates[library]):,.0f} tokens/s",
         peer=f"{median(rates['']):,.0f} tokens/s",
         error="exact",
-        floor="none stated",
-        reached=None,
         bottleneck="see the row on one core",
     )
 

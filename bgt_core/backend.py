@@ -203,6 +203,7 @@ def _is_intel() -> bool:
 
 HAS_ONEDNN, HAS_ONEDNN_INT8 = _probe()
 USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # in single precision
+BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # of Adam
 
 
 def fused_adam_(
@@ -213,9 +214,6 @@ def fused_adam_(
     step: Tensor,
     *,
     lr: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
 ) -> None:
     """One step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
 
@@ -223,14 +221,14 @@ def fused_adam_(
     Uses one fused kernel if torch has it: `torch.optim.Adam`'s overhead is larger than the update of a small network.
     """
     if HAS_FUSED_ADAM:
-        _adam_kernel_(values, gradients, means, squares, step, lr, beta1, beta2, eps)
+        _adam_kernel_(values, gradients, means, squares, step, lr)
         return
     steps = step.item()
     for value, gradient, mean, square in zip(values, gradients, means, squares, strict=True):
-        mean.lerp_(gradient, 1 - beta1)
-        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        deviation = square.div(1 - beta2**steps).sqrt_().add_(eps)
-        value.addcdiv_(mean, deviation, value=-lr / (1 - beta1**steps))
+        mean.lerp_(gradient, 1 - BETA1)
+        square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        deviation = square.div(1 - BETA2**steps).sqrt_().add_(EPS)
+        value.addcdiv_(mean, deviation, value=-lr / (1 - BETA1**steps))
 
 
 def _adam_kernel_(
@@ -239,12 +237,11 @@ def _adam_kernel_(
     means: list[Tensor],
     squares: list[Tensor],
     step: Tensor,
-    *settings: float,
+    lr: float,
 ) -> None:
-    lr, beta1, beta2, eps = settings
     torch._fused_adam_(
         values, gradients, means, squares, [], [step] * len(values),
-        lr=lr, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=eps, amsgrad=False, maximize=False,
+        lr=lr, beta1=BETA1, beta2=BETA2, weight_decay=0.0, eps=EPS, amsgrad=False, maximize=False,
     )  # fmt: skip
 
 
@@ -252,7 +249,7 @@ def _has_fused_adam() -> bool:
     """Whether this torch has the operator in the form used above: it is private, and may change in any release."""
     values, gradient, means, squares = torch.zeros(4, 1)
     try:
-        _adam_kernel_([values], [gradient], [means], [squares], torch.ones(()), 1e-3, 0.9, 0.999, 1e-8)
+        _adam_kernel_([values], [gradient], [means], [squares], torch.ones(()), 1e-3)
     except (AttributeError, RuntimeError, TypeError):
         return False
     return True

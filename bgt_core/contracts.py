@@ -107,22 +107,15 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """q(z | sentence) of B sentences."""
+    """q(z | sentence) of B sentences: a dataclass of tensors, a row for each sentence."""
 
     @property
     def mean(self) -> Tensor:
         """(B, L)."""
 
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """The posteriors of several batches as one, (N, L)."""
-
     @property
     def has_density(self) -> bool:
         """Whether it has a variance, and a prior to compare it with; a point has neither."""
-
-    def double(self) -> Self:
-        """Convert it to float64."""
 
     @property
     def standardised_mean(self) -> Tensor:
@@ -146,16 +139,6 @@ class Readout(Protocol):
 
     def __call__(self, posterior: Posterior) -> Tensor:
         """(B, L)."""
-
-
-class Similarity(Protocol):
-    """The similarity of two sentences, from their vectors; cosine unless a model defines another."""
-
-    def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
-
-    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
 
 
 class Prediction(Protocol):
@@ -213,10 +196,6 @@ class Model(Protocol):
     @property
     def latents(self) -> Sequence[str]:
         """The latents a sentence can be encoded to: "semantic" first, then "language" or others."""
-
-    @property
-    def similarity(self) -> Similarity:
-        """The similarity of two vectors of this model."""
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """Return the encoder of that latent for sentences of that language: Tokens -> Posterior."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -15,6 +15,7 @@ from torch import Tensor
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Tokens
 from bgt_core.errors import DataError
 from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.posterior import joined
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 ROWS = 1024  # draws whose densities under all posteriors exist at a time
@@ -93,6 +94,7 @@ def diagnose(
     kls: dict[str, list[Tensor]] = defaultdict(list)
     at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
     targets: dict[str, list[Tokens]] = defaultdict(list)
+    columns: list[list[str]] = []  # of each batch
     pairs = sentences = tokens = 0
     for batch in batches:
         batch = batch.to(device)
@@ -108,6 +110,7 @@ def diagnose(
         sentences += len(reconstructed) * len(batch)
         tokens += sum(len(prediction.target.flat_index) for prediction in reconstructed)
         at_mean.append(nll(out))
+        columns.append([prediction.name for prediction in reconstructed])
         for prediction in reconstructed:
             targets[prediction.name].append(prediction.target)
         if all(posterior.has_density for posterior in present.values()):
@@ -125,8 +128,15 @@ def diagnose(
     if neg_elbo:
         bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
         likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
-    unigram = MeanEstimate.of_pairs(reduce(torch.add, map(unigram_nll, targets.values()))) if targets else None
+    unigram = MeanEstimate.of_pairs(unigram_nll_of_rows(targets, columns)) if targets else None
     return Diagnosis(pairs, sentences, tokens, latents, plain, unigram, likelihood)
+
+
+def unigram_nll_of_rows(targets: Mapping[str, Sequence[Tokens]], columns: Sequence[Sequence[str]]) -> Tensor:
+    """`unigram_nll` of each row, (N,): the sum of its columns. A column's sentences come in batches, and `columns` are
+    those of each batch."""
+    nats = {name: iter(unigram_nll(sides).split([len(side.ids) for side in sides])) for name, sides in targets.items()}
+    return torch.cat([reduce(torch.add, (next(nats[name]) for name in names)) for names in columns])
 
 
 def unigram_nll(sides: Sequence[Tokens]) -> Tensor:
@@ -171,7 +181,7 @@ def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> La
     mean = torch.cat([part.standardised_mean for part in parts])  # (N, L)
     gain = None
     if all(part.has_density for part in parts):
-        gain = MeanEstimate.of_pairs(information(type(parts[0]).join(parts), generator))
+        gain = MeanEstimate.of_pairs(information(parts, generator))
     return Latent(mean.shape[1], active_units(moments(mean), len(mean)), MeanEstimate.of_pairs(kl), gain)
 
 
@@ -187,9 +197,9 @@ def active_units(sums: Tensor, sentences: float) -> int:
     return int((second - first.square() > ACTIVE).sum())
 
 
-def information(posterior: Posterior, generator: torch.Generator | None = None) -> Tensor:
+def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
     """The information that a draw z from each sentence's posterior has about the sentence, nats, (N,); the mean is I(x;
-    z).
+    z). The posteriors come in the parts of batches.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
     estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves
@@ -197,7 +207,7 @@ def information(posterior: Posterior, generator: torch.Generator | None = None) 
     0; N posteriors without overlap give log N, which no estimate from N sentences can exceed. If the true value is near
     log N or above, this is a lower bound.
     """
-    q = posterior.double()
+    q = joined(parts)
     z = q.rsample(generator)  # (N, L)
     gains = []
     for start in range(0, len(z), ROWS):

@@ -22,7 +22,7 @@ from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.quantised import quantised
 from bgt_core.posterior import Gaussian
-from bgt_core.vectors.compare import check_paired, unit
+from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
 LONG = 64  # tokens of a sentence from which on batches hold fewer rows
@@ -150,22 +150,21 @@ class Embedder:
         return f"{digest.hexdigest()} {self.precision} {self.device.type}"
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The model's similarity, mostly cosine, of each row of left with each of right: (N, D), (M, D) -> (N, M).
+        """The cosine of each row of left with each of right: (N, D), (M, D) -> (N, M).
 
         >>> bgt = bgt_core.load()
         >>> english = bgt.embed(["Where is the dog?", "It is late."], lang="en")
         >>> bgt.similarity(bgt.embed(["Où est le chien ?"], lang="fr"), english).round(1)
         array([[1. , 0.1]], dtype=float32)
         """
-        return self.model.similarity.matrix(left, right)
+        return cosine_similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The model's similarity of row i of left and row i of right: (N, D), (N, D) -> (N,).
+        """The cosine of row i of left and row i of right: (N, D), (N, D) -> (N,).
 
         Raises UsageError for sides of different shapes.
         """
-        check_paired(left, right)
-        return self.model.similarity.pairwise(left, right)
+        return cosines(left, right)
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """The encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""

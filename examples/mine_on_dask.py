@@ -46,7 +46,9 @@ def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
 
 
 def claim(folder: Path, settings: dict[str, object]) -> None:
-    """Make the folder of parts; end if it has parts of a job with other settings or files."""
+    """Make the folder of parts; end if it can't be made, or has parts of a job with other settings or files."""
+    if not folder.parent.is_dir():
+        sys.exit(f"{folder.parent}: no such folder.")
     folder.mkdir(exist_ok=True)
     record, text = folder / "settings.json", json.dumps(settings, indent=1)
     if record.exists() and record.read_text(encoding="utf-8") != text:
@@ -130,7 +132,8 @@ def main() -> None:
     used = [stat_signature(path) for path in (*options.texts, *options.vectors)]
     claim(folder, {"parts": options.parts, "k": options.k, "recall": options.recall, "files": used})
     for number, side in enumerate(sides):
-        np.save(folder / f"rows-{number}.npy", side.chosen)
+        with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
+            np.save(file, side.chosen)  # a worker of a job that was stopped may still read the old file
     kept(folder / "lists.npz", partial(learn, sides, options.recall))
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     tasks = list(product((0, 1), range(options.parts)))

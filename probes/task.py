@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -17,10 +17,16 @@ SPLITS = ("train", "dev", "test")
 class Items:
     """N labelled sentences; those of a group are versions of one sentence and share a split."""
 
-    sentences: list[str]
-    labels: list[str]
-    groups: list[int]
+    sentences: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
     splits: list[str] | None = None  # of `SPLITS`, if they are fixed
+
+    def add(self, sentence: str, label: str, group: int) -> None:
+        """Append an item, to items without splits."""
+        self.sentences.append(sentence)
+        self.labels.append(label)
+        self.groups.append(group)
 
     def take(self, rows: Sequence[int]) -> Items:
         """The items at `rows`, in that order."""

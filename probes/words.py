@@ -11,9 +11,9 @@ import string
 import unicodedata
 from functools import cache
 
-from bgt_core.data.detokenise import CJK
+from bgt_core.data.detokenise import CJK, COMBINING
 
-_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{COMBINING}])*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|[^\w\s]")
 
 

@@ -13,7 +13,16 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
-from bgt_core.diagnose import ROWS, Diagnosis, active_units, diagnose, information, moments, unigram_nll
+from bgt_core.diagnose import (
+    ROWS,
+    Diagnosis,
+    active_units,
+    diagnose,
+    information,
+    moments,
+    unigram_nll,
+    unigram_nll_of_rows,
+)
 from bgt_core.errors import BgtError
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian, Point
@@ -149,6 +158,14 @@ def test_a_unigram_of_sentences_of_different_lengths() -> None:
     assert unigram_nll(sides).tolist() == pytest.approx(expected)
 
 
+def test_a_row_has_the_unigrams_of_the_columns_that_its_batch_has() -> None:
+    both, alone = Tokens.pad([[7, 7, 8], [7]], "en"), Tokens.pad([[9, 7]], "en")
+    french = Tokens.pad([[5], [6, 6]], "fr")
+    rows = unigram_nll_of_rows({"en": [both, alone], "fr": [french]}, [["en", "fr"], ["en"]])
+    english, other = unigram_nll([both, alone]), unigram_nll([french])
+    assert rows.tolist() == pytest.approx([*(english[:2] + other).tolist(), english[2].item()])
+
+
 def test_points_have_no_information_and_no_likelihood() -> None:
     result = diagnosis(Points())
     assert (result.likelihood, result.latents["en"].information, result.latents["en"].aggregate) == (None, None, None)
@@ -179,18 +196,18 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def test_posteriors_that_are_all_the_same_tell_nothing() -> None:
-    nats = information(Gaussian(torch.full((50, 3), 2.0), torch.full((50, 3), -1.0)), seeded())
+    nats = information([Gaussian(torch.full((50, 3), 2.0), torch.full((50, 3), -1.0))], seeded())
     torch.testing.assert_close(nats, torch.zeros(50, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
 def test_posteriors_far_apart_tell_the_sentence_and_no_more_than_log_n() -> None:
     far = Gaussian(100.0 * torch.arange(40.0)[:, None].expand(40, 2), torch.full((40, 2), -6.0))
-    torch.testing.assert_close(information(far, seeded()).mean().item(), math.log(40))
+    torch.testing.assert_close(information([far], seeded()).mean().item(), math.log(40))
 
 
 def test_two_groups_far_apart_tell_one_bit() -> None:
     means = torch.tensor([-50.0, 50.0]).repeat(20)[:, None]
-    assert information(Gaussian(means, torch.zeros(40, 1)), seeded()).mean().item() == pytest.approx(math.log(2))
+    assert information([Gaussian(means, torch.zeros(40, 1))], seeded()).mean().item() == pytest.approx(math.log(2))
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
@@ -204,9 +221,8 @@ def test_it_is_the_integral_over_the_mixture() -> None:
     within = float(norm(means, deviations).entropy().mean())
     to_prior = quad(lambda z: mixture(z) * (math.log(mixture(z)) - norm.logpdf(z)), -8, 8, limit=200)[0]
     posterior = Gaussian(torch.tensor(means)[:, None], 2 * torch.tensor(deviations).log()[:, None])
-    many = Gaussian.join([posterior] * 800)
-    assert len(many.mean) > ROWS
-    nats = information(many, seeded())
+    nats = information([posterior] * 800, seeded())
+    assert len(nats) > ROWS
     error = nats.std().item() / len(nats) ** 0.5
     assert error < 0.02
     assert nats.mean().item() == pytest.approx(entropy - within, abs=4 * error)
@@ -221,7 +237,7 @@ def test_it_is_what_torch_s_densities_say() -> None:
     q = Normal(posterior.mean.double(), posterior.log_variance.double().exp().sqrt())
     density = q.log_prob(z[:, None]).sum(-1)  # (30 draws, 30 posteriors)
     expected = density.diagonal() - density.logsumexp(1) + math.log(30)
-    torch.testing.assert_close(information(posterior, seeded(2)), expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(information([posterior], seeded(2)), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_active_units_are_those_whose_mean_varies() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
@@ -26,7 +27,7 @@ ONE_SENTENCE = "One sentence"  # a tab of the page "Meaning by style", in the li
 def link() -> str:
     """Return the address of this page with its present settings, even if the address bar lags behind."""
     address = (st.context.url or "").rstrip("/")
-    parameters = urlencode(st.query_params.to_dict())
+    parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
 
 
@@ -57,8 +58,8 @@ def as_ranges(ids: Sequence[str]) -> str:
     """Ids that are a prefix and a number, in ascending order: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
-        prefix, number = re.fullmatch(r"(\D*)(\d+)", name).groups()  # type: ignore[union-attr]
-        numbers.setdefault(prefix, []).append(int(number))
+        prefix = name.rstrip(string.digits)
+        numbers.setdefault(prefix, []).append(int(name.removeprefix(prefix)))
     groups = []
     for prefix, members in numbers.items():
         ranges: list[list[int]] = []
@@ -75,13 +76,13 @@ def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
     """Return the ids in a text of `as_ranges`; any other text gives none."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
-        if match := re.fullmatch(r"(\D*)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):
+        if match := re.fullmatch(r"((?:.*?\D)?)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):
             prefix, members = match.groups()
             ends = [part.split("-") for part in members.split(".")]
             held.setdefault(prefix, []).extend((int(part[0]), int(part[-1])) for part in ends)
 
     def inside(name: str) -> bool:
-        prefix = name.rstrip("0123456789")
+        prefix = name.rstrip(string.digits)
         return prefix in held and any(low <= int(name[len(prefix) :]) <= high for low, high in held[prefix])
 
     return [name for name in ids if inside(name)]

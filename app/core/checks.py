@@ -57,9 +57,9 @@ def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, f
     return best, {lang: likelihoods[best] - value for lang, value in likelihoods.items()}
 
 
-def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
+def another_language(text: str, lang: str) -> str:
     """The language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown."""
-    best, behind = language(text, known)
+    best, behind = language(text)
     enough = sum(map(str.isalpha, text)) >= LETTERS
     return best if enough and behind.get(lang, 0.0) > CERTAIN else ""
 

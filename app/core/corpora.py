@@ -66,9 +66,10 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
     if len(set(langs)) < len(langs):  # both sides were numbered from 0
-        sentences["id"] = [f"{lang}{number}" for number, lang in enumerate(sentences["lang"])]
+        sentences["id"] = [f"{side}{row}" for side in (langs[0], f"{langs[1]}2_") for row in range(len(table))]
     own = table.drop(columns=[column for column in table if column.isdecimal()])
-    own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}gold"})
+    taken = f"{rows.OWN_COLUMN}gold" in own  # a column to colour by may have that title too
+    own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -151,7 +152,9 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def as_jsonl(table: pd.DataFrame) -> str:
-    return table.to_json(orient="records", lines=True, force_ascii=False)
+    """A JSON object per row, with all digits, and null for a missing value."""
+    records = table.astype(object).where(table.notna(), None).to_dict("records")
+    return "".join(f"{json.dumps(record, ensure_ascii=False, default=python_value)}\n" for record in records)
 
 
 def as_latex(table: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bgt_core import grammar
+from bgt_core.data.detokenise import COMBINING
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.fidelity.kept import has_negation
@@ -75,7 +76,7 @@ def punctuation(text: str) -> int:
 
 def mark(text: str) -> str:
     """The name of the sentence's final mark: "full stop", ..., "other" or "none"."""
-    last = text.replace("...", "…")[-1:]
+    last = re.sub(f"[{COMBINING}]+$", "", text).replace("...", "…")[-1:]
     return MARKS.get(last, "none" if not last or last.isalnum() else "other")
 
 
@@ -93,9 +94,10 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     """N sentences of one language -> N rows, numbered from `start`; a user's own sentences have no translations."""
     numbers = range(start, start + len(texts))
     own = translations is None
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0 is not row 20 of en
     return pd.DataFrame(
         {
-            "id": [f"{'own' if own else lang}{number}" for number in numbers],
+            "id": [f"{prefix}{number}" for number in numbers],
             "pair": list(numbers),
             "lang": lang,
             "text": list(texts),
@@ -165,14 +167,15 @@ def colour_title(colour: str) -> str:
 def as_colour(values: pd.Series) -> pd.Series:
     """A user's column (N,): numbers if all cells are numbers and many differ, else at most six categories, with the
     rarer ones as "other" and empty cells as "none"."""
-    texts = values.astype("string").str.strip().replace("", pd.NA)
+    texts = values.astype("string").str.strip().replace({"": pd.NA, NONE: pd.NA})
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.notna().equals(texts.notna()) and numbers.nunique() > CATEGORIES:
         return numbers.astype(float)
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    return pd.Series(pd.Categorical(shown, [*names, *[OTHER] * (len(counts) > CATEGORIES), NONE]), values.index)
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # a name may be "other"
+    return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:

@@ -101,7 +101,18 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     models = shortest_names(paths) | inside
     own_results = (Path(path) / PROBES_FOLDER for path in models.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
-    return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results, given.questions)
+    return StartOptions(models, built_in_texts() | texts_of(given.data), results, given.questions)
+
+
+def texts_of(arguments: Sequence[str]) -> dict[str, ParallelText]:
+    """The user's texts by name; files of the same name by their whole path."""
+    texts = list(map(parallel_text, arguments))
+    names = [name for name, _ in texts]
+    return {
+        name if names.count(name) == 1 else name.replace(text.file.name, str(text.file), 1): text
+        for name, text in texts
+        if text.file
+    }
 
 
 def shipped() -> dict[str, str]:

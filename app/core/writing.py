@@ -48,10 +48,9 @@ def write(
     second: np.ndarray,
     lang: str,
     search: Search = DEFAULT_SEARCH,
-    report: Report = quiet,
 ) -> list[str]:
     """The first candidate of each row."""
-    ranked = candidates(loaded, semantic, second, lang, search=search, report=report)
+    ranked = candidates(loaded, semantic, second, lang, search=search)
     return [best.text for best, *_ in ranked]
 
 
@@ -139,7 +138,7 @@ def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[
 
 
 def interpolate(
-    loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int, report: Report = quiet
+    loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Generate a sentence at each step of the straight line from one to another; also return the latents, {latent:
     (steps, D)}.
@@ -151,7 +150,7 @@ def interpolate(
     for latent in (SEMANTIC, loaded.second_latent):
         first, last = embed(loaded, [start, end], lang, latent)
         latents[latent] = first + fraction * ((last if latent in moved else first) - first)
-    texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang, report=report)
+    texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang)
     vectors = embed(loaded, [start, end, *texts], lang, SEMANTIC)
     similarities = loaded.encoder.similarity(vectors[2:], vectors[:2])  # (steps, 2)
     table = pd.DataFrame(

@@ -44,12 +44,12 @@ def verdict(gaps: pd.DataFrame) -> str:
     """Count the results that agree with the paper's claim, by intervals, and name the tasks that contradict it."""
     expected = [EXPECTED.get(task, 1 if task_names.group(task) == MEANING else 0) for task in gaps["task"]]
     low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
-    claimed, agree, against = (low != 0), low.clip(upper=high) > 0, high.clip(lower=low) < 0
+    claimed, agree, against = sum(sign != 0 for sign in expected), low.clip(upper=high) > 0, high.clip(lower=low) < 0
     named = [task_names.title(task).lower() for task in task_names.ordered(gaps.loc[against, "task"].unique().tolist())]
     contrary = f" ({', '.join(named)})" if named else ""
-    unclear = claimed.sum() - agree.sum() - against.sum()
+    unclear = claimed - agree.sum() - against.sum()
     return (
-        f"The paper's claim covers {claimed.sum()} of these results: {agree.sum()} agree, {against.sum()} contradict "
+        f"The paper's claim covers {claimed} of these results: {agree.sum()} agree, {against.sum()} contradict "
         f"it{contrary}, and of {unclear} the interval holds zero."
     )
 

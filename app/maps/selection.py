@@ -41,6 +41,7 @@ def forget() -> None:
 
 def choose(chosen: Sequence[str]) -> None:
     """Select these rows; if there is only one, also show its nearest sentences."""
+    star.forget()
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
@@ -129,11 +130,11 @@ def inspect(
             answered=star.answered(),
         ),
         on_picked=partial(pick, fitted),
-        on_moved=partial(star.move, fitted.semantic.content),
+        on_moved=partial(star.move, fitted, method),
     )
     with left:
         near.whole(table)
-        star.show(loaded, fitted, near.row, near.lang)
+        star.show(loaded, fitted, method, near.row, near.lang)
     with right:
         search(loaded, fitted, bool(chosen))
     near.show(choice.text.langs)
@@ -193,7 +194,6 @@ def pick(fitted: spaces.Spaces) -> None:
     ids = fitted.semantic.rows["id"]
     if picked.get("key") != fitted.semantic.content:  # the selection is from other sentences
         return
-    st.session_state.pop("moved", None)
     choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
     st.session_state["find"] = ""
 
@@ -204,6 +204,8 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
     own = table.index[table["own"]].tolist()
     offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
     focus = st.session_state.get("focus")
+    if focus not in table.index and focus != st.session_state.get("typed"):  # the row is no longer on the maps
+        focus = None
     if focus is not None and focus not in offered:
         offered.insert(0, focus)
     st.session_state["nearest_of"] = focus
@@ -215,7 +217,7 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
         placeholder="Click a point, or type one",
         accept_new_options=True,
         on_change=focus_on,
-        args=(chosen,),
+        args=(chosen, offered),
     )
     if row is None:
         return Near(None, "", {})
@@ -237,10 +239,11 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
     return Near(row, lang, near)
 
 
-def focus_on(chosen: Sequence[str]) -> None:
-    """Select the sentence, unless the selection already contains it."""
+def focus_on(chosen: Sequence[str], offered: Sequence[str]) -> None:
+    """Select the sentence, unless the selection already contains it; one that is not among those offered was typed."""
+    star.forget()
     row = st.session_state["nearest_of"]
-    st.session_state["focus"] = row
+    st.session_state["focus"], st.session_state["typed"] = row, row if row not in offered else None
     if row not in chosen:
         st.session_state["chosen"] = [row] if row else []
 

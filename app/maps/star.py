@@ -20,11 +20,16 @@ def movable(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None) -> lis
     return [SEMANTIC, loaded.second_latent]
 
 
-def move(key: str) -> None:
-    """Where the star was dragged."""
+def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
+    """Remember where the star was dragged, and on which map."""
     event = component.event("moved")
-    if event.get("key") == key:
-        st.session_state["moved"] = event
+    if event.get("key") == fitted.semantic.content:
+        st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
+
+
+def forget() -> None:
+    """Put the star back."""
+    st.session_state.pop("moved", None)
 
 
 def answered() -> float:
@@ -32,12 +37,12 @@ def answered() -> float:
     return st.session_state.get("moved", {}).get("at", 0)
 
 
-def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
+def show(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str | None, lang: str) -> None:
     """Explain that the star can be dragged; after a drag, show the text generated before and after."""
     if row is None or not movable(loaded, fitted, row):
         return
     moved = st.session_state.get("moved")
-    if moved is None or moved["id"] != row:
+    if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         st.caption("Drag the star: the model generates a sentence at its new place.")
         return
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}

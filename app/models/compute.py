@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -116,9 +118,9 @@ def probe_differences(results: gather.ResultTables, first: str, second: str, lat
     both = sides[0].merge(sides[1], on=keys, suffixes=("", "_second"))
     rows = []
     for row in both.itertuples():
-        measured = predicted_gap(results.items, row.task, row.lang, (first, second), latent)
+        points = 100 * (row.accuracy_second - row.accuracy)
+        measured = predicted_gap(results.items, row.task, row.lang, (first, second), latent, points)
         if measured is None:
-            points = 100 * (row.accuracy_second - row.accuracy)
             halves = [(row.ci_high - row.ci_low) / 2, (row.ci_high_second - row.ci_low_second) / 2]
             half = 100 * float(np.hypot(*halves))
             interval = (points, points - half, points + half, "unpaired")
@@ -130,14 +132,14 @@ def probe_differences(results: gather.ResultTables, first: str, second: str, lat
 
 
 def predicted_gap(
-    items: Mapping[Key, pa.Table], task: str, lang: str, models: tuple[str, str], latent: str
+    items: Mapping[Key, pa.Table], task: str, lang: str, models: tuple[str, str], latent: str, points: float
 ) -> Difference | None:
-    """The second model minus the first; None if predictions for the same sentences were not kept."""
-    tables = [next((rows for key, rows in items.items() if key[:3] == (model, task, lang)), None) for model in models]
-    first, second = tables
-    if first is None or second is None:
-        return None
-    try:
-        return gap(second, latent, first, latent, task=task, lang=lang)
-    except DataError:  # other sentences
-        return None
+    """The second model minus the first, which is `points`; None if the predictions of these two results, for the same
+    sentences, were not kept."""
+    kept = [[table for key, table in items.items() if key[:3] == (model, task, lang)] for model in models]
+    for first, second in product(*kept):
+        with suppress(DataError):  # other sentences
+            paired = gap(second, latent, first, latent, task=task, lang=lang)
+            if abs(paired.points - points) < 0.01:  # stored accuracies are rounded
+                return paired
+    return None

@@ -67,6 +67,9 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
             )
     pairs = compute.pairs(loaded, text, count, source)
     random = compute.background(loaded, text, count, source)
+    if random.empty:
+        st.info("Random pairs are drawn from two different pairs or more; this text has one.")
+        return
     with colour_place:
         colour, colour_title = choose_colour(pairs)
     explore(loaded, (pairs, random), (colour, colour_title), percentiles, source, (text, count), (maps, alike))

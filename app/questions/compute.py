@@ -12,6 +12,8 @@ from app.core.state import BY_DIGEST, Loaded, inference
 from bgt_core.questions import Hit, QuestionStore
 from bgt_core.questions.card import CARD
 
+LEAST = 0.1  # share of a question from which on a topic is shown
+
 
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:
     """Open the store in a folder, once for all sessions; BgtError if another model made it."""
@@ -53,12 +55,12 @@ def topic_words(store: QuestionStore, topic: int) -> str:
     return ", ".join(store.topics.words(topic, 3)) if store.topics else ""
 
 
-def topic_shares(store: QuestionStore, question: str, least: float = 0.1) -> list[tuple[str, float]]:
-    """The topics that make up this share of a question or more, the largest first; empty if all are equal."""
+def topic_shares(store: QuestionStore, question: str) -> list[tuple[str, float]]:
+    """The topics that make up `LEAST` of a question or more, the largest first; empty if all are equal."""
     if not store.topics:
         return []
     shares = store.topics.shares([question])[0]
     largest = shares.argsort()[::-1]
     if shares.max() - shares.min() < 1e-9:  # it has no word with a topic
         return []
-    return [(topic_words(store, int(topic)), float(shares[topic])) for topic in largest if shares[topic] >= least]
+    return [(topic_words(store, int(topic)), float(shares[topic])) for topic in largest if shares[topic] >= LEAST]

@@ -90,8 +90,6 @@ def lines(text: str) -> str:
 
 def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
     """The sentences as on the page: a column per style."""
-    return (
-        table.pivot(index="meaning", columns="style", values="text")
-        .loc[list(dict.fromkeys(table["meaning"])), list(styles)]
-        .reset_index()
-    )
+    cells = table.pivot(index="meaning", columns="style", values="text")
+    cells = cells.loc[list(dict.fromkeys(table["meaning"])), list(styles)].reset_index(allow_duplicates=True)
+    return cells  # a style may be the word "meaning"

@@ -12,11 +12,10 @@ from app.core import rows
 from app.core.corpora import sentences
 from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed
-from app.core.writing import DEFAULT_SEARCH, candidates, write
+from app.core.writing import candidates, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation.directions import Directions, directions
-from bgt_core.generation.options import Search
 from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
@@ -44,7 +43,6 @@ def grid(
     styles: Sequence[str],
     lang: str,
     *,
-    search: Search = DEFAULT_SEARCH,
     report: Report = quiet,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
@@ -60,11 +58,11 @@ def grid(
     alike = meaning_lang == lang  # then the reconstructions can be part of the same search
     if alike:
         cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
-    best = [ranked[0] for ranked in candidates(loaded, *cells, lang, search=search, report=report)]
+    best = [ranked[0] for ranked in candidates(loaded, *cells, lang, report=report)]
     count = len(meanings) * len(styles)
     again = best[count:]
     if not alike:
-        ranked = candidates(loaded, semantic, own, meaning_lang, search=search, report=report)
+        ranked = candidates(loaded, semantic, own, meaning_lang, report=report)
         again = [each[0] for each in ranked]
     unchanged = loaded.encoder.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
     table = pd.DataFrame(

@@ -132,7 +132,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     if changed := transferred["changed"]:
         st.warning(f"Compared with the source: {verbatim(changed)}.", icon=":material/warning:")
     if notice := compute.beyond(transferred["source"], transferred["rebuilt"], transferred["source_lang"]):
-        st.warning(notice, icon=":material/warning:")
+        st.warning(verbatim(notice), icon=":material/warning:")
     style = f"{loaded.second_latent.capitalize()} cosine"
     titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
     measured = pd.DataFrame(transferred["measures"])

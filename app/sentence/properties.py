@@ -43,7 +43,7 @@ PERSONS = {
     "es": {
         "I, we": "yo me mi mis mí nosotros nosotras nos nuestro nuestra",
         "you": "tú te tu tus ti usted ustedes vosotros os",
-        "he, she, they": "él ella ellos ellas le les lo la su sus",
+        "he, she, they": "él ella ellos ellas le les lo su sus",
     },
     "de": {
         "I, we": "ich mich mir mein meine meinen meinem meiner wir uns unser unsere",
@@ -51,6 +51,7 @@ PERSONS = {
         "he, she, they": "er ihn ihm sein seine seinen seinem sie ihnen ihre ihren ihrem",
     },
 }
+POLITE = {"Sie", "Ihnen", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres"}  # "you" in German
 
 
 def negated(text: str, lang: str) -> str:
@@ -60,7 +61,12 @@ def negated(text: str, lang: str) -> str:
 def person(text: str, lang: str) -> str:
     """The person of the first pronoun."""
     known = {word: name for name, words in PERSONS[lang].items() for word in words.split()}
-    words = re.findall(r"[\w']+", text.casefold().replace("’", "'"))
+    if lang == "fr":
+        text = text.replace("-t-", "-")  # a-t-il: no pronoun
+    words = re.findall(r"[\w']+", text.replace("’", "'"))
+    if lang == "de":  # the polite form has a capital; at the start of a sentence every word has one
+        words = [words[0], *("ihr" if word in POLITE else word for word in words[1:])] if words else []
+    words = [word.casefold() for word in words]
     if lang == "fr":  # French pronouns are cut at the apostrophe
         words = [part for word in words for part in word.split("'")]
     return next((known[word] for word in words if word in known), "no pronoun")

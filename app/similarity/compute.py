@@ -77,12 +77,13 @@ def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
     return scored[np.asarray(inside)]
 
 
-def misjudged(scored: pd.DataFrame, system: str = SEMANTIC) -> pd.Series:
-    """The deviation of a system from people on each pair: the difference of their standard scores among these pairs.
+def misjudged(scored: pd.DataFrame) -> pd.Series:
+    """The deviation of the semantic latent from people on each pair: the difference of their standard scores among
+    these pairs.
 
-    Above 0 the system finds a pair more alike than people do, below 0 less.
+    Above 0 the latent finds a pair more alike than people do, below 0 less.
     """
-    standard = [(scored[name] - scored[name].mean()) / max(scored[name].std(), 1e-12) for name in (system, "gold")]
+    standard = [(scored[name] - scored[name].mean()) / max(scored[name].std(), 1e-12) for name in (SEMANTIC, "gold")]
     return standard[0] - standard[1]
 
 

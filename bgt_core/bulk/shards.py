@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bgt_core.data.parallel import uncompressed
 from bgt_core.errors import UsageError
-
-COMPRESSED = (".gz", ".xz", ".zst")
 
 
 def part(out: Path, number: int, shards: int) -> Path:
     """Name a shard of `out`: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for an impossible shard."""
     if not 1 <= number <= shards:
         raise UsageError(f"{number}/{shards}: expected I/N, with I from 1 to N.", parameter="shard")
-    stem, suffix = out.stem, out.suffix
-    if suffix in COMPRESSED:
-        stem, suffix = Path(stem).stem, Path(stem).suffix + suffix
-    return out.with_name(f"{stem}-{number:05}-of-{shards:05}{suffix}")
+    stem = Path(uncompressed(out.name)).stem
+    return out.with_name(f"{stem}-{number:05}-of-{shards:05}{out.name.removeprefix(stem)}")
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:

@@ -57,7 +57,8 @@ def find(path: Path | str) -> Path:
 
 def steps_of(run: Path) -> list[Path]:
     """The complete checkpoints of a run, oldest first."""
-    return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
+    found = [path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file()]
+    return sorted(found, key=lambda path: int(path.name[5:]))
 
 
 def kind_of_folder(folder: Path) -> str:

@@ -50,7 +50,7 @@ def compare(
     both = tuple(parse_columns(read_columns(columns)).values())
     if len(both) != 2:
         raise UsageError(f"{langs}: expected two columns of text", parameter="langs")
-    pairs = list(islice(read_pairs(data, names, Skipped()), limit))
+    pairs = list(islice(read_pairs(data, names, Skipped(), strict=True), limit))
     left, right = zip(*pairs, strict=True) if pairs else ((), ())
     encoders = options.open_models(model, device, precision)
     compared = disagreement(encoders, left, right, both)

@@ -45,26 +45,23 @@ def from_parser(error: Any) -> UsageError:
     return UsageError(f"{text.rstrip('.')}. See {error.ctx.command_path} --help.")
 
 
-class Command(TyperCommand):
+class Named:
+    """Names options and arguments of its own in errors; a base class for commands and groups."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)  # type: ignore[misc]
+        except BgtError as error:
+            name_option(error, self)
+            raise
+
+
+class Command(Named, TyperCommand):
     """A command whose errors name its own options and arguments: `app.command(cls=Command)`."""
 
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BgtError as error:
-            name_option(error, self)
-            raise
 
-
-class Group(TyperGroup):
+class Group(Named, TyperGroup):
     """A group with options of its own, named by its errors: `typer.Typer(cls=Group)`."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BgtError as error:
-            name_option(error, self)
-            raise
 
 
 def run(app: typer.Typer, program: str) -> None:

@@ -105,7 +105,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     return parsed
 
 
-def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = None) -> Source:
+def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
     """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind;
     "a,b,_=a.tsv" -> one whose third column is skipped.
 
@@ -115,12 +115,12 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
     if not equals or is_file(text) or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
         if not columns:
             raise UsageError(f"'{text}': give its columns, as en-fr={text}", parameter="data")
-        return Source(Path(text), tuple(columns), targets)
+        return Source(Path(text), tuple(columns))
     plain = named[2].split("," if "," in head else "-")
     names = tuple(plain if "," in head or {*plain} <= {*columns} else split_langs(named[2]))
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
         raise UsageError(f"'{text}': no column '{unknown[0]}'; expected {', '.join(columns)}", parameter="data")
-    return Source(Path(path), names, targets, named[1] or "")
+    return Source(Path(path), names, kind=named[1] or "")
 
 
 def is_file(text: str) -> bool:

@@ -17,6 +17,7 @@ Json = dict[str, Any]
 FORMAT = 3  # version of the store's files; increased when they change, so that an old store is never misread
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
+IDS = 2**20  # counted at a time
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
@@ -119,7 +120,8 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                occurs |= np.bincount(self._ids[column], minlength=vocab_size) > 0
+                for start in range(0, len(self._ids[column]), IDS):  # counting copies them to 64 bits
+                    occurs |= np.bincount(self._ids[column][start : start + IDS], minlength=vocab_size) > 0
         return occurs
 
     def labels(self, indices: np.ndarray) -> np.ndarray | None:

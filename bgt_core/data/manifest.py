@@ -98,8 +98,8 @@ def manifest_of(path: Path) -> tuple[Json, Json] | None:
     for folder in path.absolute().parents:
         if (folder / NAME).is_file():
             manifest = read_manifest(folder)
-            entry = manifest["files"].get(path.absolute().relative_to(folder).as_posix())
-            return (manifest, entry) if entry else None
+            if entry := manifest["files"].get(path.absolute().relative_to(folder).as_posix()):
+                return manifest, entry
     return None
 
 

@@ -82,6 +82,12 @@ def sentences(
             yield from (text for number, text in enumerate(row) if number != without)
 
 
+def uncompressed(name: str) -> str:
+    """The name of a file without the suffix of its compression: "fr.txt.xz" -> "fr.txt"."""
+    suffix = Path(name).suffix
+    return name.removesuffix(suffix) if suffix in SUFFIXES else name
+
+
 def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
     """The file that `source` names, or one per language for a Moses prefix; `BgtError` if none exists."""
     source = Path(source)

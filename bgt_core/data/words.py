@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.detokenise import COMBINING
 from bgt_core.data.text import normalise
 
-WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+WORD = re.compile(rf"\w[\w{COMBINING}]*(?:['’-]\w[\w{COMBINING}]*)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
 
 

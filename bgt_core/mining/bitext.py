@@ -26,6 +26,7 @@ class Mined:
     threshold: float
     plan: SearchPlan  # the search for neighbours, which str(plan) describes
     sizes: tuple[int, int]  # distinct sentences of each side
+    first_of: Sequence[np.ndarray | None] = (None, None)  # the first copy of each entry of a list, which is its row
 
     @property
     def pairs(self) -> Pairs:
@@ -34,8 +35,10 @@ class Mined:
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[scores.Kept]:
         """Count how many of the known translations, rows (G,) and (G,), the candidates contain at several
-        thresholds."""
-        return scores.at_thresholds(self.candidates, left, right, self.threshold)
+        thresholds. Known translations that are copies of others count once."""
+        sides = zip((left, right), self.first_of, strict=True)
+        known = [rows if first is None else first[rows] for rows, first in sides]
+        return scores.at_thresholds(self.candidates, *np.unique(np.stack(known), axis=1), self.threshold)
 
 
 def mine(
@@ -78,11 +81,13 @@ def mine(
     if rescored:
         reached = candidates.take(candidates.scores >= threshold)
         candidates = rescore(reached, *rows, k=k, margin=margin, report=report)
-    columns = [
-        text.first[column] if isinstance(text, Sentences) and text is not side else column
-        for side, text, column in zip((left, right), texts, candidates[1:], strict=True)
+    lists = [
+        text if isinstance(text, Sentences) and text is not side else None
+        for side, text in zip((left, right), texts, strict=True)
     ]
-    return Mined(Pairs(candidates.scores, *columns), threshold, plan, (len(rows[0]), len(rows[1])))
+    columns = [text.first[column] if text else column for text, column in zip(lists, candidates[1:], strict=True)]
+    first_of = [np.where(text.of_line < 0, -1, text.first[text.of_line]) if text else None for text in lists]
+    return Mined(Pairs(candidates.scores, *columns), threshold, plan, (len(rows[0]), len(rows[1])), first_of)
 
 
 def to_rows(

@@ -30,7 +30,7 @@ Neighbours = tuple[np.ndarray, np.ndarray]  # of each row: cosines, falling, and
 class Pairs(NamedTuple):
     """P candidates, each a row of the left and a row of the right side."""
 
-    scores: np.ndarray  # (P,) float32
+    scores: np.ndarray  # (P,) float64
     left: np.ndarray  # (P,) int64
     right: np.ndarray  # (P,) int64
 

@@ -96,6 +96,10 @@ class Lists:
 
     def invert(self, lists: np.ndarray) -> list[np.ndarray]:
         """Turn the lists of each row, (N, count), into the rows of each list. Sorts in place."""
+        if lists.size <= len(self.centroids):  # FAISS wants more entries than lists
+            order = np.argsort(lists, axis=None, kind="stable")
+            ends = np.searchsorted(lists.ravel()[order], np.arange(1, len(self.centroids)))
+            return np.split((order // lists.shape[1]).astype(lists.dtype), ends)
         ends = load_faiss().matrix_bucket_sort_inplace(lists, len(self.centroids))
         return np.split(lists.ravel(), ends[1:-1])
 

@@ -1,4 +1,4 @@
-"""The base of this family's models: encoders by latent and language, and cosines of posterior means."""
+"""The base of this family's models: encoders by latent and language, and posterior means as vectors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.capabilities import Decoder
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior, Similarity
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.output import LanguageOutput
-from bgt_core.vectors.compare import COSINE
 
 
 class LatentModel(nn.Module):
     """Encoders for `langs`. `encoders` has one encoder for all languages under "semantic"; it may also have one for all
     under "syntactic", and one per language under its code. Vectors are posterior means, compared by cosine."""
-
-    similarity: Similarity = COSINE
 
     def __init__(self, langs: Sequence[str], encoders: Mapping[str, nn.Module]):
         super().__init__()

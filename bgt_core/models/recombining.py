@@ -89,6 +89,8 @@ class RecombiningBGT(BGT):
             if source != column:
                 latent = self.join({LANGUAGE: style, SEMANTIC: drawn[source]})
                 predictions.append(decoder("translate", column, latent, side))
+        if not self.training:  # each column was reconstructed from its own semantic latent
+            shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
         return replace(encoded, posteriors={**shared, LANGUAGE: language}, predictions=predictions)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:

@@ -1,13 +1,13 @@
 """Posteriors over a latent vector: q(z | sentence) of B sentences at once.
 
-A posterior of another family is one more class with these methods; no other code depends on the family.
+A posterior of another family is one more dataclass with these methods; no other code depends on the family.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from bgt_core.contracts import Posterior, Readout
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.posterior.vmf import VonMisesFisher
 
-__all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "readout_named"]
+__all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "joined", "readout_named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +26,6 @@ class Gaussian:
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
     has_density: ClassVar[bool] = True
-
-    @classmethod
-    def join(cls, parts: Sequence[Gaussian]) -> Gaussian:
-        """Join several batches, (N, L)."""
-        return cls(torch.cat([part.mean for part in parts]), torch.cat([part.log_variance for part in parts]))
-
-    def double(self) -> Gaussian:
-        """Convert it to float64."""
-        return Gaussian(self.mean.double(), self.log_variance.double())
 
     @property
     def standardised_mean(self) -> Tensor:
@@ -73,15 +64,6 @@ class Point:
     mean: Tensor  # (B, L)
     has_density: ClassVar[bool] = False
 
-    @classmethod
-    def join(cls, parts: Sequence[Point]) -> Point:
-        """Join several batches, (N, L)."""
-        return cls(torch.cat([part.mean for part in parts]))
-
-    def double(self) -> Point:
-        """Convert it to float64."""
-        return Point(self.mean.double())
-
     @property
     def standardised_mean(self) -> Tensor:
         """The mean, (B, L), unscaled, because there is no prior."""
@@ -102,6 +84,13 @@ class Point:
     def log_density(self, z: Tensor) -> Tensor:
         """UsageError: a point has no density."""
         raise UsageError("This model's posteriors are points, which have no density.")
+
+
+def joined(parts: Sequence[Posterior]) -> Posterior:
+    """The posteriors of several batches, of one family, as one, (N, L), in float64."""
+    first: Any = parts[0]
+    names = [field.name for field in fields(first)]
+    return replace(first, **{name: torch.cat([getattr(part, name) for part in parts]).double() for name in names})
 
 
 def sample(posterior: Posterior) -> Tensor:

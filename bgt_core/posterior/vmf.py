@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,15 +27,6 @@ class VonMisesFisher:
     mean: Tensor  # (B, L), of length 1
     concentration: Tensor  # (B,), above 0
     has_density: ClassVar[bool] = True
-
-    @classmethod
-    def join(cls, parts: Sequence[VonMisesFisher]) -> VonMisesFisher:
-        """Join several batches, (N, L)."""
-        return cls(torch.cat([part.mean for part in parts]), torch.cat([part.concentration for part in parts]))
-
-    def double(self) -> VonMisesFisher:
-        """Convert it to float64."""
-        return VonMisesFisher(self.mean.double(), self.concentration.double())
 
     @property
     def standardised_mean(self) -> Tensor:

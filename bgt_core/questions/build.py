@@ -50,6 +50,7 @@ def build(
     questions = read_sentences(source).texts
     check_folder(out)
     calibration = calibrate(ranking, dev, lang)
+    topic_model = fit_topics(questions, topics, lang, seed) if topics else None  # before anything is replaced
     with alone(out / CARD):
         text = "\n".join(questions) + "\n"
         keep_other_stores(out, identity(encoder), text)
@@ -57,8 +58,7 @@ def build(
             (out / CARD).unlink(missing_ok=True)  # until the store is complete again
         write_text(out / QUESTIONS, text)
         embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
-        if topics:
-            topic_model = fit_topics(questions, topics, lang, seed)
+        if topic_model:
             topic_model.save(out / TOPICS)
             with atomic_file(out / MAIN_TOPICS) as partial, partial.open("wb") as file:
                 np.save(file, topic_model.shares(questions).argmax(1).astype(np.int16))

@@ -48,6 +48,7 @@ def prepare_run(
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
+    check_columns(recipe.data.columns, sources)
     check_targets(recipe, sources)
     if any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
@@ -72,6 +73,13 @@ def prepare_run(
             if path.name != LOCK:
                 remove(path)
         raise
+
+
+def check_columns(columns: Sequence[str], sources: Sequence[Source]) -> None:
+    """Raise UsageError for a column that no source has: its networks would stay untrained."""
+    held = {name for source in sources for name in source.columns}
+    if missing := [name for name in parse_columns(columns) if name not in held]:
+        raise UsageError(f"'{missing[0]}': no file of the data has this column.", parameter="columns")
 
 
 def check_kinds(weights: str, sources: Sequence[Source]) -> None:

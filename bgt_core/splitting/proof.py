@@ -63,11 +63,13 @@ def found(columns: Sequence[np.ndarray]) -> float:
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
     """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
     from sklearn.linear_model import LogisticRegression  # a second, which opening a split encoder need not wait
-    from sklearn.model_selection import cross_val_score
+    from sklearn.model_selection import PredefinedSplit, cross_val_score
 
     if len(set(langs)) < 2:
         return None
-    rows = np.concatenate([np.stack([column[row] for column in columns]) for row in range(len(columns[0]))])
+    count = len(columns[0])
+    rows = np.concatenate([np.stack([column[row] for column in columns]) for row in range(count)])
     scale = rows.std() or 1.0
-    labels = np.tile(np.array(langs), len(columns[0]))
-    return float(cross_val_score(LogisticRegression(max_iter=500), rows / scale, labels, cv=FOLDS).mean())
+    labels = np.tile(np.array(langs), count)
+    folds = PredefinedSplit(np.repeat(np.arange(count) * FOLDS // count, len(columns)))
+    return float(cross_val_score(LogisticRegression(max_iter=500), rows / scale, labels, cv=folds).mean())

@@ -68,7 +68,7 @@ def loop(
         for group in trainer.optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, config)
         sums = step_fn(step, update)
-        meter.add(sums)
+        meter.sums += sums
         guard.add(sums)
 
         # Is it the last? All workers agree.

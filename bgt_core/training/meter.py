@@ -49,15 +49,11 @@ class Sums:
 
 
 class Meter:
-    """Sums since the last report, and the elapsed seconds without pauses."""
+    """Sums of the updates since the last report, and the elapsed seconds without pauses."""
 
     def __init__(self, workers: Workers):
         self.workers = workers
         self.sums, self.since = Sums(), time.perf_counter()
-
-    def add(self, sums: Sums) -> None:
-        """Add one more update."""
-        self.sums += sums
 
     @property
     def due(self) -> bool:

@@ -51,17 +51,16 @@ class HeldOutScores:
         self.sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # of each term
         self.rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # with that term
         self.moments: dict[str, Tensor] = {}  # of each posterior's means, (2, L)
-        self.bound: dict[str, Tensor] = {}  # the names of the terms of the ELBO
         self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, (B, columns, L)
 
     def add(self, out: Outputs) -> None:
         """Add the model's outputs for a batch."""
-        for name, values in dict(terms_of(out)).items():
+        terms = dict(terms_of(out))
+        if any(prediction.role == "reconstruct" for prediction in out.predictions):
+            terms["elbo"] = -sum(values for name, values in terms.items() if name.startswith(("reconstruct/", "kl/")))
+        for name, values in terms.items():
             self.sums[name] += values.sum()
             self.rows[name] += len(values)
-        for prediction in out.predictions:
-            if prediction.role == "reconstruct":
-                self.bound[prediction.name] = torch.ones(())
         for name, posterior in out.named_posteriors():
             self.moments[name] = self.moments.get(name, 0) + moments(posterior.standardised_mean)
         if out.semantic:
@@ -72,9 +71,7 @@ class HeldOutScores:
         """The scores over the rows of all workers."""
         sums, rows, spread = (workers.sum_over_ranks(part) for part in (self.sums, self.rows, self.moments))
         means = {name: (sums[name] / rows[name]).item() for name in sums}
-        bound = {*workers.sum_over_ranks(self.bound)}
-        parts = bound | {f"kl/{name}" for name in spread}
-        elbo = {"elbo": -sum(means[name] for name in means if name in parts)} if bound else {}
+        elbo = {"elbo": means.pop("elbo")} if "elbo" in means else {}  # the first
         active = {f"active/{name}": active_units(of, rows[f"kl/{name}"].item()) for name, of in spread.items()}
         compared = workers.sum_over_ranks({columns: torch.ones(()) for columns in self.means})
         precisions: dict[str, float] = {}
@@ -131,7 +128,7 @@ def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, floa
                     posteriors[name].append(posterior)
         generator = torch.Generator(trainer.device).manual_seed(trainer.config.seed)
         for name, parts in posteriors.items():
-            measured[f"information/{name}"] = information(type(parts[0]).join(parts), generator).mean()
+            measured[f"information/{name}"] = information(parts, generator).mean()
         trainer.model.train()
     by_latent = {name: value.item() for name, value in trainer.workers.sum_over_ranks(measured).items()}
     if not by_latent:

@@ -28,13 +28,16 @@ def check_paired(left: np.ndarray, right: np.ndarray) -> None:
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of row i of left (N, D) and row i of right (N, D): (N,); UsageError for different shapes."""
+    """Cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
+
+    Raises UsageError for sides of different shapes.
+    """
     check_paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
 
 
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of left (N, D) with each row of right (M, D): (N, M)."""
+    """Cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M)."""
     return unit(left) @ unit(right).T
 
 
@@ -57,18 +60,3 @@ class ComparesByCosine:
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
         return cosines(left, right)
-
-
-class Cosine:
-    """Cosines, as `contracts.Similarity`; 0 for a zero vector."""
-
-    def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(N, D), (N, D) -> (N,)."""
-        return cosines(left, right)
-
-    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(N, D), (M, D) -> (N, M)."""
-        return cosine_similarity(left, right)
-
-
-COSINE = Cosine()

@@ -162,11 +162,11 @@ def generation_scores(
     drawn = random.Random(seed).sample(sentences, 2 * transfers)
     sources, styles = drawn[:transfers], drawn[transfers:]
     written = bgt_core.generate(bgt, sources, styles, lang=lang)
-    scores = style_scores(bgt, written, sources, styles, lang=lang)
+    to_source, to_style, length = style_scores(bgt, written, sources, styles, lang=lang)
     return len(written), {
-        "Generated text, cosine to its source": {"semantic": scores.to_source},
-        "Generated text, cosine to its style": {"semantic": scores.to_style},
-        "Generated text, length correlation with its style": {"language": scores.length},
+        "Generated text, cosine to its source": {"semantic": to_source},
+        "Generated text, cosine to its style": {"semantic": to_style},
+        "Generated text, length correlation with its style": {"language": length},
     }
 
 

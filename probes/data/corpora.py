@@ -1,6 +1,7 @@
 """Facts about common corpora of labels and text, for the card of a data set.
 
-A corpus is recognised by the names of its files and folders. Licences are quoted from the sources.
+A corpus is recognised by a part of its file's name, or by one of the two folders around it. Licences are quoted from
+the sources.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ CORPORA = {
 
 def provenance_of(file: Path, kind: str) -> Provenance:
     """The provenance of a file used as this kind of source."""
-    for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents)):
+    for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
         if name in CORPORA:
             return CORPORA[name]
     if kind == "labelled" and ".txt" in file.suffixes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.parallel import SUFFIXES, lines
+from bgt_core.data.parallel import lines, uncompressed
 from bgt_core.errors import NotFound, UsageError
 from probes.data.labelled import SPLIT_NAMES
 from probes.data.texts import pair_of
@@ -48,7 +48,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     labelled = [file for file in files if task.file and _stem(file) == task.file and _folder_is(file, lang)]
     for suffix in (".txt", ".tsv"):
         for file in labelled:
-            if _uncompressed(file).endswith(suffix):
+            if uncompressed(file.name).endswith(suffix):
                 return TaskSource(LABELLED, (file,))
     passed_over: list[str] = []
     for kind in task.builds:
@@ -74,7 +74,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
 
 def _source_of_file(file: Path, task: ProbeTask) -> TaskSource:
     """Classify a file given by name: its suffix, or its first line, tells its kind."""
-    name = _uncompressed(file)
+    name = uncompressed(file.name)
     kind = "conllu" if name.endswith(".conllu") else "trees" if name.endswith(TREES) else ""
     if not kind:
         first = _first_cells(file)
@@ -91,11 +91,6 @@ def _first_cells(file: Path) -> list[bytes]:
     return next(lines(file), b"").split(b"\t")
 
 
-def _uncompressed(file: Path) -> str:
-    """The name without the suffix of its compression."""
-    return file.name.removesuffix(file.suffix) if file.suffix in SUFFIXES[1:] else file.name
-
-
 def _stem(file: Path) -> str:
     """The name up to its first dot."""
     return file.name.partition(".")[0]
@@ -109,7 +104,7 @@ def _folder_is(file: Path, lang: str) -> bool:
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
     """Whether a file, by its name, is this kind of source for the language, or for several of `langs`."""
-    name, folder = _uncompressed(file), file.absolute().parent.name
+    name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]
         return name.endswith(".conllu" if kind == "conllu" else TREES) and langs[0] in (start, folder)

@@ -24,7 +24,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
     added are removed. With `verbatim` quotes stay, and tokens are joined by single spaces, as for SentEval's users.
     Raises DataError with file and line.
     """
-    items = Items([], [], [])
+    items = Items()
     splits: list[str] = []
     groups: dict[tuple[str, ...], int] = {}  # words -> group
     for number, line in text_lines(file):
@@ -36,11 +36,10 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
         sentence = " ".join(cells[-1].split()) if verbatim else _text(cells[-1], lang)
         if not (sentence and cells[1].strip()):
             raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
-        items.sentences.append(sentence)
-        items.labels.append(cells[1] if verbatim else cells[1].strip())
-        splits.append(SPLIT_NAMES[cells[0]])
         words = split_words(sentence.casefold())
-        items.groups.append(groups.setdefault(tuple(sorted(words) if reordered else words), len(groups)))
+        group = groups.setdefault(tuple(sorted(words) if reordered else words), len(groups))
+        items.add(sentence, cells[1] if verbatim else cells[1].strip(), group)
+        splits.append(SPLIT_NAMES[cells[0]])
     if not items.labels:
         raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
     return replace(items, splits=splits)

@@ -33,9 +33,9 @@ class Codelength:
     blocks: list[list[float]]  # bits of each block, a list for each shuffle
 
 
-def block_boundaries(items: int, schedule: Sequence[float] = SCHEDULE) -> list[int]:
+def block_boundaries(items: int) -> list[int]:
     """Number of items sent at the end of each block; empty blocks are left out."""
-    boundaries = sorted({math.ceil(items * percent / 100) for percent in schedule})
+    boundaries = sorted({math.ceil(items * percent / 100) for percent in SCHEDULE})
     return [*boundaries[:-1], items]
 
 

@@ -45,7 +45,10 @@ class Runs:
     draws: np.ndarray  # (B, E, S), in resamples of the test items
 
     def __sub__(self, other: Runs) -> Runs:
-        """The paired difference; a single encoder is compared with each of several."""
+        """The paired difference. A single encoder is compared with each of several; if both are several and as many,
+        they are paired in order; else the mean of the others is compared with each."""
+        if 1 != len(self.points) != len(other.points) != 1:
+            other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
 
     @property

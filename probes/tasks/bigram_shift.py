@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
+from bgt_core.data.detokenise import COMBINING
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")  # with its apostrophes and hyphens: only whole words change places
+_WORD = re.compile(
+    rf"\w[\w{COMBINING}]*(?:['’-]\w[\w{COMBINING}]*)*"
+)  # with its apostrophes and hyphens: only whole words change places
 _QUOTES = re.compile(r'["“”„«»]')
 
 
@@ -30,7 +33,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Half of the usable sentences as they are, half with one pair exchanged."""
-    items, known = Items([], [], []), set(sentences)
+    items, known = Items(), set(sentences)
     shift = False
     for index in rng.sample(range(len(sentences)), len(sentences)):
         sentence = sentences[index]
@@ -41,9 +44,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
         if shifted in known:  # the exchanged sentence occurs too
             continue
-        items.sentences.append(shifted if shift else sentence)
-        items.labels.append(SHIFTED if shift else ORIGINAL)
-        items.groups.append(index)
+        items.add(shifted if shift else sentence, SHIFTED if shift else ORIGINAL, index)
         known.add(shifted)
         shift = not shift
     return items

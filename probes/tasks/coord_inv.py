@@ -94,12 +94,10 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     for versions in (first_longer, equal, second_longer):
         rng.shuffle(versions)
     most = min(len(first_longer), len(second_longer)) // 2 * 2
-    items = Items([], [], [])
+    items = Items()
     for versions in (first_longer[:most], second_longer[:most], equal[: len(equal) // 2 * 2]):
         for index, (original, exchanged) in enumerate(versions):
-            items.sentences.append(exchanged if index % 2 else original)
-            items.labels.append(INVERTED if index % 2 else ORIGINAL)
-            items.groups.append(len(items.groups))
+            items.add(exchanged if index % 2 else original, INVERTED if index % 2 else ORIGINAL, len(items.groups))
     return items
 
 

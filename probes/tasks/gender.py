@@ -18,16 +18,15 @@ LABELS = ("correct", "swapped")
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Both versions of each sentence, in one group; a sentence seen before in either version is skipped."""
-    items = Items([], [], [])
+    items = Items()
     seen: set[str] = set()
     for group, sentence in enumerate(sentences):
         swapped = swap(sentence, lang, rng)
         if swapped is None or not seen.isdisjoint({sentence, swapped}):
             continue
         seen |= {sentence, swapped}
-        items.sentences.extend((sentence, swapped))
-        items.labels.extend(LABELS)
-        items.groups.extend((group, group))
+        for text, label in zip((sentence, swapped), LABELS, strict=True):
+            items.add(text, label, group)
     return items
 
 

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
     """The sentences of every language, those of the larger texts drawn at random."""
     used = Counter(sentence for text in texts.values() for sentence in text.sentences)
-    items = Items([], [], [])
+    items = Items()
     for label, text in texts.items():
         for sentence, group in zip(text.sentences, text.groups, strict=True):
             if used[sentence] == 1:
-                items.sentences.append(sentence)
-                items.labels.append(label)
-                items.groups.append(group)
+                items.add(sentence, label, group)
     return balance(items, rng)
 
 

@@ -16,7 +16,7 @@ from probes.words import count_words
 BINS = 6
 
 
-def bin_edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
+def bin_edges(lengths: Sequence[int]) -> list[int]:
     """The largest length of each bin; bins are as equally frequent as whole lengths allow."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
@@ -24,9 +24,9 @@ def bin_edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
-        target = remaining / (bins - len(edges))
+        target = remaining / (BINS - len(edges))
         # close the bin here if the next length would overshoot by more than the bin now falls short
-        if len(edges) < bins - 1 and size + next_count - target > target - size:
+        if len(edges) < BINS - 1 and size + next_count - target > target - size:
             edges.append(length)
             remaining, size = remaining - size, 0
     longest = counts[-1][0]
@@ -37,7 +37,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
     lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
     if not lengths:
-        return Items([], [], [])
+        return Items()
     bins: dict[int, str] = {}  # length -> its bin
     low = min(lengths.values())
     for high in bin_edges(list(lengths.values())):

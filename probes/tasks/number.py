@@ -25,7 +25,7 @@ LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 
 def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """Sentences whose root has one common noun in this relation ("nsubj", "obj")."""
-    items = Items([], [], [])
+    items = Items()
     groups: dict[str, int] = {}  # form of the noun -> group
     for sentence in parsed:
         nouns = [word for word in sentence.children[sentence.root.number] if word.is_a(relation)]
@@ -33,9 +33,7 @@ def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> It
             continue
         if any(below.is_a("conj") for below in sentence.children[nouns[0].number]):
             continue
-        items.sentences.append(sentence.text())
-        items.labels.append(nouns[0].feats["Number"])
-        items.groups.append(groups.setdefault(nouns[0].form.casefold(), len(groups)))
+        items.add(sentence.text(), nouns[0].feats["Number"], groups.setdefault(nouns[0].form.casefold(), len(groups)))
     return balance(distinct(items), rng)
 
 

@@ -14,13 +14,11 @@ from probes.words import is_punctuation
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a mark."""
-    items = Items([], [], [])
+    items = Items()
     for index, sentence in enumerate(sentences):
         first = next(filter(is_punctuation, sentence), None)
         if first:
-            items.sentences.append(sentence)
-            items.labels.append(first)
-            items.groups.append(index)
+            items.add(sentence, first, index)
     return items
 
 

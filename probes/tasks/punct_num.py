@@ -20,7 +20,7 @@ AT_MOST = 20_000  # sentences per label, all splits together (paper)
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """At most `AT_MOST` sentences per label, drawn at random."""
-    items = Items([], [], [])
+    items = Items()
     used: Counter[str] = Counter()
     for index in rng.sample(range(len(sentences)), len(sentences)):
         count = sum(map(is_punctuation, sentences[index]))
@@ -28,9 +28,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
         if not count or used[label] == AT_MOST:
             continue
         used[label] += 1
-        items.sentences.append(sentences[index])
-        items.labels.append(label)
-        items.groups.append(index)
+        items.add(sentences[index], label, index)
     return items
 
 

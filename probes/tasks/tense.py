@@ -24,7 +24,7 @@ LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of th
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """Sentences whose main clause has one finite verb, in the past or present."""
-    items = Items([], [], [])
+    items = Items()
     groups: dict[str, int] = {}  # form of the verb -> group
     for sentence in parsed:
         below = sentence.children[sentence.root.number]
@@ -35,9 +35,7 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
         label = LABELS.get(verb.feats.get("Tense", ""))
         if label is None or verb.upos not in ("VERB", "AUX") or verb.feats.get("VerbForm", "Fin") != "Fin":
             continue
-        items.sentences.append(sentence.text())
-        items.labels.append(label)
-        items.groups.append(groups.setdefault(verb.form.casefold(), len(groups)))
+        items.add(sentence.text(), label, groups.setdefault(verb.form.casefold(), len(groups)))
     return balance(distinct(items), rng)
 
 

@@ -36,14 +36,12 @@ def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
     items = distinct(Items([tree.text(lang) for tree in kept], labels, list(range(len(kept)))))
     common = {label for label, _ in Counter(items.labels).most_common(CLASSES - 1)}
     used: Counter[str] = Counter()
-    chosen = Items([], [], [])
+    chosen = Items()
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         label = items.labels[row] if items.labels[row] in common else OTHER
         used[label] += 1
         if used[label] <= AT_MOST:
-            chosen.sentences.append(items.sentences[row])
-            chosen.labels.append(label)
-            chosen.groups.append(items.groups[row])
+            chosen.add(items.sentences[row], label, items.groups[row])
     return chosen
 
 

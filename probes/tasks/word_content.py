@@ -32,15 +32,15 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Sentences that hold one of the words, once."""
+    if lang == "tr":  # its two letters i, one without a dot
+        sentences = [sentence.replace("İ", "i").replace("I", "ı") for sentence in sentences]
     split = [split_words(sentence.lower()) for sentence in sentences]
     labels = targets(Counter(word for words in split for word in set(words)))
-    items = Items([], [], [])
+    items = Items()
     for index, words in enumerate(split):
         matches = [word for word in words if word in labels]
         if len(matches) == 1:
-            items.sentences.append(sentences[index])
-            items.labels.append(matches[0])
-            items.groups.append(index)
+            items.add(sentences[index], matches[0], index)
     return items
 
 

@@ -33,7 +33,7 @@ from bgt_core.errors import DataError
 
 
 def row(ratios: list[float], target: str) -> Measurement:
-    return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5, "mm 60%")
+    return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "mm 60%", "1 s", 0.5)
 
 
 def measured(rows: Sequence[Measurement | Curve], *arguments: str) -> Page:

@@ -179,6 +179,14 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
         assert torch.equal(parameter, load_file(weights(saved))[name])
 
 
+def test_checkpoints_are_in_the_order_of_their_updates(tmp_path: Path) -> None:
+    for step in (9_999_000, 10_000_000, 20):
+        folder = tmp_path / f"step-{step:07}"
+        folder.mkdir()
+        (folder / "config.json").touch()
+    assert [path.name for path in checkpoint.steps_of(tmp_path)] == ["step-0000020", "step-9999000", "step-10000000"]
+
+
 def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     before = {path.name: sha256(path) for path in copy.iterdir()}
     with pytest.raises(BgtError, match="exists already") as error:

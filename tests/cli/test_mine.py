@@ -110,6 +110,21 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
     assert "best of the other half" in rows_of
 
 
+def test_copies_in_a_list_are_known_once() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+
+    class Letters(ComparesByCosine):
+        langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
+
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            return vectors[["abc".index(sentence) for sentence in sentences]]
+
+    mined = mine(["a", "b", "a", "", "c"], ["c", "a", "b", "a"], encoder=Letters(), langs=("en", "fr"), k=1)
+    known = np.array([[0, 1], [2, 3], [2, 1], [1, 2], [4, 0]]).T
+    counts = mined.against(*known)[0].counts
+    assert (counts.correct, counts.known) == (3, 3)
+
+
 def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> None:
     bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 4.6")
     expected = [(float(score), int(row) - 1, int(other) - 1) for score, row, other, *_ in mined()]

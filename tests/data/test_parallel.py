@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from bgt_core.data import parallel
-from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.parallel import Skipped, read_pairs, sentences, uncompressed
 from bgt_core.errors import BgtError
 
 LANGS = ("en", "fr")
@@ -189,3 +189,8 @@ def test_sentences_of_all_sources(tmp_path: Path) -> None:
     texts = list(sentences([tmp_path / "a.tsv", tmp_path / "b.tsv"], LANGS, skipped))
     assert texts == [side for pair in PAIRS for side in pair]
     assert skipped.counts.total() == 1
+
+
+def test_a_name_without_the_suffix_of_compression() -> None:
+    names = {"fr.txt": "fr.txt", "fr.txt.gz": "fr.txt", "fr.xz": "fr", "fr.zst.txt": "fr.zst.txt", "fr.gz.zst": "fr.gz"}
+    assert {name: uncompressed(name) for name in names} == names

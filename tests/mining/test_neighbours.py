@@ -123,6 +123,16 @@ def test_approximate_of_few_rows_finds_something_for_each(sizes: tuple[int, int]
     assert (search(left, right, plan.forward, 1, plan.assignments)[1] >= 0).mean() > 0.8
 
 
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_a_few_rows_of_a_side_are_searched_as_all_are(count: int) -> None:
+    left, right = clustered(1000)
+    lists = learn_lists(rows(left), rows(right), 0.9)
+    all_of, few_of = (lists.invert(lists.nearest(rows(side), lists.nprobe)) for side in (left, left[:count]))
+    assert [sorted(of.tolist()) for of in few_of] == [
+        sorted(row for row in of.tolist() if row < count) for of in all_of
+    ]
+
+
 def test_equal_vectors_are_no_trouble() -> None:
     side = rows(np.ones((200, 4), dtype=np.float32))
     plan = approximate(side, side)

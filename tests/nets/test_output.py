@@ -122,6 +122,16 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     torch.testing.assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
+def test_a_language_that_is_trained_further_still_scores_what_it_did() -> None:
+    layer = LanguageOutput(layers()["tied"], "en")  # type: ignore[arg-type]
+    first, second = torch.arange(V) % 3 == 0, torch.arange(V) % 5 == 0
+    layer.restrict(first)
+    layer.restrict(second)
+    expected = first | second
+    expected[[UNK, EOS]], expected[[PAD, BOS]] = True, False
+    assert torch.equal(layer.occurs, expected)
+
+
 @pytest.mark.parametrize("sentences", [2, 57])  # 57 are more than a block
 def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     sentences: int, random_tokens: Callable[..., Tokens]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.special import ive, logsumexp
 
-from bgt_core.posterior import VonMisesFisher
+from bgt_core.posterior import VonMisesFisher, joined
 from bgt_core.posterior.bessel import log_f_and_ratio
 from bgt_core.posterior.vmf import ATTEMPTS, reflect, sample_cosine
 
@@ -273,10 +273,9 @@ def test_single_and_half_precision_stay_finite_and_on_the_sphere() -> None:
 
 def test_posteriors_of_batches_join_in_their_order() -> None:
     q = VonMisesFisher(direction(3, 8), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
-    joined = VonMisesFisher.join([VonMisesFisher(q.mean[rows], q.concentration[rows]) for rows in ([0], [1, 2])])
-    assert torch.equal(joined.mean, q.mean) and torch.equal(joined.concentration, q.concentration)
-    single = VonMisesFisher(q.mean.float(), q.concentration.float())
-    assert single.double().kl().dtype == torch.float64
+    whole = joined([VonMisesFisher(q.mean[rows].float(), q.concentration[rows].float()) for rows in ([0], [1, 2])])
+    assert torch.equal(whole.mean, q.mean.float().double()) and torch.equal(whole.concentration, q.concentration)
+    assert whole.kl().dtype == torch.float64
     assert VonMisesFisher.has_density
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import bgt_core
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
+from bgt_core.splitting.proof import language_told
 
 ROWS, WIDTH = 400, 6
 MEANING = np.random.default_rng(0).standard_normal((ROWS, 3))
@@ -43,6 +45,18 @@ def test_translations_are_found_by_what_they_share_alone() -> None:
 def test_the_same_seed_holds_the_same_rows_out() -> None:
     first, same, other = (bgt_core.split(ENCODER, DATA, seed=seed) for seed in (1, 1, 2))
     assert first.about == same.about != other.about
+
+
+def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> None:
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((333, 4)) + shift for shift in (0, 0.5)]
+    rows, labels = np.stack(columns, 1), np.tile(["en", "fr"], (333, 1))
+    scale, folds, right = rows.std(), np.arange(333) * 5 // 333, []
+    for fold in range(5):
+        train, test = folds != fold, folds == fold
+        probe = LogisticRegression(max_iter=500).fit(rows[train].reshape(-1, 4) / scale, labels[train].ravel())
+        right.append(probe.score(rows[test].reshape(-1, 4) / scale, labels[test].ravel()))
+    assert language_told(columns, ["en", "fr"]) == pytest.approx(np.mean(right))
 
 
 def test_paraphrases_of_one_language_are_split_too() -> None:

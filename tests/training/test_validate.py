@@ -11,7 +11,8 @@ from torch import nn
 
 from bgt_core.contracts import Batch, Outputs, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.posterior import Gaussian, Point
+from bgt_core.diagnose import diagnose
+from bgt_core.posterior import READOUTS, Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Trainer
@@ -50,6 +51,41 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
     bound = sum(value for name, value in expected.items() if not name.startswith("translate/"))
     assert len(expected) == 7
     assert scores["elbo"] == pytest.approx(-bound, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bgt", "bgt-plus", "bgt-bound"])
+def test_the_bound_is_one_of_rows_whose_columns_differ(
+    name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    torch.manual_seed(0)
+    model = tiny(name).build(tokenizer)
+    model.readout = READOUTS["mean"]
+    english = Batch({"en": batch.sides["en"]}, "en")
+    scores = validate(model, [batch, english], seed=1)
+    model.eval()
+    bounds = []
+    for part in (batch, english):
+        out = model(part)
+        written = sum(each.nll()[1] for each in out.predictions if each.role == "reconstruct")
+        kl = sum(posterior.kl() for _, posterior in out.named_posteriors())
+        assert len([each for each in out.predictions if each.role == "reconstruct"]) == len(part.sides)
+        bounds.append(-(written + kl))
+    assert scores["elbo"] == pytest.approx(torch.cat(bounds).mean().item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bgt", "bgt-plus", "bgt-bound", "vgvae"])
+def test_no_bound_is_above_the_likelihood(
+    name: str,
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    batch: Batch,
+    stirred: Callable[[nn.Module], nn.Module],
+) -> None:
+    """Each latent that a reconstruction is drawn from has its KL; importance weighting tightens the bound."""
+    torch.manual_seed(0)
+    model = stirred(tiny(name).build(tokenizer)).eval()
+    likelihood = diagnose(model, [batch], torch.device("cpu"), samples=64).likelihood
+    assert likelihood.neg_elbo.nats >= likelihood.iwae_nll.nats
 
 
 def test_it_is_the_same_each_time_and_leaves_no_gradient(

@@ -105,7 +105,10 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
 
-        pca = PCA(count, svd_solver="arpack", random_state=0).fit(scaled(vectors))
+        rows = scaled(vectors)
+        if rows.var(0).sum() < least_variance(float(np.square(rows).sum(1).mean())):
+            return PrincipalAxes(rows.mean(0), np.zeros((rows.shape[1], count), np.float32), 0.0, metric)
+        pca = PCA(count, svd_solver="arpack", random_state=0).fit(rows)
         return PrincipalAxes(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2)
     for start in range(0, len(vectors), BLOCK):
@@ -114,13 +117,18 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         products += block.T @ block
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
-    least = max(ROUNDING * np.trace(products) / len(vectors), np.finfo(np.float32).tiny)
+    least = least_variance(np.trace(products) / len(vectors))
     if values.sum() < least:  # all rows are the same
         values, axes = np.zeros_like(values), np.zeros_like(axes)
     leading = axes[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
     fraction = float(values[-count:].sum() / max(values.sum(), least))
     return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction, metric)
+
+
+def least_variance(mean_square: float) -> float:
+    """The variance, of all units together, below which rows of this mean square are all the same."""
+    return max(ROUNDING * mean_square, float(np.finfo(np.float32).tiny))
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
@@ -159,7 +167,7 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     """
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
-    length = np.linalg.norm(vector) / np.linalg.norm(start)  # in the scale of the map
+    length = np.linalg.norm(vector) / np.linalg.norm(start) if vector.any() else 1.0  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return length * scaled(vectors[nearest_rows].mean(0, keepdims=True))[0]
@@ -201,10 +209,11 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def mean_cosine(vectors: np.ndarray) -> float:
-    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer."""
+    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. That of a zero
+    row with any is 0."""
     total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
-    count = len(vectors)
-    return float((np.square(total).sum() - count) / (count * (count - 1))) if count > 1 else float("nan")
+    count, with_itself = len(vectors), int(vectors.any(1).sum())
+    return float((np.square(total).sum() - with_itself) / (count * (count - 1))) if count > 1 else float("nan")
 
 
 @dataclass(frozen=True)

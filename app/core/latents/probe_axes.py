@@ -53,7 +53,6 @@ class Reading:
     value: float
     low: float
     high: float
-    sentences: int
 
     def __str__(self) -> str:
         return f"{self.measure} {self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]"
@@ -88,9 +87,9 @@ def axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
     english_of = {lang: translated(lang) for lang in langs}
     parts = [(lang, list(texts)) for lang, texts in english_of.items()]
-    folds = [crc32(english.encode()) % FOLDS for texts in english_of.values() for english in texts.values()]
+    english = [sentence for texts in english_of.values() for sentence in texts.values()]
     values = [FACTORS[name].of(text, lang) for lang, texts in parts for text in texts]
-    return fitted(name, unit(embed_parts(loaded, parts, latent)), np.array(values), np.array(folds))
+    return fitted(name, unit(embed_parts(loaded, parts, latent)), np.array(values), np.array(english))
 
 
 def translated(lang: str) -> dict[str, str]:
@@ -98,8 +97,10 @@ def translated(lang: str) -> dict[str, str]:
     return {texts[-1]: texts[0] for texts in example_sentences(["en"] if lang == "en" else ["en", lang])}
 
 
-def fitted(name: str, vectors: np.ndarray, values: np.ndarray, folds: np.ndarray) -> Axis:
-    """The axis of N sentences (N, D) with these values (N,) and folds (N,), which tell how well it is read."""
+def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarray) -> Axis:
+    """The axis of N sentences (N, D) with these values (N,). Their English translations (N,) tell which are the same:
+    those are read in one fold, and count once in the interval."""
+    folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):
         test = folds == fold
@@ -107,7 +108,9 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, folds: np.ndarray
         # relative to the mean of the other scores, which is lower if these are higher
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
-    return Axis(name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values))
+    return Axis(
+        name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values, len(set(english)))
+    )
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
@@ -127,21 +130,20 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
     return weights, float(centre - mean @ weights)
 
 
-def reading(scores: np.ndarray, values: np.ndarray) -> Reading:
+def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     """Of a factor that is 0 or 1 the area under the ROC curve (interval: Hanley and McNeil 1982), of another the
-    correlation (interval: Fisher's z)."""
-    count = len(values)
+    correlation (interval: Fisher's z). The interval is that of as many sentences as have `different` meanings."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
-        positive, negative = len(ones), len(zeros)
+        positive, negative = different * values.mean(), different * (1 - values.mean())
         area = float(((ones[:, None] > zeros).mean() + (ones[:, None] >= zeros).mean()) / 2)
         both, twice = area / (2 - area), 2 * area**2 / (1 + area)
         spread = (positive - 1) * (both - area**2) + (negative - 1) * (twice - area**2)
         error = math.sqrt((area * (1 - area) + spread) / (positive * negative))
-        return Reading("AUC", area, max(0.0, area - 1.96 * error), min(1.0, area + 1.96 * error), count)
+        return Reading("AUC", area, max(0.0, area - 1.96 * error), min(1.0, area + 1.96 * error))
     correlation = float(np.corrcoef(scores, values)[0, 1])
-    z, half = math.atanh(correlation), 1.96 / math.sqrt(count - 3)
-    return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half), count)
+    z, half = math.atanh(correlation), 1.96 / math.sqrt(different - 3)
+    return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half))
 
 
 def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Projection:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
@@ -162,8 +163,6 @@ def distinct(titles: Sequence[str]) -> list[str]:
 
 def numbers(values: Iterable[str]) -> bool:
     """Whether all cells that are not empty are finite numbers, and at least one is."""
-    values = [value for value in values if value]
-    try:
-        return bool(values) and all(abs(float(value)) < float("inf") for value in values)
-    except ValueError:
-        return False
+    filled = pd.Series([value for value in values if value], dtype="string")
+    read = pd.to_numeric(filled, errors="coerce")  # as they are read later: 1_000 is none
+    return bool(len(filled)) and bool(np.isfinite(read.astype(float)).all())

@@ -90,14 +90,17 @@ def download(
 
 def _write_down(request: Request, archives: manifest.Json, converted: Converted, out: Path) -> None:
     """Add files and source to the manifest, read again because another process may have changed it."""
-    records = manifest.read_manifest(out)
-    for file in converted.files:
-        records["files"][file.path.relative_to(out).as_posix()] = {
+    files = {
+        file.path.relative_to(out).as_posix(): {
             "source": request.entry,
             **manifest.facts(file.path),
             "columns": list(file.columns),
             "rows": file.rows,
         }
+        for file in converted.files
+    }
+    records = manifest.read_manifest(out)  # at the end: hashing takes long
+    records["files"] |= files
     records["sources"][request.entry] = {
         "what": request.source.what,
         "licence": request.source.licence,

@@ -133,7 +133,7 @@ def kept(
         negated = has_negation(reference, lang)
         if negated is not None and negated == has_negation(source, source_lang):
             right[NEGATION if negated else NO_NEGATION].append(has_negation(output, lang) == negated)
-        if numbers(source, source_lang) and (values := numbers(reference, lang)):
+        if (values := numbers(reference, lang)) and values == numbers(source, source_lang):
             right[NUMBER].append(numbers(output, lang) == values)
         if shared := {*(names(source, source_lang) or ())} & {*(names(reference, lang) or ())}:
             written = {word.lower() for _, word in words(output, lang)}

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError, UsageError
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
@@ -116,7 +116,7 @@ class Latents:
 
     def of(self, writing: Writing) -> dict[str, np.ndarray]:
         """(N, L) by latent."""
-        latents = {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
-        if (LANGUAGE, writing.lang) in self.vectors:
-            latents[LANGUAGE] = self.vectors[LANGUAGE, writing.lang][writing.styles]
-        return latents
+        of_style = {
+            latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
+        }
+        return of_style | {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}

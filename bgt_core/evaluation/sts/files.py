@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bgt_core.data.columns import split_langs
+from bgt_core.data.parallel import uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.sts.parse import GOLD_FIRST, lines, read_semeval, read_tsv
 from bgt_core.evaluation.sts.score import StsSet
@@ -79,11 +80,6 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
         for name in sorted(names):
             if name[0] != ".":
                 yield (relative / uncompressed(name)).as_posix(), Path(folder, name)
-
-
-def uncompressed(name: str) -> str:
-    """The name of a file without .gz, .xz or .zst."""
-    return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
 def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[StsSet]:

@@ -4,13 +4,12 @@ line."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from bgt_core.data.parallel import SUFFIXES
+from bgt_core.data.parallel import SUFFIXES, uncompressed
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
@@ -47,7 +46,7 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
     """Read STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; drop pairs without a
     score."""
     if gold is None:
-        gold_name = re.sub(r"\.(gz|xz|zst)$", "", path.name.replace(".input.", ".gs.", 1))
+        gold_name = uncompressed(path.name.replace(".input.", ".gs.", 1))
         paths = [other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()]
         if not paths:
             raise NotFound(f"{path}: its gold scores, {gold_name}, are missing.")

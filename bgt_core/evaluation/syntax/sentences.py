@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core.data.conllu import Parsed, Word, read_conllu
-from bgt_core.data.parallel import SUFFIXES
+from bgt_core.data.parallel import uncompressed
 from bgt_core.data.trees import ROOTS, Tree, read_trees
 from bgt_core.errors import UsageError
 
@@ -49,18 +49,13 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
     """
     if not files:
         raise UsageError("is missing: expected one or more files of bracketed trees or CoNLL-U.", parameter="files")
-    conllu = [file for file in files if ".conllu" in (file.suffix, *suffix_within(file))]
+    conllu = [file for file in files if Path(uncompressed(file.name)).suffix == ".conllu"]
     if conllu and len(conllu) < len(files):
         other = next(file for file in files if file not in conllu)
         raise UsageError(f"{conllu[0]} is CoNLL-U and {other} is not: the two are measured differently; give one kind.")
     if conllu:
         return Treebank(DEPENDENCIES, [of_dependencies(parsed) for parsed in read_conllu(files)])
     return Treebank(CONSTITUENTS, [of_constituents(tree, lang) for tree in read_trees(files)])
-
-
-def suffix_within(file: Path) -> list[str]:
-    """The suffix before that of compression."""
-    return [Path(file.stem).suffix] if file.suffix in SUFFIXES[1:] else []
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:

@@ -65,6 +65,7 @@ class Inversion(Task[Texts]):
     def load(self, paths: Sequence[Path], *, seed: int) -> Texts:
         """Read the sentences, and choose those of the given lengths."""
         check_least(2, limit=self.limit)
+        check_least(0, corrections=self.corrections)
         path, (fewest, most) = one_path(paths, "one file of sentences"), read_lengths(self.lengths)
         fitting = [text for _, text in text_lines(path) if fewest <= len(text.split()) <= most]
         if len(fitting) < 2:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.columns import SKIPPED
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
@@ -50,7 +51,7 @@ class Surface(Task[Columns]):
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Fit the probes of each system."""
-        langs = self.langs.split(",")
+        langs = [lang for lang in self.langs.split(",") if lang != SKIPPED]
         if len(items) != len(langs) or len({len(column) for column in items}) != 1:
             raise UsageError(f"{self.langs}: expected a language for each column, and as many sentences in each.")
         lines = len(items[0])
@@ -68,9 +69,11 @@ class Surface(Task[Columns]):
                 hits[name].append(right(vectors / (vectors.std() or 1.0), of, folds))
         for name, of in labels.items():
             hits[name].append(right(np.zeros((len(of), 1)), of, folds))
+        # sentences of a line are right together, so that a line is one item
+        by_line = {name: np.stack(each).reshape(-1, len(langs), lines).mean(1) for name, each in hits.items()}
         return Statistic(
             systems=[*(system.name for system in rows), GUESS],
-            hits={SurfaceKey(name, lines * len(langs)): np.stack(each) for name, each in hits.items()},
+            hits={SurfaceKey(name, lines * len(langs)): shares for name, shares in by_line.items()},
             about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
             counts={"lines": lines},
         )

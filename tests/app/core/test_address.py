@@ -110,5 +110,8 @@ def test_ids_are_written_as_ranges_and_read_again() -> None:
     chosen = ["en0", "en1", "en2", "en9", "en119", "pt-br7", "own3"]
     assert address.as_ranges(chosen) == "en0-2.9.119~pt-br7~own3"
     assert address.in_ranges(address.as_ranges(chosen), ids) == [name for name in ids if name in chosen]
+    ids = [f"{prefix}{number}" for prefix in ("en", "en2_", "a1b") for number in range(30)]
+    chosen = ["en20", "en2_0", "en2_5", "en2_6", "a1b12"]
+    assert address.in_ranges(address.as_ranges(chosen), ids) == [name for name in ids if name in chosen]
     for nonsense in ("", "~", "en", "en1-", "en-1", "../<b>", "en" + "9" * 5000):
         assert address.in_ranges(nonsense, ids) == []

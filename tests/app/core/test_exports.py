@@ -41,6 +41,8 @@ def test_csv_parquet_and_jsonl_hold_the_same_rows(table: pd.DataFrame) -> None:
     assert parquet.equals(table)
     lines = [json.loads(line) for line in exports.as_jsonl(table).splitlines()]
     assert [line["text"] for line in lines] == table["text"].tolist()
+    tiny = pd.DataFrame({"p": [3.2e-12, float("nan")], "n": [1, 2]})
+    assert list(map(json.loads, exports.as_jsonl(tiny).splitlines())) == [{"p": 3.2e-12, "n": 1}, {"p": None, "n": 2}]
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
     assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())
     assert csv["text"].tolist()[3:] == table["text"].tolist()[3:]

@@ -21,6 +21,7 @@ from app.core import rows
         ("駅はどこですか？", 1, 1, "question"),
         ("أين المحطة؟", 2, 1, "question"),
         ("As follows:", 2, 1, "other"),
+        ("شكرًا", 1, 0, "none"),  # the sign above its last letter but one is no mark
         ("", 0, 0, "none"),
     ],
 )
@@ -56,6 +57,13 @@ def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
     kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
     assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
     assert len(rows.typed(" \n", "en", 0)[0]) == 0
+
+
+def test_cells_may_be_called_as_what_is_shown_for_rare_and_empty_ones() -> None:
+    few = rows.as_colour(pd.Series(["a", "none", "", "b"]))
+    assert list(few) == ["a", "none", "none", "b"] and list(few.cat.categories) == ["a", "b", "none"]
+    many = rows.as_colour(pd.Series(["other"] * 9 + list("abcdefgh")))
+    assert list(many.cat.categories).count("other") == 1 and list(many[:9]) == ["other"] * 9
 
 
 def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:

@@ -79,9 +79,9 @@ def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None
 
 def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:
     rows = [("tense", 2.0, 5.0), ("subj-num", -1.0, 3.0), ("length", -9.0, -4.0), ("length", 1.0, 4.0)]
-    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0)]  # the claim says nothing of trees
+    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim says nothing of trees
     gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
     assert compute.verdict(gaps) == (
-        "The paper's claim covers 5 of these results: 2 agree, 2 contradict it (gender of articles, length), and of 1 "
+        "The paper's claim covers 6 of these results: 2 agree, 2 contradict it (gender of articles, length), and of 2 "
         "the interval holds zero."
     )

@@ -40,6 +40,26 @@ def test_what_no_sentence_has_is_said_and_nothing_is_selected(opened: Open) -> N
     assert any("No sentence has “xyzzy”" in caption.value for caption in app.caption)
 
 
+def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_gone(opened: Open) -> None:
+    app = opened("maps")
+    app.text_area[0].set_value("Where is my dog?")
+    app.press("Draw as stars")
+    box = app.selectbox(key="nearest_of")
+    assert box.value == "own0"
+    app.press("Remove your 1 sentence")
+    assert app.selectbox(key="nearest_of").value is None  # not a text "own0"
+    app.selectbox(key="nearest_of").set_value("en7").run()
+    assert app.session_state["chosen"] == ["en7"]
+
+
+def test_a_star_that_was_dragged_on_another_map_is_back_in_its_place(opened: Open) -> None:
+    app = opened("maps")
+    app.selectbox(key="nearest_of").set_value("en7").run()
+    moved = {"id": "en7", "map": "semantic", "x": 0.1, "y": 0.1, "at": 1}
+    app.session_state["moved"] = moved | {"of": ("another model", None)}
+    assert any(caption.value.startswith("Drag the star") for caption in app.run().caption)
+
+
 def test_a_selection_is_described_beside_the_map(opened: Open) -> None:
     app = opened("maps")
     chosen = find(app, "?")

@@ -148,6 +148,10 @@ def test_probes_are_as_accurate_as_those_of_the_probes_package(loaded: state.Loa
         ("J'ai faim.", "fr", "no", "I, we"),
         ("Das ist keine Katze.", "de", "yes", "no pronoun"),
         ("No lo sé.", "es", "yes", "he, she, they"),
+        ("La casa es grande.", "es", "no", "no pronoun"),
+        ("A-t-on faim ?", "fr", "no", "no pronoun"),
+        ("Können Sie mir helfen?", "de", "no", "you"),
+        ("Sie hilft ihm.", "de", "no", "he, she, they"),
     ],
 )
 def test_the_truth_is_a_rule(text: str, lang: str, negation: str, person: str) -> None:

@@ -137,7 +137,7 @@ def test_splits_hold_the_pairs_of_their_names(
 def test_all_and_negation_come_with_them(splits: dict[str, StsSet]) -> None:
     assert len(splits["all"].gold) == 100
     assert splits["negation"].gold.tolist() == [0.0, 1.0]
-    assert set(splits) == {"Hard+", "Hard-", *hard.PUBLISHED}
+    assert set(splits) == {"all", "negation", *hard.RULES}
     assert {split.year for split in splits.values()} == {"hard"}
     assert "100 different pairs (the paper has 13,023" in hard.note(list(splits.values()))
 

@@ -85,6 +85,7 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
     [
         ({"lengths": "50-60"}, DataError, "held-out.txt: 0 lines have 50 to 60 words"),
         ({"limit": 1}, UsageError, "^limit 1"),
+        ({"corrections": -1}, UsageError, "^corrections -1"),
         ({"lang": "de"}, UsageError, "de: model has en"),
     ],
 )

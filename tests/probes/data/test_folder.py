@@ -13,6 +13,7 @@ import pytest
 from bgt_core.data.conllu import read_conllu
 from bgt_core.data.trees import Tree, read_trees
 from bgt_core.errors import BgtError
+from probes.data.corpora import UNKNOWN, provenance_of
 from probes.data.folder import find_source
 from probes.data.labelled import read_labelled
 from probes.data.load import load_task
@@ -288,3 +289,11 @@ def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "fr.txt", "Oui.\n")
     with pytest.raises(BgtError, match="Task 'gender' found no items in"):
         load_task(TASKS["gender"], "fr", tmp_path)
+
+
+def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Path) -> None:
+    def about(path: str) -> str:
+        return provenance_of(tmp_path / path, "sentences").about
+
+    assert about("xprobe/en/tense.tsv") != about("xprobe/mine/en/tense.tsv") == UNKNOWN.about
+    assert about("mine/en-fr.un.tsv") == about("un/en.txt") != about("un/home/texts/en.txt")

@@ -78,25 +78,25 @@ def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch
     """Languages drawn with replacement, and gaps moved by their errors; draws of one value are left out."""
     monkeypatch.setattr(distance, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
-    rng = np.random.default_rng([7, 4])
+    rng = np.random.default_rng([0, 4])
     rows = rng.integers(4, size=(20, 4))
     moved = y + errors * rng.standard_normal((20, 4))
     drawn = [(x[row], gaps[row]) for row, gaps in zip(rows, moved, strict=True)]
     rho = [spearmanr(a, b).statistic for a, b in drawn if np.ptp(a) and np.ptp(b)]
     expected = np.quantile(rho, [0.025, 0.975])
-    assert distance.spearman_interval(x, y, errors, 7) == pytest.approx(tuple(expected))
+    assert distance.spearman_interval(x, y, errors) == pytest.approx(tuple(expected))
 
 
 def test_eight_languages_are_compared_in_all_orders() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((2, 8))
-    r, p = distance.correlation(x, y, seed=0)
+    r, p = distance.correlation(x, y)
     assert r == pytest.approx(pearsonr(x, y).statistic)
-    assert p * 40_320 == pytest.approx(round(p * 40_320)) and p == distance.correlation(x, y, seed=1)[1]
-    assert distance.correlation(*rng.standard_normal((2, 9)), seed=0)[1] * 20_001 % 1 == pytest.approx(0, abs=1e-6)
+    assert p * 40_320 == pytest.approx(round(p * 40_320))
+    assert distance.correlation(*rng.standard_normal((2, 9)))[1] * 20_001 % 1 == pytest.approx(0, abs=1e-6)
 
 
-def test_many_languages_are_sampled_alike_for_a_seed() -> None:
+def test_many_languages_are_sampled_alike() -> None:
     rng = np.random.default_rng(0)
     noise = dict(zip(FSI_WEEKS, rng.normal(size=len(FSI_WEEKS)), strict=True))
     result = trend(noise)

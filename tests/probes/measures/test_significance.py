@@ -85,6 +85,16 @@ def test_of_several_encoders_their_means_are_what_differs() -> None:
     assert runs.interval() == pytest.approx((expected.low, expected.high))
 
 
+def test_other_encoders_of_another_number_are_averaged() -> None:
+    rng = np.random.default_rng(0)
+    two, three = (Runs(rng.random((count, 5)), rng.random((9, count, 5))) for count in (2, 3))
+    for one, other in ((two, three), (three, two)):
+        gap = one - other
+        assert gap.points == pytest.approx(one.points - other.points.mean(0))
+        assert gap.draws == pytest.approx(one.draws - other.draws.mean(1, keepdims=True))
+    assert (two - two).points == pytest.approx(0)
+
+
 def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> None:
     """Squared, on average: five folds of 100 know as much as 500 items, five tests on the same 100 as much as 100."""
     rng = np.random.default_rng(0)

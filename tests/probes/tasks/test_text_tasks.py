@@ -64,6 +64,7 @@ def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipp
 def test_words() -> None:
     assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
     assert count_words("猫が好き。") == 4
+    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign is within its word
     assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
 
 

@@ -137,6 +137,21 @@ def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
     assert plane.variance == 0 and not plane.xy.any()
 
 
+@pytest.mark.parametrize("rows", [np.zeros((40, 2_100)), np.tile(np.linspace(-1, 1, 2_100), (40, 1))])
+def test_wide_rows_that_are_all_the_same_have_no_variance_either(rows: np.ndarray) -> None:
+    plane = geometry.fit(rows.astype(np.float32), geometry.Method())
+    assert plane.variance == 0 and np.allclose(plane.xy, 0, atol=1e-5)
+
+
+def test_zero_vectors_have_no_cosine_and_can_be_moved(vectors: np.ndarray) -> None:
+    assert geometry.mean_cosine(np.array([[0, 0], [0, 0], [3, 4]], np.float32)) == pytest.approx(0, abs=1e-6)
+    nothing, goal = np.zeros(7, np.float32), np.array([0.3, 0.2])
+    assert np.linalg.norm(geometry.moved(geometry.fit(vectors, geometry.Method()), vectors, nothing, goal)) > 0
+    projection = geometry.fit(vectors, geometry.Method(metric="Euclidean"))
+    moved = geometry.moved(projection, vectors, nothing, goal)
+    assert projection.project(moved[None])[0] == pytest.approx(goal, abs=1e-4)
+
+
 def test_principal_axes_read_rows_in_blocks(vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = geometry.principal_axes(vectors, 2)
     monkeypatch.setattr(geometry, "BLOCK", 7)

@@ -22,7 +22,7 @@ def vectors() -> np.ndarray:
     return unit(np.random.default_rng(0).normal(size=(400, 12))).astype(np.float32)
 
 
-FOLDS = np.arange(400) % 5
+ENGLISH = np.array([f"This is number {number}." for number in range(400)])
 
 
 def opened(saved: Path) -> Loaded:
@@ -32,7 +32,7 @@ def opened(saved: Path) -> Loaded:
 
 def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
     values = vectors @ np.arange(12) + 3
-    axis = probe_axes.fitted("planted", vectors, values, FOLDS)
+    axis = probe_axes.fitted("planted", vectors, values, ENGLISH)
     assert axis.spread == pytest.approx(values.std())
     assert np.allclose(axis.weights * axis.spread, np.arange(12), atol=0.05)
     assert axis.bias * axis.spread + values.mean() == pytest.approx(3, abs=0.05)
@@ -42,7 +42,7 @@ def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
 def test_chance_is_told_as_chance(vectors: np.ndarray) -> None:
     rng = np.random.default_rng(1)
     for values in (rng.normal(size=400), (rng.random(400) < 0.3).astype(float)):
-        reading = probe_axes.fitted("noise", vectors, values, FOLDS).reading
+        reading = probe_axes.fitted("noise", vectors, values, ENGLISH).reading
         assert reading.low < (0.5 if reading.measure == "AUC" else 0) < reading.high
 
 
@@ -60,14 +60,17 @@ def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors
 
 def test_readings_are_those_of_the_literature() -> None:
     scores, values = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.3]), np.array([0, 0, 1, 1, 1, 0.0])
-    assert probe_axes.reading(scores, values).value == pytest.approx(roc_auc_score(values, scores))
+    assert probe_axes.reading(scores, values, 6).value == pytest.approx(roc_auc_score(values, scores))
     rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893, 51 and 58 cases, standard error 0.032
     scores = np.concatenate([rng.normal(1.757, 1, 51), rng.normal(0, 1, 58)])
-    reading = probe_axes.reading(scores, np.repeat([1.0, 0.0], [51, 58]))
+    reading = probe_axes.reading(scores, np.repeat([1.0, 0.0], [51, 58]), 109)
     assert reading.value - reading.low == pytest.approx(1.96 * 0.032, abs=0.02)
     line = np.arange(103.0)
-    reading = probe_axes.reading(line + 60 * np.random.default_rng(1).normal(size=103), line)
+    noisy = line + 60 * np.random.default_rng(1).normal(size=103)
+    reading = probe_axes.reading(noisy, line, 103)
     assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
+    # translations say the same again, and make nothing more certain
+    assert probe_axes.reading(np.tile(noisy, 4), np.tile(line, 4), 103).low == pytest.approx(reading.low)
 
 
 def test_axes_are_offered_where_sentences_can_be_labelled(saved: Path) -> None:

@@ -88,6 +88,13 @@ def test_extra_columns_become_columns_of_the_tables_rows() -> None:
     assert corpora.sentences(text.alone("fr"), 10)["text"].tolist() == ["un", "deux"]
 
 
+def test_scores_stand_beside_a_column_to_colour_by_with_their_title() -> None:
+    table = pd.DataFrame({"a": ["one", "two"], "b": ["un", "deux"], "score": ["1", "2"], "gold": ["3", "4"]})
+    _, text, _ = columns.text_of("x.tsv", table, ["en", "fr", "gold", "own"], drop=False)
+    rows = corpora.sentences(text, 10)
+    assert rows["own:scores"].tolist() == [1, 2] * 2 and rows["own:gold"].tolist() == [3, 4] * 2
+
+
 def test_pairs_of_one_language_are_rows_of_that_language() -> None:
     text, _ = made([["3", "one", "uno"], ["4", "two", "too"]], ["gold", "en", "en"])
     rows = corpora.sentences(text, 10)

@@ -27,6 +27,12 @@ def test_cells_are_normalised_and_quotes_are_those_of_csv_alone() -> None:
     assert table(b'"Well, yes",x\n', "a.csv")["Column 1"] == ["Well, yes"]
 
 
+def test_a_column_is_of_numbers_only_if_it_can_be_read_as_such() -> None:
+    assert formats.numbers(["1", "", "2.5", "-1e3"]) and not formats.numbers([""])
+    for other in ("1_000", "inf", "nan", "one"):
+        assert not formats.numbers(["1", other])
+
+
 def test_a_long_cell_is_read_in_every_kind_of_file() -> None:
     long = "a" * 200_000
     for name in ("a.csv", "a.tsv"):

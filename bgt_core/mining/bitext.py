@@ -38,7 +38,8 @@ class Mined:
         thresholds. Known translations that are copies of others count once."""
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
-        return scores.at_thresholds(self.candidates, *np.unique(np.stack(known), axis=1), self.threshold)
+        known_left, known_right = np.unique(np.stack(known), axis=1)
+        return scores.at_thresholds(self.candidates, known_left, known_right, self.threshold)
 
 
 def mine(

@@ -57,7 +57,8 @@ class HeldOutScores:
         """Add the model's outputs for a batch."""
         terms = dict(terms_of(out))
         if any(prediction.role == "reconstruct" for prediction in out.predictions):
-            terms["elbo"] = -sum(values for name, values in terms.items() if name.startswith(("reconstruct/", "kl/")))
+            parts = [values for name, values in terms.items() if name.startswith(("reconstruct/", "kl/"))]
+            terms["elbo"] = -torch.stack(parts).sum(0)
         for name, values in terms.items():
             self.sums[name] += values.sum()
             self.rows[name] += len(values)

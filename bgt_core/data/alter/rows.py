@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 
@@ -72,11 +72,18 @@ def exchanged(text: str, rng: Random) -> Altered | None:
     """Exchange two different words; return None if the text has only one. Marks stay where they are."""
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
-    pairs = [(i, j) for i, j in combinations(range(len(words)), 2) if cores[i] and cores[j]]
-    pairs = [(i, j) for i, j in pairs if cores[i].casefold() != cores[j].casefold()]
-    if not pairs:
+    places = [place for place, core in enumerate(cores) if core]
+    folded = [cores[place].casefold() for place in places]
+    later, others = Counter(folded), []  # of each, how many different words come after it
+    for at, word in enumerate(folded, 1):
+        later[word] -= 1
+        others.append(len(folded) - at - later[word])
+    if not any(others):
         return None
-    first, second = rng.choice(pairs)
+    drawn = rng.randrange(sum(others))  # among all pairs, in order
+    at = next(at for at, before in enumerate(accumulate(others)) if drawn < before)
+    following = [place for place, word in zip(places[at + 1 :], folded[at + 1 :], strict=True) if word != folded[at]]
+    first, second = places[at], following[drawn - sum(others[:at])]
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
     return Altered(WORDS, " ".join(words))

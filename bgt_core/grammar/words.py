@@ -165,7 +165,7 @@ def english_noun(text: str) -> tuple[str, str]:
 
 
 VOWEL = re.compile(
-    r"[aeiouàâéèêëîïôûœ]|h(?!éros|ibou|omard|amac|ache|érisson|all\b|alls\b|angar|arpe|uit\b)", re.IGNORECASE
+    r"[aeiouàâéèêëîïôûœ]|h(?!éros|ibou|omard|amac|ache|érisson|all\b|alls\b|angar|arpe|aricot|uit\b)", re.IGNORECASE
 )
 _ELIDE = re.compile(rf"\b(l|d|n|j|qu|lorsqu)(?:e|a) (?={VOWEL.pattern})|\bs(?:i) (?=ils?\b)", re.IGNORECASE)
 _CONTRACT = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}

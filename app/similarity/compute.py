@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from bgt_core.vectors.compare import cosines
 AT_ONCE = 100  # pairs with their bags of words in memory
 WORDS = "words"  # the column of the baseline
 OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that are not a system's similarity
+SIDES = ("left", "right")
 NEGATION = "negation"
 SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
@@ -64,17 +65,26 @@ def systems(columns: Iterable[str]) -> dict[str, str]:
     return {name: "Words (tf-idf)" if name == WORDS else rows.latent_title(name) for name in names}
 
 
-def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The pairs of a split of Hard STS (paper, sec. 4.3); "all" gives all pairs."""
+def split(scored: pd.DataFrame, name: str, langs: tuple[str, str] = ("en", "en")) -> pd.DataFrame:
+    """The pairs of a split of Hard STS (paper, sec. 4.3), in these languages; "all" gives all pairs. No pair is negated
+    in a language without rules of negation."""
     if name == "all":
         return scored
     if name == NEGATION:
-        inside = negated(scored["left"].tolist()) != negated(scored["right"].tolist())
+        left, right = (negations(scored[side].tolist(), lang) for side, lang in zip(SIDES, langs, strict=True))
+        inside = (left != right) & set(langs).issubset(rows.NEGATION_LANGS)
     else:
         rule = RULES[name]
         gold = scored["gold"].between(rule.low, rule.high).to_numpy()
         inside = extreme(scored["swer"].to_numpy(), rule.end, rule.share) & gold
     return scored[np.asarray(inside)]
+
+
+def negations(sentences: Sequence[str], lang: str) -> np.ndarray:
+    """Which sentences (N,) are negated; in English by the rule of Hard STS, "not" or "'t"."""
+    if lang == "en":
+        return negated(sentences)
+    return np.array([lang in rows.NEGATION_LANGS and rows.negated(text, lang) for text in sentences], bool)
 
 
 def misjudged(scored: pd.DataFrame) -> pd.Series:

@@ -159,14 +159,14 @@ def upload(loaded: state.Loaded) -> None:
     name, pairs, langs = chosen
     try:
         scored = compute.similarities(loaded, pairs, *langs)
-        judged(loaded, scored, name) if "gold" in scored else unjudged(loaded, scored, name)
+        judged(loaded, scored, name, langs) if "gold" in scored else unjudged(loaded, scored, name)
     except BgtError as error:
         problem(error)
 
 
-def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
+def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str, langs: tuple[str, str]) -> None:
     """Show pairs with people's scores: correlations, their differences, and the model's largest deviations."""
-    parts = {name: compute.split(scored, name) for name in compute.SPLITS}
+    parts = {name: compute.split(scored, name, langs) for name in compute.SPLITS}
     enough = [name for name, part in parts.items() if name == compute.SPLITS[0] or len(part) > 2]
     name = controls.choice("Subset", enough, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")

@@ -103,6 +103,9 @@ def test_splits_are_cut_by_word_errors_and_gold(scored: pd.DataFrame) -> None:
     for row in negated.itertuples():
         assert (" not " in row.left or "n't" in row.left) != (" not " in row.right or "n't" in row.right)
     assert compute.split(scored, "all") is scored
+    french = pd.DataFrame({"left": ["Il dort.", "Elle rit."], "right": ["Il ne dort pas.", "Elle rit bien."]})
+    assert compute.split(french, "negation", ("fr", "fr")).index.tolist() == [0]
+    assert compute.split(french, "negation", ("tr", "fr")).empty  # Turkish negates inside words
 
 
 def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored: pd.DataFrame) -> None:

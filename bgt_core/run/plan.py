@@ -43,13 +43,16 @@ def build(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run takes over from a checkpoint: the sizes of its model and its text processing, but not
-    which parts a first stage left untrained."""
+    """The settings that a run takes over from a checkpoint, of its own recipe or of the stage before: the sizes of its
+    model and its text processing, but not which parts a first stage left untrained."""
     config = checkpoint.read_config(checkpoint.find(init_from))
+    arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.build(name, {}).base != ""
-    prefix = "model.base." if second_stage else "model."
-    settings: dict[str, Any] = {"init_from": init_from, **({"base": config["recipe"]} if second_stage else {})}
-    for key, value in config["arguments"].items():
+    prefix = "model.base." if second_stage and before != name else "model."
+    settings: dict[str, Any] = {"init_from": init_from}
+    if second_stage:
+        settings["base"] = arguments["base"] if before == name else before
+    for key, value in arguments.items():
         if key.startswith("model.") and key != "model.train_decoders":
             settings[prefix + key.removeprefix("model.")] = value
         elif key in ("data.vocab_size", "data.lowercase"):

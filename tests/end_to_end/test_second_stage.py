@@ -92,6 +92,14 @@ def test_it_takes_sizes_tokenizer_and_weights_from_the_checkpoint(trained: Path,
     assert (trained.parent / "tokenizer.model").read_bytes() == (saved / "tokenizer.model").read_bytes()
 
 
+def test_it_is_trained_further_from_itself(trained: Path, labelled: Path, tmp_path: Path) -> None:
+    further = second_stage(trained, labelled, tmp_path / "further", train__epochs=0.0)
+    arguments, before = (checkpoint.read_config(folder)["arguments"] for folder in (further, trained))
+    sizes = [name for name in before if name.startswith(("model.", "base"))]
+    assert [arguments[name] for name in sizes] == [before[name] for name in sizes]
+    assert same(tensors(further), tensors(trained))
+
+
 def test_what_is_frozen_is_the_same_before_and_after_bit_for_bit(trained: Path, saved: Path) -> None:
     english = {name: value for name, value in encoders(tensors(saved)).items() if not name.startswith("encoders.fr")}
     assert same(encoders(tensors(trained)), english)

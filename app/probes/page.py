@@ -134,9 +134,16 @@ def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
 
 
 def upload() -> None:
-    """Upload files, which stay for this session."""
-    files = st.file_uploader("Files of --json, --csv or --predictions", gather.KINDS, True, max_upload_size=20)
-    uploaded = st.session_state["uploaded"] = []
+    """Upload files, which stay for this session; the uploader itself is empty when the page is opened again."""
+    if "result_files" not in st.session_state:
+        st.session_state["earlier"] = st.session_state.get("uploaded", [])
+    files = st.file_uploader(
+        "Files of --json, --csv or --predictions", gather.KINDS, True, key="result_files", max_upload_size=20
+    )
+    earlier = st.session_state["earlier"]
+    if earlier:
+        st.button(f"Remove {len(earlier)} uploaded before", on_click=st.session_state.update, kwargs={"earlier": []})
+    uploaded = st.session_state["uploaded"] = list(earlier)
     for file in files:
         try:
             uploaded.append(gather.read(file.name, file.getvalue()))

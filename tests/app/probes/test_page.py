@@ -99,6 +99,17 @@ def test_a_run_leaves_what_is_stored_as_it_is(opened: Open, start: Callable) -> 
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
 
 
+def test_uploaded_results_stay_until_they_are_removed(opened: Open, plain: dict) -> None:
+    app = opened("probes")
+    app.file_uploader(key="result_files").set_value(("mine.json", json.dumps(plain).encode(), "application/json"))
+    (mine,) = app.run().session_state["uploaded"]
+    app.file_uploader(key="result_files").set_value([])
+    app.session_state["earlier"] = [mine]  # as if the page had been left: its uploader forgets
+    assert app.run().session_state["uploaded"] == [mine]
+    app.press("Remove 1 uploaded before")
+    assert app.session_state["uploaded"] == []
+
+
 def test_the_shipped_results_are_there_beside_a_named_model(opened: Open, plain: dict) -> None:
     app = opened("probes")
     app.session_state["probed"] = [read(plain)]

@@ -199,7 +199,7 @@ def active_units(sums: Tensor, sentences: float) -> int:
 
 def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
     """The information that a draw z from each sentence's posterior has about the sentence, nats, (N,); the mean is I(x;
-    z). The posteriors come in the parts of batches.
+    z). `parts` are the posteriors of several batches.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
     estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves

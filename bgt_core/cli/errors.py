@@ -46,7 +46,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Named:
-    """Names options and arguments of its own in errors; a base class for commands and groups."""
+    """Puts the names of its own options and arguments into errors; a base class of commands and groups."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -61,7 +61,7 @@ class Command(Named, TyperCommand):
 
 
 class Group(Named, TyperGroup):
-    """A group with options of its own, named by its errors: `typer.Typer(cls=Group)`."""
+    """A group whose errors name its own options: `typer.Typer(cls=Group)`."""
 
 
 def run(app: typer.Typer, program: str) -> None:

@@ -85,7 +85,7 @@ class LanguageOutput(nn.Module):
         self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
 
     def restrict(self, occurs: Tensor) -> None:
-        """Score only these tokens, (V,) bool, with EOS, the unknown token, and those that a checkpoint scored."""
+        """Score only these tokens, (V,) bool, EOS, the unknown token, and those that it already scores."""
         self.occurs.copy_(occurs if self.occurs.all() else occurs | self.occurs)
         self.occurs[[UNK, EOS]] = True
         self.occurs[[PAD, BOS]] = False  # never generated; the table has no gradient for PAD

@@ -43,8 +43,8 @@ def build(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run takes over from a checkpoint, of its own recipe or of the stage before: the sizes of its
-    model and its text processing, but not which parts a first stage left untrained."""
+    """The settings that a run takes over from a checkpoint: the sizes of the model and the text processing, but not
+    which parts a first stage left untrained. The checkpoint is of the same recipe, or of the stage before."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.build(name, {}).base != ""

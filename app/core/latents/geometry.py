@@ -209,8 +209,8 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def mean_cosine(vectors: np.ndarray) -> float:
-    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. That of a zero
-    row with any is 0."""
+    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. A zero
+    row has cosine 0 with all others."""
     total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
     count, with_itself = len(vectors), int(vectors.any(1).sum())
     return float((np.square(total).sum() - with_itself) / (count * (count - 1))) if count > 1 else float("nan")

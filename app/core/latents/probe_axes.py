@@ -98,8 +98,8 @@ def translated(lang: str) -> dict[str, str]:
 
 
 def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarray) -> Axis:
-    """The axis of N sentences (N, D) with these values (N,). Their English translations (N,) tell which are the same:
-    those are read in one fold, and count once in the interval."""
+    """The axis of N sentences (N, D) with these values (N,). Sentences with the same English translation
+    (N,) are in one fold, and count once in the interval."""
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):
@@ -132,7 +132,7 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     """Of a factor that is 0 or 1 the area under the ROC curve (interval: Hanley and McNeil 1982), of another the
-    correlation (interval: Fisher's z). The interval is that of as many sentences as have `different` meanings."""
+    correlation (interval: Fisher's z). The interval is that of `different` sentences: translations count once."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())

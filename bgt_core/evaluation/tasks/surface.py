@@ -69,7 +69,7 @@ class Surface(Task[Columns]):
                 hits[name].append(right(vectors / (vectors.std() or 1.0), of, folds))
         for name, of in labels.items():
             hits[name].append(right(np.zeros((len(of), 1)), of, folds))
-        # sentences of a line are right together, so that a line is one item
+        # sentences of one line tend to be right together: a line counts as one item
         by_line = {name: np.stack(each).reshape(-1, len(langs), lines).mean(1) for name, each in hits.items()}
         return Statistic(
             systems=[*(system.name for system in rows), GUESS],

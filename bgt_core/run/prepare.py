@@ -79,7 +79,7 @@ def check_columns(columns: Sequence[str], sources: Sequence[Source]) -> None:
     """Raise UsageError for a column that no source has: its networks would stay untrained."""
     held = {name for source in sources for name in source.columns}
     if missing := [name for name in parse_columns(columns) if name not in held]:
-        raise UsageError(f"'{missing[0]}': no file of the data has this column.", parameter="columns")
+        raise UsageError(f"'{missing[0]}': no file of the data has this column. Add one that has it, or leave it out.")
 
 
 def check_kinds(weights: str, sources: Sequence[Source]) -> None:

@@ -1,4 +1,4 @@
-"""Where a model's average starts: from another encoder's vectors, once."""
+"""What a run is prepared from: an average that starts from another encoder, columns and settings that fit the data."""
 
 from __future__ import annotations
 
@@ -89,4 +89,10 @@ def test_vectors_of_another_width_are_refused(
 def test_hard_negatives_need_a_recipe_that_uses_them(tsv: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"2: bgt-bound uses no hard negatives; set it to 0"):
         run.train("bgt-bound", [tsv], tmp_path / "run", device="cpu", overrides=SETTINGS | {"train.mega_batch": 2})
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_column_that_no_file_has_is_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'es': no file of the data has this column"):
+        run.train("bgt-bound", [f"en-fr={tsv}"], tmp_path / "run", columns=["en", "fr", "es"], device="cpu")
     assert not (tmp_path / "run" / "run.json").exists()

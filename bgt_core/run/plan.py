@@ -103,16 +103,21 @@ def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
     ]
 
 
+def check_taught(recipe: Recipe, targets: Iterable[object]) -> None:
+    """Raise UsageError for a recipe that needs vectors without any."""
+    if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(targets):
+        raise UsageError(
+            f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
+        )
+
+
 def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Raise UsageError for vectors that the recipe does not use, or for a recipe that needs vectors without any;
     DataError for vectors of another width."""
     paths = [source.targets for source in sources if source.targets is not None]
     settings = recipe.arguments
     width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
-    if weight and not paths:
-        raise UsageError(
-            f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
-        )
+    check_taught(recipe, paths)
     for path in paths:
         units = read_targets(path).shape[1]
         if not (width and weight):
@@ -174,8 +179,8 @@ class RunSettings:
                 )
 
 
-def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
-    """Change settings of the run in `out` from `step` updates on; they are named in full or by their ends.
+def change(out: Path, overrides: Mapping[str, Any]) -> None:
+    """Change settings of the run in `out` from its newest checkpoint on; they are named in full or by their ends.
 
     UsageError for settings that can't change during a run.
     """
@@ -188,7 +193,8 @@ def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
         if not name.startswith(CHANGEABLE) or name in FIXED:
             raise UsageError(f"{name} can't change during a run; settings of train and objective can.")
     if changed:
-        document = read_json(out / SETTINGS)
+        document, saved = read_json(out / SETTINGS), checkpoint.steps_of(out)
+        step = int(saved[-1].name[5:]) if saved else 0
         document["changes"] = [*settings.changes, {"step": step, "overrides": changed}]
         write_json(out / SETTINGS, document)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core import checkpoint
+from bgt_core import checkpoint, recipes
 from bgt_core.adapters import open_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC
@@ -24,11 +25,11 @@ from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.files import json_lines, remove, writing
+from bgt_core.files import json_lines, read_json, remove, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
-from bgt_core.run.plan import SETTINGS, check_targets, sources_of, write_settings
+from bgt_core.run.plan import SETTINGS, RunSettings, check_targets, check_taught, sources_of, write_settings
 from bgt_core.run.processes import LOCK, Report
 from bgt_core.run.vectors import VECTORS, fit_vectors, with_encoder, with_vectors
 
@@ -89,6 +90,17 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
         if kind not in kinds:
             known = f"the kinds are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
             raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
+
+
+def check_changes(out: Path, overrides: Mapping[str, Any]) -> None:
+    """Raise UsageError for changes of settings that the data of the run in `out` don't allow."""
+    settings, document = RunSettings.read(out), read_json(out / SETTINGS)
+    recipe = recipes.build(settings.recipe, {**settings.until(), **overrides})
+    check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
+    check_taught(recipe, document.get("teacher", ()))
+    model = outline(recipe, Tokenizer.load(out / checkpoint.TOKENIZER))
+    for split in SPLITS:
+        rehearse(recipe, model, open_corpus(out / "data", split))
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:

@@ -26,7 +26,7 @@ from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
 from bgt_core.run.plan import RunSettings, Teacher, build, change, rewind, settings_for, sources_of, with_targets
-from bgt_core.run.prepare import check_tokenizers, freeze, fresh, prepare_run, rows_until
+from bgt_core.run.prepare import check_changes, check_tokenizers, freeze, fresh, prepare_run, rows_until
 from bgt_core.run.processes import (
     HOST,
     READY,
@@ -126,14 +126,14 @@ def resume(
 
     `save_every` is the number of updates between checkpoints, by default the recipe's; `workers` as in `train`.
     `overrides` change settings of `train` and `objective` from here on, and are stored with the run:
-    {"train.learning_rate": 1e-4}. Raises UsageError for other settings and if another process trains in `out`.
+    {"train.learning_rate": 1e-4}. UsageError for those that can't change, and if another process trains in `out`.
     """
     out = Path(out)
     RunSettings.read(out)
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if overrides and launched.is_main:
-            saved = checkpoint.steps_of(out)
-            change(out, int(saved[-1].name[5:]) if saved else 0, overrides)
+            check_changes(out, overrides)
+            change(out, overrides)
         launched.wait()
         return Run(out, device, report, launched, save_every).train(workers)
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ import torch
 from bgt_core import checkpoint, files, run
 from bgt_core.checkpoint import weights
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.recipes import Recipe
 from bgt_core.run import prepare, session
 
@@ -254,6 +255,25 @@ def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
         with pytest.raises(BgtError, match=r"run\.json: damaged") as error:
             run.resume(out, device="cpu")
         assert error.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"train.kind_weights": "news:3"}, "no data of kind 'news'; name it with the data"),
+        ({"objective.distillation.weight": 1.0}, "is missing: objective.distillation.weight is 1; give vectors"),
+        ({"train.mega_batch": 2}, "bgt-small uses no hard negatives"),
+        ({"data.vocab_size": 50}, "can't change during a run"),
+    ],
+)
+def test_a_change_that_the_data_do_not_allow_is_refused(
+    whole: Path, tmp_path: Path, setting: dict[str, Any], message: str
+) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    before = (out / "run.json").read_bytes()
+    with pytest.raises(UsageError, match=message):
+        run.resume(out, device="cpu", overrides=setting)
+    assert (out / "run.json").read_bytes() == before
 
 
 def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:

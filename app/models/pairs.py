@@ -59,8 +59,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     first, *others = models
     texts = corpora.aligned(langs)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Pairs", list(texts), key="cmp_aligned", width=280, **BOUND) if texts else None
-        dialog.button()
+        name = dialog.choose_name(list(texts), "cmp_aligned", width=280, **BOUND)
         titles = [model.title for model in others]
         chosen = st.selectbox("The first model and", titles, width=280) if len(others) > 1 else titles[0]
     if name is None:

@@ -43,11 +43,8 @@ def page() -> None:
     if loaded.cannot_write:
         writer(loaded)
     texts = corpora.aligned(loaded.langs)
-    if st.session_state.get("data") not in texts:  # another page showed a text without pairs
-        st.session_state.pop("data", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Pairs", list(texts), key="data", width=340, **BOUND) if texts else None
-        dialog.button()
+        name = dialog.choose_name(list(texts), "data", width=340, **BOUND)
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,8 +23,7 @@ def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tup
     uploaded = {name: text for name, text in corpora.readable(langs).items() if text.table is not None}
     texts = {name: text for name, text in uploaded.items() if len(text.sides) == 2}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
-        button()
+        name = choose_name(list(texts), key, width=400)
         if name is None:
             for other in uploaded:
                 st.info(f"{verbatim(other)} has single sentences; pairs need two columns.")
@@ -35,13 +35,23 @@ def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tup
     return name, pairs[pairs.columns.intersection(["left", "right", "gold"])], (left, right)
 
 
-def button() -> None:
-    """Open the dialog."""
+def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
+    """Let the user choose one of these texts, or upload another; None if there are none."""
+    if st.session_state.get(key) not in names:  # the text has no pairs, or was removed
+        st.session_state.pop(key, None)
+    name = st.selectbox("Pairs", names, key=key, **settings) if names else None
+    button(key)
+    return name
+
+
+def button(key: str = "data") -> None:
+    """Open the dialog; `key` is the select box in which the new text is then chosen."""
     st.button(
         "Upload",
         icon=":material/upload:",
         help="Your own sentences, translations or pairs",
         on_click=show,
+        args=(key,),
         width="content",
     )
     if st.session_state.get("uploading"):
@@ -70,12 +80,12 @@ def remove(name: str, key: str, others: Sequence[str]) -> None:
         st.session_state[key] = others[0]
 
 
-def show() -> None:
-    st.session_state["uploading"] = True
+def show(key: str) -> None:
+    st.session_state["uploading"] = key
 
 
 def close() -> None:
-    st.session_state["uploading"] = False
+    st.session_state["uploading"] = None
 
 
 @st.dialog("Your own sentences", width="large", on_dismiss=close)
@@ -120,7 +130,7 @@ def dialog() -> None:
 def keep(name: str, text: ParallelText) -> None:
     """Add the text to the choices, and choose it."""
     own_texts.change(uploaded={**own_texts.of_session().uploaded, name: text})
-    st.session_state["data"] = name
+    st.session_state[st.session_state["uploading"]] = name
     close()
 
 

@@ -160,6 +160,16 @@ def test_without_scores_the_latents_are_drawn_against_one_another(opened: Open) 
     assert app.dataframe[-1].value.columns[0] == "Semantic"
 
 
+def test_what_is_uploaded_last_is_shown(opened: Open) -> None:
+    app = opened("similarity")
+    for name in ("first", "second"):
+        lines = [f"The {name} number is {n}.\tIs it {n}?" for n in range(5)]
+        app = app.upload(f"{name}.tsv", "\n".join(["left\tright", *lines])).press("Use these")
+        assert name in app.dataframe[-1].value["Left"][0]
+    app = app.upload("single.txt", "One sentence.\nAnother.").press("Use these")  # has no pairs
+    assert "first" in app.dataframe[-1].value["Left"][0] and not app.exception
+
+
 def test_a_difference_is_paired(scored: pd.DataFrame) -> None:
     correlations = compute.correlations(scored).set_index("system")["pearson"]
     (row,) = compute.differences(scored).itertuples()

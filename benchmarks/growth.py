@@ -97,8 +97,8 @@ class Work:
 def works() -> list[Work]:
     """Every curve."""
     return [
-        Work("bgt embed, semantic latent (averaged tokens)", "lines", embed("semantic")),
-        Work("bgt embed, language latent (Transformer)", "lines", embed("language")),
+        Work("bgt embed, semantic latent of bgt-en-fr", "lines", embed("semantic")),
+        Work("bgt embed, language latent of bgt-en-fr", "lines", embed("language")),
         Work("bgt mine, exact", "lines a side", mine("exact")),
         Work("bgt mine, approximate", "lines a side", mine("approximate")),
         Work("bgt-probe, one task, one seed, both latents", "sentences", probe),

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import permutations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs, Posterior
+from bgt_core.contracts import Batch, Outputs, Posterior, Tokens
 from bgt_core.device import autocast, seed_everything
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.posterior import READOUTS
 from bgt_core.training.loop import Trainer
-from bgt_core.training.negatives import nearest_other
+from bgt_core.training.negatives import BLOCK
 from bgt_core.training.workers import Workers
 
-ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equal
+ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equally near
+HASHED = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 weigh the tokens of a sentence
 
 
 @torch.inference_mode()
@@ -29,7 +31,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     `elbo` = -(reconstruction NLL + KL), with every KL at full weight, whatever its weight in training. It excludes
     translation, and a model that only translates has no ELBO. `active/NAME` counts the latent units in use.
     `distillation/en` is 1 - the cosine of the mapped vector and its teacher's. `retrieval/en-fr` is the share of
-    English sentences that find their translation among all the held-out French. Deterministic in the seed.
+    English sentences whose nearest of all the held-out French is a translation. Deterministic in the seed.
     """
     workers, scores = trainer.workers, HeldOutScores(trainer.device)
     trainer.model.eval()
@@ -38,7 +40,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
             continue
         seed_everything(trainer.config.seed, number)
         with autocast(trainer.device, trainer.config.precision):
-            scores.add(trainer.model(batch.to(trainer.device)))
+            scores.add(trainer.model(batch.to(trainer.device)), batch)
     trainer.model.train()
     return scores.over_all(workers)
 
@@ -52,8 +54,9 @@ class HeldOutScores:
         self.rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # with that term
         self.moments: dict[str, Tensor] = {}  # of each posterior's means, (2, L)
         self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, (B, columns, L)
+        self.texts: dict[str, list[Tensor]] = defaultdict(list)  # the same, (B, columns): see `hashes`
 
-    def add(self, out: Outputs) -> None:
+    def add(self, out: Outputs, batch: Batch) -> None:
         """Add the model's outputs for a batch."""
         terms = dict(terms_of(out))
         if any(prediction.role == "reconstruct" for prediction in out.predictions):
@@ -66,7 +69,9 @@ class HeldOutScores:
             self.moments[name] = self.moments.get(name, 0) + moments(posterior.standardised_mean)
         if out.semantic:
             means = [posterior.mean.float() for posterior in out.semantic.values()]
-            self.means["\t".join(out.semantic)].append(torch.stack(means, 1))
+            columns = "\t".join(out.semantic)
+            self.means[columns].append(torch.stack(means, 1))
+            self.texts[columns].append(torch.stack([hashes(batch.sides[column]) for column in out.semantic], 1))
 
     def over_all(self, workers: Workers) -> dict[str, float]:
         """The scores over the rows of all workers."""
@@ -78,7 +83,9 @@ class HeldOutScores:
         precisions: dict[str, float] = {}
         for columns in compared:
             own = torch.cat(self.means[columns]) if columns in self.means else torch.zeros(0, 0, 0)
-            precisions |= retrieval(columns.split("\t"), workers.gather(own).to(self.device))
+            texts = torch.cat(self.texts[columns]) if columns in self.texts else torch.zeros(0, 0, dtype=torch.int64)
+            gathered = [workers.gather(part).to(self.device) for part in (own, texts)]
+            precisions |= retrieval(columns.split("\t"), *gathered)
         return elbo | means | active | precisions
 
 
@@ -95,21 +102,32 @@ def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
         yield f"distillation/{column}", 1 - cosines
 
 
-def retrieval(columns: Sequence[str], meaning: Tensor) -> dict[str, float]:
-    """Precision at 1 by cosine, each column from each other: semantic means of n rows, (n, columns, L).
+def hashes(side: Tokens) -> Tensor:
+    """A number of each sentence, (B,) int64, the same for the same tokens."""
+    powers = torch.full((side.ids.shape[1],), HASHED).cumprod(0)
+    return (side.ids.cpu() * powers).sum(1)  # padding counts 0
 
-    Copies count as hits on both sides: another line with the same translation, and the translation of another line with
-    the same sentence. Corpora hold many sentences with several translations each.
+
+def retrieval(columns: Sequence[str], meaning: Tensor, texts: Tensor) -> dict[str, float]:
+    """Precision at 1 by cosine, each column from each other.
+
+    Corpora hold many sentences with several translations each, so the translation of a copy is right too, and a copy of
+    the translation. A sentence that is as near to a wrong one is a miss: equal vectors have a precision of 0.
+
+    Args:
+        columns: Their names.
+        meaning: Semantic means of n rows, (n, columns, L).
+        texts: The `hashes` of their sentences, (n, columns).
     """
-    precisions = {}
-    for (i, left), (j, right) in combinations(enumerate(columns), 2):
-        sides = meaning[:, i], meaning[:, j]
-        own = torch.cosine_similarity(*sides)
-        directions = (f"{left}-{right}", f"{right}-{left}")
-        for direction, side, nearest in zip(directions, sides, nearest_other(*sides), strict=True):
-            copied = torch.cosine_similarity(side, side[nearest.row]) >= 1 - ROUNDING
-            hits = copied | (own + ROUNDING >= nearest.cosine)
-            precisions[f"retrieval/{direction}"] = hits.float().mean().item()
+    precisions, units = {}, F.normalize(meaning, dim=-1)
+    for (i, left), (j, right) in permutations(enumerate(columns), 2):
+        hits = []
+        for own, text in zip(units.split(BLOCK), texts.split(BLOCK), strict=True):
+            cosines = own[:, i] @ units[:, j].T
+            is_right = (text[:, None, i] == texts[:, i]) | (text[:, None, j] == texts[:, j])
+            best, wrong = (cosines.masked_fill(mask, -torch.inf).amax(1) for mask in (~is_right, is_right))
+            hits.append(best > wrong + ROUNDING)
+        precisions[f"retrieval/{left}-{right}"] = torch.cat(hits).float().mean().item()
     return precisions
 
 

@@ -16,7 +16,7 @@ from bgt_core.posterior import READOUTS, Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Trainer
-from bgt_core.training.validate import retrieval
+from bgt_core.training.validate import hashes, retrieval
 from bgt_core.training.validate import validate as validate_trainer
 from bgt_core.training.workers import SINGLE_PROCESS
 
@@ -143,6 +143,17 @@ def test_copies_are_forgiven_in_retrieval() -> None:
     x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
     french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
-    assert retrieval(["en", "fr"], torch.stack([english, french], 1)) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
-    english[1] = torch.tensor([0.99, 0.0, 0.1])  # no copy now: line 0's French is nearer to it than its own
-    assert retrieval(["en", "fr"], torch.stack([english, french], 1))["retrieval/en-fr"] == 0.75
+    means, texts = torch.stack([english, french], 1), torch.tensor([[5, 1], [5, 2], [6, 3], [7, 3]])
+    assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
+    texts[1, 0] = 8  # no copy now: line 0's French is nearer to it than its own
+    assert retrieval(["en", "fr"], means, texts)["retrieval/en-fr"] == 0.75
+
+
+def test_equal_vectors_find_nothing() -> None:
+    means, texts = torch.ones(4, 2, 3), torch.tensor([[1, 5], [2, 6], [3, 7], [3, 8]])
+    assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 0, "retrieval/fr-en": 0}
+
+
+def test_the_same_sentence_has_the_same_number_at_any_padding() -> None:
+    short, long = (Tokens.pad([[4, 5, 2], [5, 4, 2]], "en", length) for length in (3, 7))
+    assert torch.equal(hashes(short), hashes(long)) and len(set(hashes(short).tolist())) == 2

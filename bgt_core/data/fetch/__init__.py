@@ -21,10 +21,11 @@ from bgt_core.data.fetch import layouts, transfer
 from bgt_core.data.fetch.request import Converted, DataSource, Request
 from bgt_core.data.fetch.sources import PUBLISHED, SOURCES, source
 from bgt_core.errors import DataError, NotFound
-from bgt_core.files import read_json, write_json
+from bgt_core.files import file_lock, read_json, write_json
 
 __all__ = ["PUBLISHED", "SOURCES", "DataSource", "Downloaded", "Offer", "Request", "download", "source"]
 
+DOWNLOADS = ".download"  # the folder of unfinished ones
 SPARE = 3  # bytes of disk for each byte of an archive: the archive, and the files made from it
 
 
@@ -68,7 +69,7 @@ def download(
         total = sum(known) if len(known) == len(sizes) else None
         _check_room(out, total)
         agree(Offer(request.entry, request.source.licence, addresses, total))
-        work = out / ".download" / request.entry
+        work = out / DOWNLOADS / request.entry
         archives = {_name(address): work / _name(address) for address in addresses}
         trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
         record = {}
@@ -89,7 +90,8 @@ def download(
 
 
 def _write_down(request: Request, archives: manifest.Json, converted: Converted, out: Path) -> None:
-    """Add files and source to the manifest, read again because another process may have changed it."""
+    """Add files and source to the manifest, read again because another process may have changed it, and locked, because
+    another may be about to."""
     files = {
         file.path.relative_to(out).as_posix(): {
             "source": request.entry,
@@ -99,16 +101,21 @@ def _write_down(request: Request, archives: manifest.Json, converted: Converted,
         }
         for file in converted.files
     }
-    records = manifest.read_manifest(out)  # at the end: hashing takes long
-    records["files"] |= files
-    records["sources"][request.entry] = {
+    source = {
         "what": request.source.what,
         "licence": request.source.licence,
         "archives": archives,
         "left_out": converted.left_out,
         "downloaded": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    manifest.write_manifest(out, records)
+    lock = out / DOWNLOADS / "manifest.lock"
+    with file_lock(lock, wait=True):
+        records = manifest.read_manifest(out)
+        records["files"] |= files
+        records["sources"][request.entry] = source
+        manifest.write_manifest(out, records)
+        with suppress(OSError):
+            lock.unlink()  # while it is locked: a process that waits for it opens a new one
 
 
 def _name(address: str) -> str:

@@ -9,7 +9,9 @@ import json
 import tarfile
 import zipfile
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -92,6 +94,24 @@ def test_what_is_there_is_not_downloaded_again(site: Any, books: fetch.DataSourc
     again = get(books, tmp_path, pair="de-en")
     assert (first.new, again.new, len(site.asked)) == (True, False, asked)
     assert again.files == first.files and again.left_out == first.left_out
+
+
+def test_two_downloads_at_once_are_both_in_the_manifest(
+    books: fetch.DataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = fetch.manifest.read_manifest
+
+    def slowly(folder: Path) -> dict[str, Any]:
+        records = read(folder)
+        sleep(0.3)  # until the other download has read it too, if nothing holds it up
+        return records
+
+    monkeypatch.setattr(fetch.manifest, "read_manifest", slowly)
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda pair: get(books, tmp_path, pair=pair), ("en-de", "de-en")))
+    names = {path.name for one in done for path in one.files}
+    assert len(manifest(tmp_path)["sources"]) == 2 and manifest(tmp_path)["files"].keys() == names
+    assert not (tmp_path / ".download").exists()
 
 
 def test_a_sample_keeps_the_order_and_is_the_same_again(books: fetch.DataSource, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> n
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
-    """The sentences that one is compared with: in the semantic latent those of all languages, else those of its own."""
+    """The sentences to compare one with: of all languages in the semantic latent, of its own in another latent."""
     return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
 
 

@@ -46,7 +46,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Named:
-    """Puts the names of its own options and arguments into errors; a base class of commands and groups."""
+    """A base class of commands and groups, whose errors name their own options and arguments."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

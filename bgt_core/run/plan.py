@@ -166,6 +166,17 @@ class RunSettings:
         except UsageError as error:
             raise DataError(f"{out / SETTINGS}: {error}") from None
 
+    def changed_by(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that overrides change, named in full; UsageError for those that can't change during a run."""
+        newest = self.until()
+        before = recipes.build(self.recipe, newest).arguments
+        after = recipes.build(self.recipe, {**newest, **overrides}).arguments
+        changed = {name: value for name, value in after.items() if before.get(name) != value}
+        for name in changed:
+            if not name.startswith(CHANGEABLE) or name in FIXED:
+                raise UsageError(f"{name} can't change during a run; settings of train and objective can.")
+        return changed
+
     def check(self, config: Mapping[str, Any], out: Path) -> None:
         """Raise DataError if a checkpoint of the run, its `config`, was trained with other settings: they can only be
         changed when the run is resumed."""
@@ -179,24 +190,12 @@ class RunSettings:
                 )
 
 
-def change(out: Path, overrides: Mapping[str, Any]) -> None:
-    """Change settings of the run in `out` from its newest checkpoint on; they are named in full or by their ends.
-
-    UsageError for settings that can't change during a run.
-    """
-    settings = RunSettings.read(out)
-    newest = settings.until()
-    before = recipes.build(settings.recipe, newest).arguments
-    after = recipes.build(settings.recipe, {**newest, **overrides}).arguments
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
-    for name in changed:
-        if not name.startswith(CHANGEABLE) or name in FIXED:
-            raise UsageError(f"{name} can't change during a run; settings of train and objective can.")
-    if changed:
-        document, saved = read_json(out / SETTINGS), checkpoint.steps_of(out)
-        step = int(saved[-1].name[5:]) if saved else 0
-        document["changes"] = [*settings.changes, {"step": step, "overrides": changed}]
-        write_json(out / SETTINGS, document)
+def change(out: Path, changed: Mapping[str, Any]) -> None:
+    """Change settings of the run in `out` from its newest checkpoint on."""
+    document, saved = read_json(out / SETTINGS), checkpoint.steps_of(out)
+    step = int(saved[-1].name[5:]) if saved else 0
+    document["changes"] = [*document.get("changes", []), {"step": step, "overrides": changed}]
+    write_json(out / SETTINGS, document)
 
 
 def rewind(out: Path, step: int) -> None:

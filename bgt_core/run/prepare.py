@@ -92,15 +92,17 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
             raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
-def check_changes(out: Path, overrides: Mapping[str, Any]) -> None:
-    """Raise UsageError for changes of settings that the data of the run in `out` don't allow."""
+def checked_changes(out: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that overrides change, named in full; UsageError for those that the run in `out` can't have."""
     settings, document = RunSettings.read(out), read_json(out / SETTINGS)
-    recipe = recipes.build(settings.recipe, {**settings.until(), **overrides})
+    changed = settings.changed_by(overrides)
+    recipe = recipes.build(settings.recipe, {**settings.until(), **changed})
     check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
     check_taught(recipe, document.get("teacher", ()))
     model = outline(recipe, Tokenizer.load(out / checkpoint.TOKENIZER))
     for split in SPLITS:
         rehearse(recipe, model, open_corpus(out / "data", split))
+    return changed
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:

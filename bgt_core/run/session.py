@@ -26,7 +26,7 @@ from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
 from bgt_core.run.plan import RunSettings, Teacher, build, change, rewind, settings_for, sources_of, with_targets
-from bgt_core.run.prepare import check_changes, check_tokenizers, freeze, fresh, prepare_run, rows_until
+from bgt_core.run.prepare import check_tokenizers, checked_changes, freeze, fresh, prepare_run, rows_until
 from bgt_core.run.processes import (
     HOST,
     READY,
@@ -131,9 +131,8 @@ def resume(
     out = Path(out)
     RunSettings.read(out)
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
-        if overrides and launched.is_main:
-            check_changes(out, overrides)
-            change(out, overrides)
+        if overrides and launched.is_main and (changed := checked_changes(out, overrides)):
+            change(out, changed)
         launched.wait()
         return Run(out, device, report, launched, save_every).train(workers)
 

@@ -21,7 +21,7 @@ from bgt_core.training.negatives import BLOCK
 from bgt_core.training.workers import Workers
 
 ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equally near
-HASHED = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 weigh the tokens of a sentence
+BASE = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 weigh the tokens of a sentence
 
 
 @torch.inference_mode()
@@ -103,8 +103,8 @@ def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
 
 
 def hashes(side: Tokens) -> Tensor:
-    """A number of each sentence, (B,) int64, the same for the same tokens."""
-    powers = torch.full((side.ids.shape[1],), HASHED).cumprod(0)
+    """A number for each sentence, (B,) int64; sentences of the same tokens have the same number."""
+    powers = torch.full((side.ids.shape[1],), BASE).cumprod(0)
     return (side.ids.cpu() * powers).sum(1)  # padding counts 0
 
 

@@ -25,7 +25,7 @@ from bgt_core.files import file_lock, read_json, write_json
 
 __all__ = ["PUBLISHED", "SOURCES", "DataSource", "Downloaded", "Offer", "Request", "download", "source"]
 
-DOWNLOADS = ".download"  # the folder of unfinished ones
+DOWNLOADS = ".download"  # the folder of unfinished downloads
 SPARE = 3  # bytes of disk for each byte of an archive: the archive, and the files made from it
 
 
@@ -90,8 +90,7 @@ def download(
 
 
 def _write_down(request: Request, archives: manifest.Json, converted: Converted, out: Path) -> None:
-    """Add files and source to the manifest, read again because another process may have changed it, and locked, because
-    another may be about to."""
+    """Add files and source to the manifest, under a lock: another process may be adding its own."""
     files = {
         file.path.relative_to(out).as_posix(): {
             "source": request.entry,

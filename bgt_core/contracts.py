@@ -183,7 +183,8 @@ class Loss:
     """Sums over the rows of a batch; the training loop divides by the rows of a whole update."""
 
     total: Tensor  # scalar with gradient: the training loss
-    terms: Mapping[str, Tensor]  # scalars without gradient, nats: "reconstruct/en", "kl/semantic"
+    # without gradient, nats: "reconstruct/en" of each predicted row, "kl/semantic" as the sum over all rows
+    terms: Mapping[str, Tensor]
 
 
 class Model(Protocol):

@@ -27,6 +27,4 @@ class CrossEntropy(Part):
     def __call__(self, out: Outputs, step: int) -> Loss:
         own = [prediction for prediction in out.predictions if prediction.role in self.roles]
         costs = {prediction.name: prediction.nll(self.label_smoothing) for prediction in own}
-        return Loss(
-            total(out, [loss for loss, _ in costs.values()]), {name: nats.sum() for name, (_, nats) in costs.items()}
-        )
+        return Loss(total(out, [loss for loss, _ in costs.values()]), {name: nats for name, (_, nats) in costs.items()})

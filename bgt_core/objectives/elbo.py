@@ -53,7 +53,7 @@ class Elbo(Part):
         for prediction in predictions:
             loss, nats = prediction.nll(self.label_smoothing if prediction.role == "translate" else 0.0)
             costs.append(prediction_weight * loss)
-            terms[prediction.name] = nats.sum()
+            terms[prediction.name] = nats
         for latent, named in out.posteriors.items():
             weight, free_nats = self.weights.get(latent, 1.0), self.free_nats.get(latent, 0.0)
             for name, posterior in named.items():

@@ -31,10 +31,10 @@ class Sums:
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """Add the terms of one more micro-batch."""
-        self.micro_batches[number] = terms
-        for name, value in terms.items():
+        self.micro_batches[number] = {name: value.sum() for name, value in terms.items()}
+        for name, value in self.micro_batches[number].items():
             self.terms[name] = self.terms[name] + value if name in self.terms else value
-            self.rows[name] += len(batch)
+            self.rows[name] += terms[name].numel() if terms[name].dim() else len(batch)
         self.tokens += sum(len(side.flat_index) for side in batch.sides.values())
 
     def __iadd__(self, other: Sums) -> Sums:

@@ -19,10 +19,11 @@ from bgt_core.cli.translate import (
     direction,
     open_translator,
 )
-from bgt_core.errors import Interrupted, UsageError
+from bgt_core.errors import Interrupted
 
 
 def backtranslate(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(metavar="IN", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
@@ -64,12 +65,10 @@ def backtranslate(
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.cli.progress import rows_bar
 
-    if command is not None and count != 1:
-        raise UsageError("needs --model: a program writes one translation of each line.", parameter="count")
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
     search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
-    translator = open_translator(model, command, device, precision, **search)
+    translator = open_translator(context, model, command, device, precision, **search)
     try:
         with rows_bar(out.name) as report:
             done = translate_file(

@@ -38,7 +38,12 @@ MaxLengthOption = Annotated[
 ]
 
 
+# options that a program does not have
+OF_MODEL = ("beam", "count", "max_length", "no_repeat_ngram", "max_run", "length_penalty", "device", "precision")
+
+
 def translate(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
@@ -77,7 +82,7 @@ def translate(
     other, into = direction(langs or "", into) if score else (None, into)
     rules = {"no_repeat_ngram": no_repeat_ngram, "max_run": max_run, "length_penalty": length_penalty}
     search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
-    translator = open_translator(model, command, device, precision, **search, **rules)
+    translator = open_translator(context, model, command, device, precision, **search, **rules)
     if not score:
         for lines in portions(source):
             for best in translator.translate(lines):
@@ -104,12 +109,16 @@ def direction(langs: str, into: str | None) -> tuple[str, str]:
 
 
 def open_translator(
-    model: Path | None, command: str | None, device: str, precision: str, **search: object
+    context: typer.Context, model: Path | None, command: str | None, device: str, precision: str, **search: object
 ) -> SentenceTranslator:
     """Open the translator of --model or --command; `search` holds arguments of `BeamTranslator`."""
     if (model is None) == (command is None):
         raise UsageError("or --command: give one of them, a translator or a program.", parameter="model")
     if command is not None:
+        for name in OF_MODEL:
+            given = context.get_parameter_source(name)
+            if given is not None and given.name == "COMMANDLINE":
+                raise UsageError("needs --model: a program translates in its own way.", parameter=name)
         from bgt_core.adapters.command import CommandTranslator
 
         return CommandTranslator(command)

@@ -137,6 +137,7 @@ ERRORS = {
     "no translator": (BACK, 2, r"--model or --command: give one"),
     "two of them": (f"{BACK} --command cat --model MODEL", 2, "--model or --command: give one"),
     "a program of many": (f"{BACK} --command cat --n-best 2", 2, "--n-best needs --model"),
+    "a program with a beam": ("translate text.fr --beam 5 --command cat", 2, "--beam needs --model"),
     "a wrong number of lines": (f"{BACK} --command 'head -n 2'", 4, r"--command head -n 2: wrote 2 lines for 8"),
     "no such program": (f"{BACK} --command nothing", 3, "--command nothing: no such program"),
     "the other way round": (f"{BACK} --into fr --model MODEL", 2, "translates fr to en, not en to fr"),

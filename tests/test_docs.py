@@ -15,9 +15,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import torch
 
 import bgt_core
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Batch, Tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [path for package in ("bgt_core", "probes") for path in sorted((ROOT / package).rglob("*.py"))]
@@ -90,19 +91,33 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -
 def test_the_picture_shows_the_model_that_ships() -> None:
     picture = re.sub(r"\s+", " ", (ROOT / "docs" / "house.svg").read_text("utf-8"))
     model = bgt_core.load(device="cpu", precision="fp32")
-    for lang, texts in {
-        "en": ["Where is the station?", "It is late."],
-        "fr": ["Où est la gare ?", "Il est tard."],
-    }.items():
-        side = Tokens.pad(model.tokenizer.encode(texts), lang)
+    both = {"en": ["Where is the station?", "It is late."], "fr": ["Où est la gare ?", "Il est tard."]}
+    sides = {lang: Tokens.pad(model.tokenizer.encode(texts), lang) for lang, texts in both.items()}
+    for lang, texts in both.items():
+        side = sides[lang]
         assert tuple(side.ids.shape) == (2, 6) and int(side.mask.sum()) == 11
         for text, ids in zip(texts, side.ids.tolist(), strict=True):
             assert text in picture and " ".join(map(str, ids)) in picture
         for latent in model.latents:
             vectors = model.embed(texts, lang=lang, latent=latent)
             assert str(vectors.shape) in picture
-            if (lang, latent) != ("fr", "semantic"):  # drawn as a vector only
-                assert " ".join(f"{value:.2f}".replace("-", "−") for value in vectors[0, :3]) in picture
+            assert " ".join(f"{value:.2f}".replace("-", "−") for value in vectors[0, :3]) in picture
+    english, french = (model.embed(texts[0], lang=lang) for lang, texts in both.items())
+    assert f'y="506">{model.similarity_pairwise(english[None], french[None])[0]:.2f}<' in picture
+    [text] = bgt_core.generate(model, both["en"][:1], both["fr"][1:], source_lang="en", lang="fr")
+    assert f'font-weight="600">{text}<' in picture
+    with torch.no_grad():
+        out = model.model(Batch(sides, anchor="en"), lambda posterior: posterior.mean)
+    nats = {each.name: each.nll()[1].sum() for each in out.predictions}
+    kl = {f"kl/{name}": posterior.kl().sum() for name, posterior in out.named_posteriors()}
+    drawn = " ".join(re.sub("<.*?>", " ", picture).split())
+    for name, first, second in (
+        ("reconstruct", nats["reconstruct/en"], nats["reconstruct/fr"]),
+        ("translate", nats["translate/en"], nats["translate/fr"]),
+        ("kl, language", kl["kl/en"], kl["kl/fr"]),
+    ):
+        assert f"{name} en {first:.1f} fr {second:.1f} " in drawn
+    assert f"kl, semantic {kl['kl/semantic/en']:.1f} " in drawn
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:

@@ -35,7 +35,7 @@ bgt_core/models/classifier.py bgt_core/models/latent.py bgt_core/models/siamese.
 bgt_core/models/vgvae.py bgt_core/nets/fast/dropout.py bgt_core/nets/fast/kv_cache.py
 bgt_core/nets/fast/softmax.py bgt_core/nets/layers.py bgt_core/nets/prediction.py bgt_core/nets/quantised.py
 bgt_core/questions/build.py bgt_core/questions/card.py bgt_core/questions/ranking.py bgt_core/run/plan.py
-bgt_core/run/processes.py bgt_core/training/guard.py bgt_core/training/meter.py bgt_core/training/shared.py
+bgt_core/run/processes.py bgt_core/training/guard.py bgt_core/training/shared.py
 bgt_core/vectors/arrays.py bgt_core/vectors/compare.py bgt_core/vectors/file.py probes/__init__.py probes/cells.py
 probes/classifiers/baselines.py probes/classifiers/lbfgs.py probes/data/built_in.py probes/data/corpora.py
 probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py probes/data/texts.py

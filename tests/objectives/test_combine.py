@@ -60,7 +60,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     }
     loss = Sum(parts)(OUT, step=0)
     assert loss.total.item() == pytest.approx(total)
-    terms = {name: value.item() for name, value in loss.terms.items()}
+    terms = {name: value.sum().item() for name, value in loss.terms.items()}
     weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
     weighted |= {"position/a": 300.0} if position else {}
     assert terms == {"reconstruct/a": 3.0, **weighted}

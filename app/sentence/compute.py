@@ -67,7 +67,7 @@ def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> n
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
-    """The sentences to compare one with: of all languages in the semantic latent, of its own in another latent."""
+    """The sentences that a sentence is compared with: those of all languages, or its own for another latent."""
     return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
 
 

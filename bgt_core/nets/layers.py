@@ -7,6 +7,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD
@@ -15,6 +16,9 @@ from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.kv_cache import KeyValues
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup, softmax
+
+# All but cuDNN's, which plans anew for each new shape: 20 ms each on an H100, and every batch has new shapes.
+GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -69,7 +73,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D), allowed broadcastable to
     (B, heads, T, S) -> (B, heads, T, D)."""
     if q.is_cuda:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        with sdpa_kernel(GPU_ATTENTION):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
     if allowed is not None:  # added, because masked_fill is slower in both passes, and so is a mask in 16 bits

@@ -13,6 +13,7 @@ import bgt_core
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair
+from bgt_core.nets.layers import attend
 from bgt_core.recipes import Recipe
 
 pytestmark = pytest.mark.gpu
@@ -44,3 +45,16 @@ def test_loss_and_gradients_are_those_of_the_cpu(
     assert gradients[0].keys() == gradients[1].keys()
     for key, gradient in gradients[0].items():
         torch.testing.assert_close(gradients[1][key], gradient, rtol=1e-2, atol=1e-3, msg=key)
+
+
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float32, 1e-3), (torch.bfloat16, 1e-2)])
+def test_attention_of_any_shape_is_that_of_the_cpu(dtype: torch.dtype, within: float) -> None:
+    draw = torch.Generator().manual_seed(0)
+    for queries, keys in ((1, 1), (7, 24), (24, 24), (37, 13)):
+        q, k, v = (torch.randn(3, 4, length, 64, generator=draw).to(dtype) for length in (queries, keys, keys))
+        allowed = torch.rand(3, 1, 1, keys, generator=draw) < 0.8
+        allowed[..., 0] = True
+        for mask in (None, allowed):
+            expected = attend(q.float(), k.float(), v.float(), mask)
+            found = attend(q.cuda(), k.cuda(), v.cuda(), None if mask is None else mask.cuda()).float().cpu()
+            assert (found - expected).norm() <= within * expected.norm()

@@ -51,10 +51,12 @@ def test_loss_and_gradients_are_those_of_the_cpu(
 def test_attention_of_any_shape_is_that_of_the_cpu(dtype: torch.dtype, within: float) -> None:
     draw = torch.Generator().manual_seed(0)
     for queries, keys in ((1, 1), (7, 24), (24, 24), (37, 13)):
-        q, k, v = (torch.randn(3, 4, length, 64, generator=draw).to(dtype) for length in (queries, keys, keys))
+        query, key, value = (
+            torch.randn(3, 4, length, 64, generator=draw).to(dtype) for length in (queries, keys, keys)
+        )
         allowed = torch.rand(3, 1, 1, keys, generator=draw) < 0.8
         allowed[..., 0] = True
         for mask in (None, allowed):
-            expected = attend(q.float(), k.float(), v.float(), mask)
-            found = attend(q.cuda(), k.cuda(), v.cuda(), None if mask is None else mask.cuda()).float().cpu()
-            assert (found - expected).norm() <= within * expected.norm()
+            expected = attend(query.float(), key.float(), value.float(), mask)
+            on_gpu = attend(query.cuda(), key.cuda(), value.cuda(), mask if mask is None else mask.cuda()).float().cpu()
+            assert (on_gpu - expected).norm() <= within * expected.norm()

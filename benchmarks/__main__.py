@@ -124,7 +124,7 @@ def document(pages: dict[str, Page]) -> str:
 
 
 def run(name: str, arguments: list[str]) -> Page:
-    """A page in a process of its own. Raises CalledProcessError where it fails."""
+    """A page in a process of its own. Raises CalledProcessError if it fails."""
     print(f"== {name}", flush=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -151,11 +151,19 @@ def main() -> None:
     if unknown := sorted({*names} - {*every}):
         arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(every)}")
     passed = [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+    failed = []
     for name in names:
+        try:
+            page = run(name, passed)
+        except subprocess.CalledProcessError:
+            failed.append(name)
+            continue
         KEPT.mkdir(exist_ok=True)
-        write_json(KEPT / f"{name}.json", asdict(run(name, passed)))
+        write_json(KEPT / f"{name}.json", asdict(page))
         RESULTS.write_text(document(kept()), encoding="utf-8")
     print(f"{RESULTS} written.")
+    if failed:
+        sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -150,6 +150,21 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_alone(
     assert "'mapps' is no page; choose from training" in capsys.readouterr().err
 
 
+def test_a_page_that_fails_does_not_stop_the_pages_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(name: str, arguments: list[str]) -> Page:
+        if name == "mining":
+            raise subprocess.CalledProcessError(1, name)
+        return measured([row([2.0], ">= 3")])
+
+    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr(command, "KEPT", tmp_path / "results")
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "training", "mining", "maps"])
+    with pytest.raises(SystemExit, match=r"failed, and their rows are older: mining$"):
+        command.main()
+    assert {file.name for file in (tmp_path / "results").iterdir()} == {"training.json", "maps.json"}
+
+
 def test_the_command_is_shown_without_paths(tmp_path: Path) -> None:
     (tmp_path / "dev.tsv").touch()
     assert [shown(part) for part in ("--sts", str(tmp_path), str(tmp_path / "dev.tsv"), "3")] == [

@@ -124,7 +124,7 @@ def document(pages: dict[str, Page]) -> str:
 
 
 def run(name: str, arguments: list[str]) -> Page:
-    """A page in a process of its own. Raises CalledProcessError if it fails."""
+    """Measure a page in a process of its own. Raises CalledProcessError if it fails."""
     print(f"== {name}", flush=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -161,9 +161,9 @@ def main() -> None:
         KEPT.mkdir(exist_ok=True)
         write_json(KEPT / f"{name}.json", asdict(page))
         RESULTS.write_text(document(kept()), encoding="utf-8")
-    print(f"{RESULTS} written.")
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")
+    print(f"{RESULTS} written.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from functools import partial
@@ -108,10 +108,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: ranks.get(item.path.relative_to(Path(__file__).parent).parts[0], len(FIRST)))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """A worker for each core, and one for browser tests, which mostly wait."""
-    return (os.cpu_count() or 1) + 1
+    return (yield) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,7 +23,7 @@ from benchmarks.measure import clock_of, product_rate
 # products, and which argument is the left factor
 LEFT = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1, "_linear_pointwise": 0, "qlinear_pointwise": 0}
 INDEXED = ("index", "index_select", "gather", "embedding", "index_add_", "index_copy_", "index_put_", "scatter_add_")
-OVERWRITE = ("copy_", "fill_", "zero_", "random_", "uniform_", "normal_", "bernoulli_")  # and every `out`
+OVERWRITE = ("copy_", "fill_", "zero_", "random_", "uniform_", "normal_", "bernoulli_")
 PASSES = range(14, 29)  # powers of two, bytes: from 16 KiB, where the call itself takes longest, to 256 MiB
 
 
@@ -88,15 +88,18 @@ def traffic_of(func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> 
     only; overwriting does not count the old content."""
     changed: list[Tensor] = []
     read: list[Tensor] = []
+    made: list[Tensor] = []
     for argument, value in arguments_of(func, args, kwargs):
         tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
-        if argument.alias_info is not None and argument.alias_info.is_write:
+        if argument.is_out:
+            made += tensors
+        elif argument.alias_info is not None and argument.alias_info.is_write:
             changed += tensors
-            read += [] if argument.is_out or name in OVERWRITE else tensors
+            read += [] if name in OVERWRITE else tensors
         else:
             read += tensors
-    old = {address(tensor) for tensor in (*read, *changed)}
-    made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and address(leaf) not in old]
+    old = {address(tensor) for tensor in (*read, *changed, *made)}
+    made += [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and address(leaf) not in old]
     if (not made and not changed) or "empty" in name:
         return 0
     if name.startswith("new_") or name.endswith("_like"):  # shape and dtype of an existing tensor

@@ -98,6 +98,7 @@ def test_peak_memory_is_that_of_tensors_alive_together() -> None:
         (lambda x, rows: torch.zeros_like(x), "zeros_like", 0, 4 * 24),
         (lambda x, rows: x[:1].expand(4, 6).exp(), "exp", 0, 4 * (24 + 24)),
         (lambda x, rows: x.index_select(0, rows), "index_select", 0, 2 * 4 * 12 + 2 * 8),
+        (lambda x, rows: torch.index_select(x, 0, rows, out=torch.empty(2, 6)), "index_select", 0, 2 * 4 * 12 + 2 * 8),
         (lambda x, rows: x.index_add_(0, rows, torch.ones(2, 6)), "index_add_", 0, 3 * 4 * 12 + 2 * 8),
         (lambda x, rows: torch.sum(x, 0, out=torch.empty(6)), "sum", 0, 4 * (24 + 6)),
     ],

@@ -35,6 +35,7 @@ from bgt_core.generation.options import Beam
 from bgt_core.generation.search import NEVER, beam
 from bgt_core.grammar import pairs
 from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.prediction import Scorer
 
 BEAM, BATCH, REFEREED = 5, 64, 8
 
@@ -90,17 +91,18 @@ class Ends(nn.Module):
         super().__init__()
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
-    def project_latent(self, latent: Tensor) -> Tensor:
+    def scorer(self, latent: Tensor) -> Scorer:
         """A search begins: the lengths of its sentences ride along, so that they leave with them."""
-        bias = self.layer.project_latent(latent)
+        inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0
-        return torch.cat([bias, self.lengths[begun : self.begun, None].to(bias.dtype)], dim=1)
+        lengths = self.lengths[begun : self.begun, None].to(inner.latent_bias.dtype)
 
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        scores = self.layer.logits(features, latent_bias[..., :-1])
-        self.written += 1
-        return end(scores, latent_bias[:, 0, -1] < self.written)
+        def score(features: Tensor, bias: Tensor) -> Tensor:
+            self.written += 1
+            return end(inner.score(features, bias[..., :-1]), bias[:, 0, -1] < self.written)
+
+        return Scorer(torch.cat([inner.latent_bias, lengths], dim=1), score)
 
 
 class EndsAt(LogitsProcessor):

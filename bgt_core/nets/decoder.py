@@ -120,14 +120,14 @@ class CausalDecoder(nn.Module):
             layers=[KeyValues.empty(like, count, self.heads, width) for _ in self.layers],
             ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
             latent=latent,
-            latent_bias=self.layer.project_latent(latent),
+            scorer=self.layer.scorer(latent),
             attended=list(attended),
             real=real,
         )
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
         """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
-        return self.layer.logits(self.read(tokens, state), state.latent_bias[:, None])
+        return state.scorer(self.read(tokens, state))
 
     def read(self, tokens: Tensor, state: KVCache) -> Tensor:
         """The last token of each hypothesis, (B, n) -> features, (B, n, H)."""
@@ -219,11 +219,12 @@ class TaggedDecoder(nn.Module):
 
     def start(self, latent: Tensor) -> KVCache:
         """See `TransformerDecoder.start`."""
-        return self.decoder.start(self.tagged(latent))
+        state = self.decoder.start(latent := self.tagged(latent))
+        return replace(state, scorer=self.layer.scorer(latent))
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
         """See `TransformerDecoder.step`."""
-        return self.layer.logits(self.decoder.read(tokens, state), state.latent_bias[:, None])
+        return self.decoder.step(tokens, state)
 
     def tagged(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, L + W)."""

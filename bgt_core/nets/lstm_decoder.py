@@ -15,7 +15,7 @@ from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import lookup
 from bgt_core.nets.layers import shift_right, xavier_linear
 from bgt_core.nets.lstm import LSTM
-from bgt_core.nets.prediction import OutputLayer, SentencePrediction
+from bgt_core.nets.prediction import OutputLayer, Scorer, SentencePrediction
 
 
 @dataclass(eq=False)
@@ -23,7 +23,7 @@ class LSTMState:
     """An LSTM decoder's state in a search over B sentences, n hypotheses each."""
 
     latent: Tensor  # (B, L)
-    latent_bias: Tensor  # (B, any), for the output layer
+    scorer: Scorer
     hidden: Tensor  # (layers, B, n, H)
     cell: Tensor  # (layers, B, n, H)
     position: int = 0  # position of the next tokens
@@ -36,7 +36,8 @@ class LSTMState:
 
     def select(self, rows: Tensor) -> None:
         """Keep only these sentences."""
-        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
+        self.latent = self.latent.index_select(0, rows)
+        self.scorer.select(rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
 
 
@@ -73,7 +74,7 @@ class RecurrentDecoder(nn.Module):
     def start(self, latent: Tensor) -> LSTMState:
         """The initial state of a search for each latent, (B, L)."""
         hidden, cell = self.initial_state(latent)
-        return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
+        return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
         """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
@@ -84,7 +85,7 @@ class RecurrentDecoder(nn.Module):
         state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
         state.position += 1
         x = self.features(states[:, 0], latent, PackedLayout.column(tokens.flatten()))
-        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
+        return state.scorer(x.view(count, n, -1))
 
 
 class LSTMDecoder(RecurrentDecoder):

@@ -10,7 +10,7 @@ from bgt_core.contracts import EOS, Role, Tokens
 from bgt_core.errors import check_least
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, nll
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.prediction import Scorer, SentencePrediction
 
 
 class Perceptron(nn.Module):
@@ -51,9 +51,9 @@ class PerceptronOutput(nn.Module):
         """(..., H), (..., hidden) -> (..., hidden)."""
         return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
 
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`."""
-        return self.matrix(self.hidden(features, latent_bias))
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`."""
+        return Scorer(self.project_latent(latent), lambda features, bias: self.matrix(self.hidden(features, bias)))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
@@ -78,18 +78,14 @@ class BagOfWords(nn.Module):
         nothing = latent.new_zeros(len(target.flat_index), 0)  # tokens have no features of their own
         return SentencePrediction(role, column, nothing, latent, self, target)
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> the scores themselves, (B, V)."""
-        return self.matrix(self.perceptron(latent))
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`: those of the sentence, for each token."""
-        return latent_bias
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`: every token has the scores of its sentence, (B, V)."""
+        return Scorer(self.matrix(self.perceptron(latent)), lambda features, bias: bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`; one softmax per sentence, no cost of EOS, no label smoothing."""
         layout = PackedLayout.of(target)
-        log_p = exact(self.project_latent(latent)).log_softmax(-1)  # (B, V)
+        log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)
         cost = layout.sum(-log_p[layout.rows, ids] * (ids != EOS))  # (B,)
         return cost.sum(), cost.detach()

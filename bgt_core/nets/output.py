@@ -11,11 +11,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, linear
+from bgt_core.backend import Linear, linear, matmul_dtype
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import lookup, nll
 from bgt_core.nets.layers import xavier_linear
+from bgt_core.nets.prediction import Scorer
 
 
 class UntiedOutput(nn.Module):
@@ -28,17 +29,13 @@ class UntiedOutput(nn.Module):
         for part in (self.hidden, self.latent):
             nn.init.normal_(part.weight, std=width**-0.5)
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, V): added to the scores."""
-        return self.latent(latent)
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`."""
-        return self.hidden(features) + latent_bias
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`; the latent's part, (B, V), is added to the scores."""
+        return Scorer(self.latent(latent), lambda features, bias: self.hidden(features) + bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
-        return nll(features, self.hidden.weight, self.project_latent(latent), target, smoothing)
+        return nll(features, self.hidden.weight, self.latent(latent), target, smoothing)
 
 
 class TiedOutput(nn.Module):
@@ -52,13 +49,9 @@ class TiedOutput(nn.Module):
         self.table = table
         self.project = xavier_linear(latent, table.embedding_dim, bias=False)
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, H): added to the features."""
-        return self.project(latent)
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`."""
-        return linear(features + latent_bias, self.table.weight)
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`; the latent's part, (B, H), is added to the features."""
+        return Scorer(self.project(latent), lambda features, bias: linear(features + bias, self.table.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
@@ -66,7 +59,7 @@ class TiedOutput(nn.Module):
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
         """features + P latent: (N, H), (B, L) -> (N, H)."""
-        return features + PackedLayout.of(target).repeat(self.project_latent(latent))
+        return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
 class LanguageOutput(nn.Module):
@@ -97,16 +90,18 @@ class LanguageOutput(nn.Module):
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, H): added to the features."""
-        return self.tied.project_latent(latent)
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`; -inf for tokens that don't occur."""
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`; -inf for tokens that don't occur."""
         tokens = self.tokens
-        scores = linear(features + latent_bias, lookup(self.tied.table, tokens))
-        everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
-        return everything.index_copy(-1, tokens, scores)
+        rows = lookup(self.tied.table, tokens)
+        rows = rows.to(matmul_dtype(rows))  # once: autocast would convert them for each token
+
+        def score(features: Tensor, bias: Tensor) -> Tensor:
+            scores = linear(features + bias, rows)
+            everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
+            return everything.scatter_(-1, tokens.expand_as(scores), scores)
+
+        return Scorer(self.tied.project(latent), score)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
@@ -131,13 +126,9 @@ class PlainOutput(nn.Module):
         nn.init.normal_(matrix.weight, std=width**-0.5)
         return cls(matrix)
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, 0): empty."""
-        return latent[:, :0]
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `nets.prediction.OutputLayer.logits`."""
-        return linear(features, self.matrix.weight)
+    def scorer(self, latent: Tensor) -> Scorer:
+        """See `nets.prediction.OutputLayer.scorer`; the latent's part is empty, (B, 0)."""
+        return Scorer(latent[:, :0], lambda features, _: linear(features, self.matrix.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""

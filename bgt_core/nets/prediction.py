@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,15 +13,27 @@ from torch import Tensor
 from bgt_core.contracts import Role, Tokens
 
 
+@dataclass(eq=False)
+class Scorer:
+    """The output layer for B sentences, with all that their tokens share computed once."""
+
+    latent_bias: Tensor  # (B, any): the latent's part of the scores
+    score: Callable[[Tensor, Tensor], Tensor]  # features (..., H) and the bias of each row, (..., any) -> (..., V)
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """Scores of the next token of n hypotheses of each sentence: (B, n, H) -> (B, n, V)."""
+        return self.score(features, self.latent_bias[:, None])
+
+    def select(self, rows: Tensor) -> None:
+        """Keep only these sentences."""
+        self.latent_bias = self.latent_bias.index_select(0, rows)
+
+
 class OutputLayer(Protocol):
     """The last layer of a decoder: features and latent to scores of the next token."""
 
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """The latent's part of the scores of all tokens of its sentence, computed once: (B, L) -> (B, any)."""
-        ...
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """(N, H) and the `project_latent` of each row's sentence -> (N, V)."""
+    def scorer(self, latent: Tensor) -> Scorer:
+        """For the sentences of these latents, (B, L)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -51,7 +64,8 @@ class SentencePrediction:
     def logits(self) -> Tensor:
         """Scores of the whole vocabulary for each real token, (N, V)."""
         rows = self.target.flat_index // self.target.ids.shape[1]
-        return self.layer.logits(self.features, self.layer.project_latent(self.latent)[rows])
+        scorer = self.layer.scorer(self.latent)
+        return scorer.score(self.features, scorer.latent_bias[rows])
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """(loss, nats): see `contracts.Prediction.nll`."""

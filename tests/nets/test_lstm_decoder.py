@@ -124,7 +124,7 @@ def test_the_first_latent_enters_the_lstm_and_the_second_the_output(side: Tokens
     plain, *changed = (model("reconstruct", "a", each, side) for each in (latent, syntactic, semantic))
     features = [not torch.equal(each.features, plain.features) for each in changed]
     biases = [
-        not torch.equal(model.layer.project_latent(each), model.layer.project_latent(latent))
+        not torch.equal(model.layer.scorer(each).latent_bias, model.layer.scorer(latent).latent_bias)
         for each in (syntactic, semantic)
     ]
     assert features == [True, False] and biases == [False, True]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bgt_core.nets.prediction import Scorer
+
 
 @dataclass(eq=False)
 class KeyValues:
@@ -47,7 +49,7 @@ class KVCache:
     layers: list[KeyValues]
     ancestor_mask: Tensor  # (B, n, S) bool
     latent: Tensor  # (B, L)
-    latent_bias: Tensor  # (B, any), for the output layer
+    scorer: Scorer
     attended: list[Tensor | None]  # for each layer: keys and values beside its own past, (2, B, heads, S, H/heads)
     real: Tensor | None  # (B, 1, 1, S) bool, True if not padding; None without padding
     position: int = 0  # position of the next tokens
@@ -65,9 +67,8 @@ class KVCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep only these sentences."""
-        self.ancestor_mask, self.latent, self.latent_bias = (
-            part.index_select(0, rows) for part in (self.ancestor_mask, self.latent, self.latent_bias)
-        )
+        self.ancestor_mask, self.latent = (part.index_select(0, rows) for part in (self.ancestor_mask, self.latent))
+        self.scorer.select(rows)
         self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]
         self.real = None if self.real is None else self.real.index_select(0, rows)
         for layer in self.layers:

@@ -44,7 +44,7 @@ def export(
     measured = publish.read_figures(figures) if figures else None
     difference = publish.export(path, out, to=to.value, half=half, figures=measured, latent=latent, lang=lang)
     if difference is not None:
-        print(f"largest difference to torch: {difference:.1e}", file=sys.stderr)
+        print(f"largest relative difference from the model in double precision: {difference:.1e}", file=sys.stderr)
     print(out)
 
 

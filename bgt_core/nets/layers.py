@@ -19,6 +19,7 @@ from bgt_core.nets.forms import exact, lookup, softmax
 
 # Without cuDNN's, which plans anew for each new shape, 16 ms a call on an H100; every batch has new shapes.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+BLOCK_SCORES = 2**25  # attention scores in memory at once
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -69,12 +70,24 @@ class TokenAndPositionEmbedding(nn.Module):
         return self.dropout(x.to(matmul_dtype(x)))
 
 
+def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
+    """Slices of the queries (B, heads, T, D) whose scores with keys (B, heads, S, D) are computed at once, so that
+    memory does not grow with T * S. Only a text of more than a thousand words has several."""
+    if torch.compiler.is_exporting():  # a graph has one, since it serves any T
+        return [slice(None)]
+    size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
+    return [slice(start, start + size) for start in range(0, q.shape[2], size)]
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D), allowed broadcastable to
     (B, heads, T, S) -> (B, heads, T, D)."""
     if q.is_cuda:
         with sdpa_kernel(GPU_ATTENTION):
             return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    if len(blocks := blocks_of(q, k)) > 1:
+        rows = [allowed if allowed is None or allowed.shape[-2] == 1 else allowed[..., block, :] for block in blocks]
+        return torch.cat([attend(q[:, :, block], k, v, row) for block, row in zip(blocks, rows, strict=True)], dim=2)
     # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
     if allowed is not None:  # added, because masked_fill is slower in both passes, and so is a mask in 16 bits

@@ -155,7 +155,7 @@ class BoundPooling(nn.Module):
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
-        bound, roles = self.bound(side, layout, states), self.relate(layout, words)
+        bound, roles = self.bound(side, layout, states), self.relate(side, layout, words)
         parts = self.average.pool(*words, layout), bound, roles
         units = [F.normalize(exact(part)) for part in parts]
         scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]

@@ -10,15 +10,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
+from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact
-from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.layers import blocks_of, sinusoids
 from bgt_core.nets.transformer import EncoderLayer
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
-# a sentence of one word has no roles: its vector is rounding error, which must not be scaled to length 1
-ROUNDING = 1e-4
+ROUNDING = 1e-4  # a half below this length is mostly rounding error, which must not be scaled to length 1
 SHARP = 3.0  # times the usual scale of a slot's initial weights: slots that attend to all tokens equally lose the order
 
 
@@ -35,8 +35,8 @@ class RolePooling(nn.Module):
     - Relation p: the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s), an elementwise product of a token with
       those that it attends to. It tells which word belongs to which: the red cup and the blue plate.
 
-    Both halves are scaled to length 1 / sqrt(2). Slots go back to role-filler bindings (Smolensky 1990, tensor product
-    representations).
+    Both halves are scaled to length 1 / sqrt(2). A sentence without two different words has no roles: its vector is 0.
+    Slots go back to role-filler bindings (Smolensky 1990, tensor product representations).
 
     Args:
         layers: The layers that choose, of width H.
@@ -59,16 +59,17 @@ class RolePooling(nn.Module):
         self.pairs, self.gate = Linear(inner, 2 * RELATIONS * KEY_WIDTH), Linear(inner, RELATIONS)
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
-    def forward(self, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
         """Pool tokens' own vectors.
 
         Args:
-            layout: The layout of N tokens of B sentences.
+            side: B sentences.
+            layout: The layout of their N tokens.
             words: The tokens' own vectors, (N, D), and the weight of each in the sentence's mean, (N,); nothing
                 attends to a token of weight 0.
 
         Returns:
-            (B, K), of length 1 or shorter.
+            (B, K), of length 1, or 0 for a sentence that repeats one word.
         """
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
@@ -79,7 +80,11 @@ class RolePooling(nn.Module):
         centred = (vectors - layout.repeat(mean)) * (weights > 0)[:, None]  # (N, D)
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
-        return torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
+        roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
+        # centred vectors of one word, however often it is repeated, are rounding error
+        ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
+        first = ids.gather(1, counted.int().argmax(1, keepdim=True))
+        return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
 
     def of_slots(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
         """The filler of each slot, (B, slots, K / 2 / slots)."""
@@ -89,11 +94,15 @@ class RolePooling(nn.Module):
     def of_relations(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
         """The product of each relation, (B, relations, K / 2 / relations)."""
         queries, keys = exact(layout.split(self.pairs(states), 2, RELATIONS))  # (B, relations, T, KEY_WIDTH) each
-        attended = chosen(queries @ keys.transpose(2, 3) / math.sqrt(KEY_WIDTH), counted[:, None, None])
-        dependents = attended @ layout.unpack(exact(self.dependent(centred)))[:, None]
+        dependents = layout.unpack(exact(self.dependent(centred)))[:, None]
+        attended = [
+            chosen(queries[:, :, block] @ keys.transpose(2, 3) / math.sqrt(KEY_WIDTH), counted[:, None, None])
+            @ dependents
+            for block in blocks_of(queries, keys)
+        ]
         gates = layout.unpack(exact(self.gate(states))).sigmoid() * counted[:, :, None]  # (B, T, relations)
         heads = layout.unpack(exact(self.head(centred)))[:, None]  # (B, 1, T, K / 2 / relations)
-        return (gates.transpose(1, 2)[..., None] * heads * dependents).sum(2)
+        return (gates.transpose(1, 2)[..., None] * heads * torch.cat(attended, dim=2)).sum(2)
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:

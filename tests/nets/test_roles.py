@@ -10,6 +10,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets import layers
 from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.pooling import SIFPooling
@@ -32,7 +33,7 @@ def roles(stirred: Stir) -> RolePooling:
 
 
 def pooled(roles: RolePooling, average: SIFPooling, side: Tokens, layout: PackedLayout) -> torch.Tensor:
-    return roles(layout, average.words(side, layout))
+    return roles(side, layout, average.words(side, layout))
 
 
 def test_slots_and_relations_are_what_the_formulas_say(
@@ -83,12 +84,22 @@ def test_two_words_that_change_places_change_the_vector(roles: RolePooling, aver
     torch.testing.assert_close(first, again)
 
 
-def test_less_than_two_words_have_no_roles(roles: RolePooling, average: SIFPooling) -> None:
-    side = Tokens.pad([[EOS], [7, EOS], [8, 8, EOS]], "en")
+@pytest.mark.parametrize("ids", [[], [7], [8, 8], [9] * 40])
+def test_one_word_has_no_roles_however_often_it_stands(roles: RolePooling, average: SIFPooling, ids: list[int]) -> None:
+    side = Tokens.pad([[*ids, EOS], [7, 8, EOS]], "en")
     vectors = pooled(roles.float(), average.float(), side, PackedLayout.of(side))
     vectors.square().sum().backward()
-    assert vectors.abs().max() < 1e-2
+    assert not vectors[0].any() and vectors[1].norm().item() == pytest.approx(1)
     assert all(p.grad is None or p.grad.isfinite().all() for p in roles.parameters())
+
+
+def test_blocks_of_a_long_text_change_nothing(
+    roles: RolePooling, average: SIFPooling, random_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = random_tokens([40, 7, 23], 30)
+    whole = pooled(roles, average, side, PackedLayout.of(side))
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries at once
+    torch.testing.assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
 @pytest.mark.parametrize("units", [0, 8, 24])

@@ -12,6 +12,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets import layers
 from bgt_core.nets.decoder import DecoderLayer, TaggedDecoder, TransformerDecoder
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import softmax
@@ -232,6 +233,19 @@ def test_attention_is_torchs_own_product() -> None:
     mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(10, H)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
     torch.testing.assert_close(attention(x, full(2, 5), causal), attention.out(mixed), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("masked", [None, (2, 1, 1, 50), (1, 1, 50, 50), (2, 1, 50, 50)])
+def test_attention_in_blocks_is_that_of_the_whole(
+    masked: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q, k, v = torch.randn(3, 2, 3, 50, 8, dtype=torch.float64)
+    allowed = None if masked is None else torch.rand(masked) < 0.7
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries at once
+    assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
+    torch.testing.assert_close(
+        layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    )
 
 
 def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from bgt_core.backend import on_grid
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
@@ -85,8 +84,7 @@ class Embedder:
         (2, 64)
         """
         encoder = self.encoder(lang, latent)
-        if batch_size is not None and (not isinstance(batch_size, Integral) or batch_size < 1):
-            raise UsageError(f"{batch_size} must be at least 1 sentence, a whole number.", parameter="batch_size")
+        check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
+from numbers import Integral
 
 LONGEST = 1_200  # characters of a message
 
@@ -80,6 +81,13 @@ def check_least(least: float, **settings: float | None) -> None:
         if value is not None and value < least:
             rule = "not be negative" if least == 0 else f"be at least {least}"
             raise UsageError(f"{value} must {rule}", parameter=name)
+
+
+def check_whole(least: int, **settings: int | None) -> None:
+    """Raise UsageError for a setting that is not a whole number of `least` or more; None passes."""
+    for name, value in settings.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
+            raise UsageError(f"{value} must be at least {least}, a whole number", parameter=name)
 
 
 def check_choice(known: Iterable[str], **settings: str | None) -> None:

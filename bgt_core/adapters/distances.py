@@ -25,7 +25,7 @@ from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
-from bgt_core.vectors.compare import check_paired
+from bgt_core.vectors.compare import paired, sides
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
@@ -57,6 +57,7 @@ class PosteriorEncoder:
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
+        left, right = sides(left, right)
         table = np.empty((len(left), len(right)))
         for row, vector in enumerate(left):
             table[row] = self.similarity_pairwise(np.broadcast_to(vector, right.shape), right)
@@ -64,7 +65,7 @@ class PosteriorEncoder:
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare row i of left (N, 2 L) with row i of right (N, 2 L): (N,); UsageError for different shapes."""
-        check_paired(left, right)
+        left, right = paired(left, right)
         similarities = np.empty(len(left))
         for start in range(0, len(left), BLOCK):
             block = slice(start, start + BLOCK)

@@ -10,10 +10,11 @@ import numpy as np
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.text import sentence_list
-from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.compare import Similarity, check_paired, cosine_similarity, cosines
+from bgt_core.errors import UsageError
+from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides
+from bgt_core.vectors.convert import matrix, numbers
 
-# (sentences, lang, latent) -> an array (N, D), or data for one
+# (sentences, lang, latent) -> an array (N, D), or what `vectors.convert` makes one of
 Encode = Callable[[list[str], str, str], object]
 
 
@@ -46,7 +47,7 @@ class ExternalEncoder:
         is nothing to embed. `truncated` counts which of (sentences, lang) are cut; without it, none are. `fingerprint`
         is that of `SentenceEncoder.fingerprint`, or a function that computes it when it is first needed."""
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
-        self.langs, self.latents = tuple(langs), tuple(latents)
+        self.langs, self.latents = (tuple([each] if isinstance(each, str) else each) for each in (langs, latents))
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
         self.opened_as: Callable[[], object] | None = None  # opens the same encoder in another process
 
@@ -62,7 +63,7 @@ class ExternalEncoder:
             raise UsageError(f"{latent}: {self.name} has {', '.join(self.latents)}.", parameter="latent")
         given = sentence_list(sentences)
         texts = given or [self.sample]
-        vectors = checked(self.encode(texts, lang, latent), texts, self.name)[: len(given)]
+        vectors = matrix(self.encode(texts, lang, latent), self.name, (len(texts), "D"), texts=texts)[: len(given)]
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
@@ -78,31 +79,14 @@ class ExternalEncoder:
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
-        return self._similarity(left, right)
+        left, right = sides(left, right)
+        return numbers(self._similarity(left, right), f"{self.name}, similarity", (len(left), len(right)))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare row i of left (N, D) with row i of right (N, D): (N,); UsageError for different shapes."""
-        check_paired(left, right)
-        return self._pairwise(left, right)
+        left, right = paired(left, right)
+        return numbers(self._pairwise(left, right), f"{self.name}, similarity_pairwise", left.shape[:-1])
 
     def count_truncated(self, sentences: str | Iterable[str], *, lang: str) -> int:
         """Count the sentences that are too long for it."""
         return self.truncated(sentence_list(sentences), lang) if self.truncated else 0
-
-
-def checked(vectors: object, sentences: Sequence[str], name: str) -> np.ndarray:
-    """Convert an encoder's output for N sentences to (N, D) float32; DataError for another shape, NaN or infinity."""
-    try:
-        array = np.asarray(vectors)
-    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths, or a tensor on a GPU
-        raise DataError(f"{name}: its vectors are not an array of numbers ({error}).") from None
-    if array.dtype.kind not in "fiu" or array.ndim != 2 or len(array) != len(sentences) or not array.shape[1]:
-        shape = f"{array.dtype} of shape {array.shape}"
-        raise DataError(f"{name}: expected numbers, {len(sentences)} rows of one width, found {shape}.")
-    with np.errstate(over="ignore"):  # overflow in float32 is reported below
-        array = array.astype(np.float32, copy=False)
-    bad = np.flatnonzero(~np.isfinite(array).all(1))
-    if len(bad):
-        text = sentences[bad[0]][:60]
-        raise DataError(f"{name}: row {bad[0] + 1} of {len(array)} contains NaN or infinity, for {text!r}.")
-    return array

@@ -88,32 +88,58 @@ def python(name: str) -> ExternalEncoder:
     """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
     OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
-    latent)`, or is a function from a list of sentences to an array. In the first case other parts of the protocol are
-    used if present: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`, `count_truncated`. Raises
-    NotFound if it is absent, DataError for another kind of object.
+    latent)`, or `embed(sentences)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from
+    a list of sentences to vectors. Vectors are of any kind that `vectors.convert` takes. Other parts of the protocol are used if an object
+    has them: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`, `count_truncated`. Raises NotFound
+    if it is absent, DataError for another kind of object.
     """
     spec = f"python:{name}"
     named = import_object(spec)
-    if inspect.isclass(named) or (callable(named) and not hasattr(named, "embed")):
+    if inspect.isclass(named) or (callable(named) and not _is_encoder(named)):
         if _needs_nothing(named):
             named = named()
         elif inspect.isclass(named):
-            raise DataError(f"{spec}: needs arguments; name an object, or a function without arguments that makes it.")
-    if hasattr(named, "embed"):
+            raise DataError(
+                f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
+                "function without arguments that makes it."
+            )
+    if _is_encoder(named):
         return _of_object(spec, named)
     if not callable(named):
         kind = type(named).__name__
-        raise DataError(f"{spec}: is {kind}; expected an object with `embed`, or a function from sentences to vectors.")
+        raise DataError(
+            f"{spec}: is {kind}; expected an object with `embed` or `encode`, or a function from sentences to vectors."
+        )
     return ExternalEncoder(spec, lambda texts, lang, latent: named(texts))
 
 
+def _is_encoder(named: object) -> bool:
+    """Whether it is an object with `embed` or `encode`; text has an `encode` of its own."""
+    return not isinstance(named, str) and any(callable(getattr(named, verb, None)) for verb in ("embed", "encode"))
+
+
 def _of_object(spec: str, own: Any) -> ExternalEncoder:
-    """Wrap an object with `embed`, and the parts of the protocol that it has."""
+    """Wrap an object with `embed` or `encode`, and the parts of the protocol that it has."""
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
     given: dict[str, Any] = {name: getattr(own, name) for name in optional if hasattr(own, name)}
     if isinstance(own, CountsTruncated):
         given["truncated"] = lambda texts, lang: own.count_truncated(texts, lang=lang)
+    if not callable(getattr(own, "embed", None)):
+        return ExternalEncoder(spec, lambda texts, lang, latent: own.encode(texts), **given)
+    if not _takes_lang(own.embed):
+        return ExternalEncoder(spec, lambda texts, lang, latent: own.embed(texts), **given)
     return ExternalEncoder(spec, lambda texts, lang, latent: own.embed(texts, lang=lang, latent=latent), **given)
+
+
+def _takes_lang(embed: Callable[..., Any]) -> bool:
+    """Whether `embed` can be called as the protocol says; if not, it gets the sentences alone."""
+    try:
+        inspect.signature(embed).bind([], lang="", latent="")
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature
+        pass
+    return True
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:

@@ -10,7 +10,7 @@ from bgt_core.contracts import EOS, PAD, SEMANTIC
 from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, needs
-from bgt_core.vectors.compare import check_paired
+from bgt_core.vectors.compare import paired, sides
 
 LONGEST = 256  # tokens of a sentence
 
@@ -54,12 +54,13 @@ class WordMover:
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, 256) with each row of right (M, 256), one transport problem each: (N, M)."""
+        left, right = sides(left, right)
         bags = [[self.bag(row) for row in side] for side in (left, right)]
         return np.array([[-self.distance(a, b) for b in bags[1]] for a in bags[0]]).reshape(len(left), len(right))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare row i of left (N, 256) with row i of right (N, 256): (N,); UsageError for different shapes."""
-        check_paired(left, right)
+        left, right = paired(left, right)
         return np.array([-self.distance(self.bag(a), self.bag(b)) for a, b in zip(left, right, strict=True)])
 
     def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

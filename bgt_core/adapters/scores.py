@@ -12,6 +12,7 @@ from pyarrow import parquet
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files.parquet import reading_parquet
+from bgt_core.vectors.compare import paired
 
 COLUMNS = ("system", "left_lang", "left", "right_lang", "right", "cosine")
 
@@ -63,6 +64,7 @@ class KeptSimilarities:
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Look up the similarity of row i of left (N, 2) and row i of right (N, 2): (N,)."""
+        left, right = paired(left, right)
         pairs = [(int(one[0]), int(other[0]), int(one[1])) for one, other in zip(left, right, strict=True)]
         if unknown := [row for row, pair in enumerate(pairs) if pair not in self._kept]:
             raise DataError(f"{self.path}: it has no similarity for pair {unknown[0] + 1}; measure the model again.")

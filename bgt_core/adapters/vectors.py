@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.adapters.external import ExternalEncoder, checked
+from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.vectors.arrays import DAMAGE, read_npy
+from bgt_core.vectors.convert import matrix
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
@@ -36,7 +37,7 @@ def look_up(path: Path, name: str = "") -> ExternalEncoder:
         raise DataError(f"{name}: {len(vectors)} vectors for {len(sentences)} sentences; expected one for each.")
     if not sentences:
         raise DataError(f"{name}: empty; expected sentences and their vectors.")
-    table = checked(vectors, sentences, spec)
+    table = matrix(vectors, spec, (len(sentences), "D"), texts=sentences)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)

@@ -11,11 +11,12 @@ import numpy as np
 from bgt_core.adapters.named import Opens, identity, named_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.text import Tokenizer
+from bgt_core.data.text import Tokenizer, sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.vectors.compare import unit
+from bgt_core.vectors.convert import matrix
 
 
 class WriterEmbedder(Embedder):
@@ -61,14 +62,15 @@ class WriterEmbedder(Embedder):
                 normalize=normalize,
             )
         self.encoder(lang, latent)
-        texts: Sequence[str] = cast(Sequence[str], sentences)
-        vectors = np.asarray(self.inner.embed(texts, lang=lang), dtype=np.float32)
+        texts = sentence_list(sentences)
+        vectors = matrix(self.inner.embed(texts, lang=lang), self.stored.encoder, (len(texts), "D"), texts=texts)
         if vectors.shape[-1] != self.width(lang):
             raise DataError(
                 f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units; this model was trained on vectors "
                 f"of {self.width(lang)}."
             )
-        return unit(vectors) if normalize else vectors
+        vectors = unit(vectors) if normalize else vectors
+        return vectors[0] if isinstance(sentences, str) else vectors
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Units of that latent."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.text import sentence_list
 from bgt_core.data.words import spans, without
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.systems import System
@@ -58,10 +59,13 @@ def disagreement(
         Similarities and ranks of the pairs.
 
     Raises:
-        UsageError: Other than two encoders, or fewer than two pairs.
+        UsageError: Other than two encoders or two languages, fewer than two pairs, or sides of different lengths.
     """
     if len(encoders) != 2:
         raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")
+    if isinstance(langs, str) or len(langs) != 2:
+        raise UsageError(f"{langs}: expected two, as in ('en', 'fr').", parameter="langs")
+    left, right = sentence_list(left), sentence_list(right)
     if len(left) < 2:
         raise UsageError(f"{len(left)} pairs: ranks need at least 2.", parameter="data")
     by_encoder = [System(name, encoder).similarities(left, right, *langs) for name, encoder in encoders.items()]

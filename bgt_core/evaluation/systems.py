@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.text import sentence_list
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import ROUNDING
+from bgt_core.vectors.convert import matrix, numbers
 
 PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
 
@@ -29,29 +31,27 @@ class System:
             The vector of each of N sentences, (N, D), in float32 or finer.
 
         Raises:
+            UsageError: As `sentence_list`.
             DataError: Not one row of finite numbers per distinct sentence.
         """
+        sentences = sentence_list(sentences)
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
         distinct = list(rows)
         try:
-            vectors = np.asarray(self.encoder.embed(distinct, lang=lang, latent=self.latent))
+            vectors = self.encoder.embed(distinct, lang=lang, latent=self.latent)
         except BgtError as error:
             raise type(error)(f"{self.name}: {error}") from None
-        if vectors.ndim != 2 or len(vectors) != len(distinct) or vectors.dtype.kind not in "fiu":
-            raise DataError(
-                f"{self.name}: {len(distinct)} sentences in {lang} gave {vectors.dtype} of shape {vectors.shape}; "
-                "expected numbers, a row for each sentence."
-            )
-        good = np.isfinite(vectors).all(1)
-        if not good.all():
-            raise DataError(
-                f"{self.name}: the vector of '{distinct[int(good.argmin())][:60]}' contains NaN or infinity; "
-                f"{int((~good).sum())} of {len(good)} vectors do."
-            )
+        vectors = matrix(vectors, self.name, (len(distinct), "D"), texts=distinct, dtype=None)
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compare each sentence with the one of the same row, (N,) float64; equal but for rounding is exactly equal."""
+        """Compare each sentence with the one of the same row, (N,) float64; equal but for rounding is exactly equal.
+
+        A string is one sentence. Raises UsageError for different numbers of sentences.
+        """
+        left, right = sentence_list(left), sentence_list(right)
+        if len(left) != len(right):
+            raise UsageError(f"has {len(left)} sentences, right {len(right)}; expected pairs.", parameter="left")
         parts = []
         for start in range(0, len(left), PAIRS):
             sides = left[start : start + PAIRS], right[start : start + PAIRS]
@@ -60,7 +60,8 @@ class System:
             else:
                 vectors = [self.embed(sides[0], left_lang), self.embed(sides[1], right_lang)]
             self.check_widths(*vectors)
-            parts.append(self.encoder.similarity_pairwise(*vectors))
+            given = self.encoder.similarity_pairwise(*vectors)
+            parts.append(numbers(given, f"{self.name}, similarity_pairwise", (len(sides[0]),)))
         similarity = np.concatenate(parts).astype(np.float64)
         return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import cast
 
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.mining import scores
 from bgt_core.mining.files import Sentences, distinct
 from bgt_core.mining.margin import Pairs, check, margin_pairs, rescore
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, load_faiss, planner, silent
+from bgt_core.vectors.convert import holds_vectors, matrix
 
-Side = Sequence[str] | Sentences | np.ndarray | Rows
+Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +67,25 @@ def mine(
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
-    A side is a list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors, (N, D) or
-    `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are as in
+    A side is a list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors, (N, D), of
+    any kind that `vectors.convert` takes, or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are as in
     `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`; with `rescored`, candidates that
     reach `threshold` in an approximate search get exact scores. `report` gets the number of blocks done, and of all
     blocks.
 
     Raises UsageError for inconsistent arguments or a language that the encoder lacks, DataError for a side without
-    sentences and for vectors of different widths, NotFound if FAISS is not installed.
+    sentences or vectors, for vectors of different widths, and as `matrix`; NotFound if FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
     check(k, margin, retrieval)
     plan_for = planner(index, recall)
-    texts = [side if isinstance(side, Sentences | np.ndarray | Rows) else distinct(side) for side in (left, right)]
-    rows = to_rows(texts, encoder, langs)
+    if not isinstance(threshold, Real) or math.isnan(threshold):
+        raise UsageError(f"{threshold}: expected a score, a number.", parameter="threshold")
+    texts = [
+        side if isinstance(side, Sentences | Rows) else to_side(side, name)
+        for side, name in ((left, "left"), (right, "right"))
+    ]
+    rows = to_rows(texts, encoder, [langs] if isinstance(langs, str) else langs)
     plan = plan_for(*rows)
     candidates = margin_pairs(*rows, plan, k=k, margin=margin, retrieval=retrieval, report=report)
     if rescored:
@@ -92,7 +101,7 @@ def mine(
 
 
 def to_rows(
-    sides: Sequence[Sentences | np.ndarray | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
+    sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> tuple[Rows, Rows]:
     """Vectors of both sides; sentences are embedded in memory. (For millions of them use `bgt embed`, which writes
     files.)
@@ -111,12 +120,23 @@ def to_rows(
             encoder.embed([], lang=lang)  # an unknown language raises now, not after the first side has been embedded
     if any(isinstance(side, Sentences) and not side.texts for side in sides):
         raise DataError("One side has no sentences: it is empty or blank.")
-    left, right = (to_side(side, encoder, lang) for side, lang in zip(sides, langs or ("", ""), strict=True))
+    left, right = (embedded(side, encoder, lang) for side, lang in zip(sides, langs or ("", ""), strict=True))
     return left, right
 
 
-def to_side(side: Sentences | np.ndarray | Rows, encoder: SentenceEncoder | None, lang: str) -> Rows:
-    if isinstance(side, Rows):
-        return side
-    vectors = encoder.embed(side.texts, lang=lang) if isinstance(side, Sentences) and encoder else np.asarray(side)
+def to_side(given: object, name: str) -> Sentences | Rows:
+    """Sentences or vectors of one side, which messages call `name`."""
+    if not holds_vectors(given):
+        return distinct(sentence_list(given))  # type: ignore[arg-type]
+    vectors = matrix(given, name, dtype=None)
+    if not len(vectors):
+        raise DataError(f"{name}: no vectors; expected at least one.")
+    return Rows(vectors, np.arange(len(vectors)))
+
+
+def embedded(side: Sentences | Rows, encoder: SentenceEncoder | None, lang: str) -> Rows:
+    """The vectors of one side."""
+    if isinstance(side, Rows) or encoder is None:
+        return cast(Rows, side)
+    vectors = matrix(encoder.embed(side.texts, lang=lang), lang, (len(side.texts), "D"), texts=side.texts)
     return Rows(vectors, np.arange(len(vectors)))

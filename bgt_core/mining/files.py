@@ -15,8 +15,9 @@ from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
-from bgt_core.mining.neighbours import BLOCK, Rows
+from bgt_core.mining.neighbours import Rows
 from bgt_core.vectors.arrays import read_npy
+from bgt_core.vectors.convert import matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +61,9 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
     Raises NotFound if it can't be read, DataError unless it holds finite numbers, a row for each line.
     """
     vectors, count = read_npy(path), len(sentences.of_line)
-    if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) != count:
-        raise DataError(f"{path}: expected a row of numbers for each of {count} lines of text.")
-    for start in range(0, count, BLOCK):
-        bad = np.flatnonzero(~np.isfinite(vectors[start : start + BLOCK]).all(1))
-        if len(bad):
-            raise DataError(f"{path}: row {start + bad[0] + 1} contains NaN or infinity; embed the text again.")
+    if len(vectors) != count:
+        raise DataError(f"{path}: {len(vectors)} rows; expected a row of numbers for each of {count} lines of text.")
+    matrix(vectors, str(path), dtype=None)  # raises; the array itself stays mapped
     return Rows(vectors, sentences.first)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.errors import check_choice, check_least
+from bgt_core.errors import check_choice, check_whole
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, all_blocks, chunks, search, silent
 
 MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean over neighbours) -> margin
@@ -101,10 +101,10 @@ def rescore(
 
 
 def check(k: int, margin: str, retrieval: str) -> None:
-    """Raise UsageError for a k below 1 and for an unknown margin or retrieval."""
-    check_least(1, k=k)
-    check_choice(MARGINS, margin=margin)
-    check_choice(RETRIEVALS, retrieval=retrieval)
+    """Raise UsageError for a k that is not a whole number above 0, and for an unknown margin or retrieval."""
+    check_whole(1, k=k)
+    check_choice(MARGINS, margin=str(margin))
+    check_choice(RETRIEVALS, retrieval=str(retrieval))
 
 
 def mean_of(cosines: np.ndarray, nearest: np.ndarray) -> np.ndarray:

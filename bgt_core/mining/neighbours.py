@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice
+from bgt_core.vectors.compare import binary_scaled
 
 BLOCK = 16_384  # rows of a side in memory at once
 POINTS = 16  # rows per list for k-means; 64 do not improve it
@@ -54,8 +56,8 @@ class Rows:
 
     def read(self, rows: np.ndarray) -> np.ndarray:
         """(len(rows), D) float32; a row of zeros stays zero."""
-        block = np.ascontiguousarray(self.vectors[self.chosen[rows]], dtype=np.float32)
-        load_faiss().normalize_L2(block)
+        block = np.ascontiguousarray(binary_scaled(self.vectors[self.chosen[rows]].astype(np.float32, copy=False)))
+        load_faiss().normalize_L2(block)  # in float32
         return block
 
 
@@ -165,8 +167,8 @@ def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
         "exact": exact,
         "approximate": partial(approximate, recall=recall),
     }
-    check_choice(plans, index=index)
-    if not 0 < recall <= 1:
+    check_choice(plans, index=str(index))
+    if not (isinstance(recall, Real) and 0 < recall <= 1):
         raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
     return plans[index]
 

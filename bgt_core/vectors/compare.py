@@ -7,37 +7,73 @@ from collections.abc import Callable
 import numpy as np
 
 from bgt_core.errors import UsageError
+from bgt_core.vectors.convert import matrix
 
 BLOCK = 1_024  # queries compared with all answers at once
 DECIMALS = 6  # of a similarity: float32 rounding is up to 2e-7, and differs between batches
 ROUNDING = 10.0**-DECIMALS  # similarities that differ by less count as equal
 
+SHAPES = ("N", "D"), ("D",)  # of a side of a comparison: vectors, or one alone
+
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
+
+
+def binary_scaled(vectors: np.ndarray) -> np.ndarray:
+    """Rows (..., D), each times the power of 2 that brings its largest magnitude to 0.5 to 1, as float32 or finer.
+
+    Squares then neither overflow nor vanish, and no digit changes.
+    """
+    vectors = vectors.astype(np.result_type(vectors, np.float32), copy=False)
+    exponents = np.frexp(np.abs(vectors).max(axis=-1, keepdims=True, initial=0))[1]
+    return np.ldexp(vectors, -exponents)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
     """Rows (N, D) scaled to length 1; a zero row stays zero."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+    scaled = binary_scaled(vectors)
+    scaled /= np.maximum(np.linalg.norm(scaled, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+    return scaled
 
 
-def check_paired(left: np.ndarray, right: np.ndarray) -> None:
-    """Raise UsageError unless both sides have the same shape, one row for each."""
+def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
+    """Convert both sides of a comparison, (N, D) and (M, D), or one vector (D,) in their place.
+
+    Raises DataError as `matrix`, UsageError for vectors of different widths.
+    """
+    left, right = (matrix(side, name, *SHAPES, dtype=None) for side, name in ((left, "left"), (right, "right")))
+    if left.shape[-1] != right.shape[-1]:
+        text = f"has vectors of {left.shape[-1]} units, right of {right.shape[-1]}; expected those of one encoder."
+        raise UsageError(text, parameter="left")
+    return left, right
+
+
+def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
+    """Convert both sides of a comparison row by row, (N, D) each.
+
+    Raises DataError as `matrix`, UsageError for different shapes.
+    """
+    left, right = sides(left, right)
     if left.shape != right.shape:
         text = f"has shape {left.shape}, right {right.shape}; expected the same number of vectors."
         raise UsageError(text, parameter="left")
+    return left, right
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
 
-    Raises UsageError for sides of different shapes.
+    Raises DataError for anything but numbers, UsageError for sides of different shapes.
     """
-    check_paired(left, right)
+    left, right = paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
 
 
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M)."""
+    """Cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
+
+    Raises DataError for anything but numbers, UsageError for vectors of different widths.
+    """
+    left, right = sides(left, right)
     return unit(left) @ unit(right).T
 
 

@@ -193,7 +193,7 @@ def test_one_string_is_rewritten_in_the_style_of_one(saved: Path) -> None:
 
 @pytest.mark.parametrize("size", [1.5, 0, "2"])
 def test_a_batch_has_a_whole_number_of_sentences(saved: Path, size: object) -> None:
-    with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1 sentence, a whole number"):
+    with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1, a whole number"):
         bgt_core.load(saved, "cpu").embed(TEXTS, lang="en", batch_size=size)
 
 

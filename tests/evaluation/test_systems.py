@@ -100,11 +100,11 @@ LONG = "".join(chr(65 + place % 26) for place in range(70))
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        (np.ones(2), r"^x: 2 sentences in en gave float64 of shape \(2,\); expected numbers, a row for each sentence"),
-        (np.ones((3, 2)), r"shape \(3, 2\)"),
-        (np.array([["1"], ["2"]]), "gave <U1 of shape"),
-        (np.array([[1.0], [np.nan]]), f"^x: the vector of '{LONG[:60]}' contains NaN or infinity; 1 of 2 vectors do"),
-        (np.array([[np.inf], [np.nan]]), "the vector of 'a' contains NaN or infinity; 2 of 2"),
+        (np.ones(2), r"^x: float64 \(2,\); expected numbers, \(2, D\)"),
+        (np.ones((3, 2)), r"float64 \(3, 2\)"),
+        (np.array([["1"], ["2"]]), "<U1"),
+        (np.array([[1.0], [np.nan]]), f"^x: row 2 contains NaN or infinity, for '{LONG[:60]}'"),
+        (np.array([[np.inf], [np.nan]]), "row 1 contains NaN or infinity, for 'a'"),
     ],
 )
 def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:

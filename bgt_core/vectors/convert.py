@@ -1,0 +1,162 @@
+"""Turn what people's encoders and libraries return into arrays; the shape and the numbers are checked here, once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from bgt_core.errors import BgtError, DataError
+
+BLOCK = 16_384  # rows checked at a time: an array may be mapped from a large file
+REAL = "fiu"  # kinds of NumPy's types: floats and integers
+SINGLE = np.finfo(np.float32)
+
+
+def matrix(
+    given: object,
+    name: str = "vectors",
+    *shapes: tuple[int | str, ...],
+    texts: Sequence[str] = (),
+    first: int = 0,
+    dtype: DTypeLike = np.float32,
+) -> np.ndarray:
+    """Convert vectors to an array of finite numbers.
+
+    Args:
+        given: As `numbers` takes it.
+        name: What messages call it.
+        shapes: As `numbers` takes them.
+        texts: The sentence of each row, for the message about a row.
+        first: The number of the first row, where the rows are part of a longer array.
+        dtype: Type of the result; None keeps the given one.
+
+    Returns:
+        The vectors, (N, D) float32; not a copy if they are such an array.
+
+    Raises:
+        DataError: As `numbers` and `check_finite`.
+    """
+    array = numbers(given, name, *shapes)
+    check_finite(np.atleast_2d(array), name, texts, first)
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndarray:
+    """Convert real numbers of any library to an array, without a copy if they are one.
+
+    Args:
+        given: An array; a tensor of torch of any type, on any device; sparse rows of scipy; a pandas frame of numbers;
+            or a list, a Series or an iterator of rows, each of one of these kinds.
+        name: What messages call it.
+        shapes: The shapes that it may have; "N" stands for any size and "D" for any but 0. By default (N, D).
+
+    Returns:
+        The array, of any type of real numbers.
+
+    Raises:
+        DataError: Something else, masked values, rows of different widths, or another shape.
+    """
+    try:
+        array = _array(given, name)
+    except BgtError:
+        raise
+    except (TypeError, ValueError, RuntimeError) as error:  # such as a tensor on torch's device meta
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{name}: {type(given).__name__} is not an array of numbers ({reason}).") from None
+    shapes = shapes or (("N", "D"),)
+    if array.dtype.kind not in REAL or not any(_fits(array.shape, shape) for shape in shapes):
+        kind = f"{array.dtype} {array.shape}" if array.ndim else f"of type {type(given).__name__}"
+        expected = " or ".join(str(shape).replace("'", "") for shape in shapes)
+        raise DataError(f"{name}: {kind}; expected numbers, {expected}.")
+    return array
+
+
+def check_finite(array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0) -> None:
+    """Raise DataError for a row of an array (N, D) with NaN, infinity, or numbers that float32 can't hold.
+
+    `texts` and `first` are those of `matrix`.
+    """
+    for start in range(0, len(array), BLOCK):
+        block = array[start : start + BLOCK]
+        with np.errstate(over="ignore"):
+            good = np.isfinite(block.astype(np.float32, copy=False)).all(1)
+        if block.dtype.itemsize > SINGLE.dtype.itemsize:
+            good &= (np.abs(block).max(1, initial=0) >= SINGLE.tiny) | ~block.any(1)
+        if not good.all():
+            row = int(good.argmin())
+            beyond = f"is beyond float32, {SINGLE.tiny:.1e} to {SINGLE.max:.1e}; scale the vectors"
+            problem = beyond if np.isfinite(block[row]).all() else "contains NaN or infinity"
+            text = f", for {texts[start + row][:60]!r}" if len(texts) else ""
+            raise DataError(f"{name}: row {first + start + row + 1} {problem}{text}.")
+
+
+def holds_vectors(given: object) -> bool:
+    """Whether this is meant as vectors, good or bad; if not, it is meant as sentences."""
+    kind = getattr(getattr(given, "dtype", None), "kind", "O")
+    if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
+        return True
+    if not isinstance(given, Sequence) and not hasattr(given, "__array__"):
+        return False
+    row = next(iter(given), None)  # type: ignore[arg-type]
+    return hasattr(row, "__len__") and not isinstance(row, str | bytes | Mapping | Set)
+
+
+def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
+    return len(sizes) == len(shape) and all(
+        wanted in (size, "N") or (wanted == "D" and size > 0) for size, wanted in zip(sizes, shape, strict=True)
+    )
+
+
+def _array(given: Any, name: str) -> np.ndarray:
+    """`numbers` before its checks."""
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # imported by whoever gives their objects
+    if torch is not None and isinstance(given, torch.Tensor):
+        return _of_tensor(given)
+    if hasattr(given, "toarray"):  # sparse
+        return given.toarray()
+    if pandas is not None and isinstance(given, pandas.DataFrame):
+        real = all(getattr(dtype, "kind", "") in REAL for dtype in given.dtypes)
+        return given.to_numpy(np.float64, na_value=np.nan) if real else given.to_numpy()
+    if np.ma.is_masked(given):
+        raise DataError(f"{name}: has masked values; fill them or leave their rows out.")
+    if isinstance(given, str | bytes | Mapping | Set):
+        raise TypeError("expected rows of numbers")
+    if isinstance(given, Iterable) and not hasattr(given, "__array__"):
+        return _stacked(given, name)
+    array = np.asarray(given)
+    if array.dtype.kind == "V" and np.can_cast(array.dtype, np.float32):  # bfloat16 and others of ml_dtypes
+        return array.astype(np.float32)
+    return _stacked(array, name) if array.dtype.kind == "O" and array.ndim else array
+
+
+def _stacked(rows: Iterable[Any], name: str) -> np.ndarray:
+    """Convert rows, each of its own kind, and put them together."""
+    arrays = [
+        np.asarray(row)
+        if isinstance(row, list | tuple)
+        else np.ravel(_array(row, name))
+        if hasattr(row, "toarray")
+        else _array(row, name)
+        for row in rows
+    ]
+    for number, array in enumerate(arrays):
+        if array.shape != arrays[0].shape:
+            raise DataError(
+                f"{name}: row {number + 1} has shape {array.shape}, row 1 {arrays[0].shape}; expected rows of one width."
+            )
+    return np.stack(arrays) if arrays else np.empty(0)
+
+
+def _of_tensor(tensor: Any) -> np.ndarray:
+    """A tensor of torch, whose small float types NumPy does not know."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    tensor = tensor.to_dense().resolve_neg().resolve_conj()
+    if tensor.is_floating_point() and tensor.element_size() < SINGLE.dtype.itemsize:
+        tensor = tensor.float()
+    return tensor.cpu().numpy()

@@ -84,7 +84,8 @@ class Embedder:
         (2, 64)
         """
         encoder = self.encoder(lang, latent)
-        check_whole(1, batch_size=batch_size)
+        if batch_size is not None:
+            check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):

@@ -83,10 +83,10 @@ def check_least(least: float, **settings: float | None) -> None:
             raise UsageError(f"{value} must {rule}", parameter=name)
 
 
-def check_whole(least: int, **settings: int | None) -> None:
-    """Raise UsageError for a setting that is not a whole number of `least` or more; None passes."""
+def check_whole(least: int, **settings: object) -> None:
+    """Raise UsageError for a setting that is not a whole number of `least` or more."""
     for name, value in settings.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise UsageError(f"{value} must be at least {least}, a whole number", parameter=name)
 
 

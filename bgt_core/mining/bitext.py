@@ -17,7 +17,7 @@ from bgt_core.mining import scores
 from bgt_core.mining.files import Sentences, distinct
 from bgt_core.mining.margin import Pairs, check, margin_pairs, rescore
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, load_faiss, planner, silent
-from bgt_core.vectors.convert import holds_vectors, matrix
+from bgt_core.vectors.convert import check_finite, holds_vectors, matrix, numbers
 
 Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
 
@@ -128,7 +128,8 @@ def to_side(given: object, name: str) -> Sentences | Rows:
     """Sentences or vectors of one side, which messages call `name`."""
     if not holds_vectors(given):
         return distinct(sentence_list(given))  # type: ignore[arg-type]
-    vectors = matrix(given, name, dtype=None)
+    vectors = numbers(given, name)
+    check_finite(vectors, name)
     if not len(vectors):
         raise DataError(f"{name}: no vectors; expected at least one.")
     return Rows(vectors, np.arange(len(vectors)))

@@ -17,7 +17,7 @@ from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
 from bgt_core.mining.neighbours import Rows
 from bgt_core.vectors.arrays import read_npy
-from bgt_core.vectors.convert import matrix
+from bgt_core.vectors.convert import check_finite, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,9 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
     Raises NotFound if it can't be read, DataError unless it holds finite numbers, a row for each line.
     """
     vectors, count = read_npy(path), len(sentences.of_line)
-    if len(vectors) != count:
+    if vectors.ndim and len(vectors) != count:
         raise DataError(f"{path}: {len(vectors)} rows; expected a row of numbers for each of {count} lines of text.")
-    matrix(vectors, str(path), dtype=None)  # raises; the array itself stays mapped
+    check_finite(numbers(vectors, str(path)), str(path))
     return Rows(vectors, sentences.first)
 
 

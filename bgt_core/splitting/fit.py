@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import DataError, UsageError, check_choice
-from bgt_core.splitting.gather import Data, Gathered, gather, needed_rows
+from bgt_core.errors import DataError, UsageError, check_choice, check_whole
+from bgt_core.splitting.gather import Data, Gathered, check_data, gather, needed_rows
 from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
 from bgt_core.splitting.moments import Statistics, statistics
 from bgt_core.splitting.parts import Split
@@ -57,10 +57,13 @@ def split(
         The split; `about` has the counts, what the method chose, and `scores` of the held-out rows before and after.
 
     Raises:
-        UsageError: An unknown method, columns of different lengths, too few rows, languages the method can't use.
-        DataError: Vectors that are constant, not finite, or of more than 4,096 units.
+        UsageError: An unknown method, data of another form, columns of different lengths, too few rows, languages the
+            method can't use.
+        DataError: Vectors that are constant or of more than 4,096 units, and as `matrix`.
     """
-    check_choice(METHODS, method=method)
+    check_choice(METHODS, method=str(method))
+    check_whole(0, seed=seed)
+    check_data(data)
     check_settings([langs for langs, _ in data], method, factors)
     return fit(gather(encoder, data, keep=TRAINED_ON.get(method, 0), seed=seed, report=report), method, factors)
 
@@ -124,5 +127,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         )
     if method not in FACTORED and len(known) < 2:
         raise UsageError(f"{','.join(langs[0])}: {method} tells languages apart; give two", parameter="langs")
-    if factors is not None and (method not in FACTORED or factors < 1):
-        raise UsageError(f"{factors}: a number from 1, for {' and '.join(FACTORED)} alone", parameter="factors")
+    if factors is not None:
+        check_whole(1, factors=factors)
+        if method not in FACTORED:
+            raise UsageError(f"{factors}: for {' and '.join(FACTORED)} alone", parameter="factors")

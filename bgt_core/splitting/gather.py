@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting.moments import HeldOut, Moments
+from bgt_core.vectors.convert import holds_vectors, matrix, numbers
 
-Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D)
+Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` takes
 Columns = Sequence[Column]
 Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns, and these whole or in batches
 
@@ -81,15 +83,15 @@ class Gathered:
             columns: What the vectors were made from.
             vectors: (N, D) for each column.
         """
+        checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
-            if len(bad := np.flatnonzero(~np.isfinite(of).all(1))):
-                place = f"Row {first + bad[0] + 1} of {'-'.join(self.langs)}"
-                raise DataError(f"{place}: its vector in {lang} contains NaN or infinity.")
+            texts = () if isinstance(column, np.ndarray) else column
+            checked.append(matrix(of, f"{'-'.join(self.langs)}, {lang}", texts=texts, first=first))
             if len(self.different[lang]) < needed_rows(self.moments.width):
                 self.different[lang].update(
                     crc32(each.encode() if isinstance(each, str) else each.tobytes()) for each in column
                 )
-        rows = np.concatenate(vectors, axis=1, dtype=np.float32)  # (N, columns x D)
+        rows = np.concatenate(checked, axis=1)  # (N, columns x D)
         self.total += len(rows)
         numbers = np.arange(first, first + len(rows))
         keys = draw([self.seed], first, len(rows))
@@ -166,8 +168,9 @@ def gather(
 
     Raises:
         UsageError: Columns of different lengths or without rows; a language that the encoder does not have.
-        DataError: Vectors of different widths, of too many units, or that contain NaN or infinity.
+        DataError: Vectors of different widths or of too many units, and as `matrix`.
     """
+    data = [parsed(*each) for each in data]
     for langs, _ in data:
         if unknown := [lang for lang in langs if encoder and encoder.langs and lang not in encoder.langs]:
             raise UsageError(f"{unknown[0]}: the encoder has {', '.join(encoder.langs)}", parameter="langs")  # type: ignore[union-attr]
@@ -180,7 +183,7 @@ def gather(
     done = 0
     for langs, columns in data:
         of, place = None, first
-        for batch in batches(columns):
+        for batch in batches(columns, langs):
             vectors = [embed(encoder, column, lang) for column, lang in zip(batch, langs, strict=True)]
             widths.update(column.shape[1] for column in vectors)
             of = of or Gathered(langs, check_widths(widths), keep // len(data), MOST_HELD_OUT // len(data), seed)
@@ -193,9 +196,41 @@ def gather(
     return gathered
 
 
-def batches(columns: Columns | Iterator[Columns]) -> Iterator[Columns]:
+def check_data(data: object) -> None:
+    """Raise UsageError unless this is a list of sets of columns, as `split` takes them, however the columns are."""
+    sets = isinstance(data, list | tuple) and all(
+        isinstance(each, list | tuple)
+        and len(each) == 2
+        and isinstance(each[0], list | tuple)
+        and all(isinstance(lang, str) for lang in each[0])
+        and not isinstance(each[1], str | bytes)
+        for each in data
+    )
+    if not sets:
+        raise UsageError(
+            "must be a list of sets of columns, each with its languages: [(['en', 'fr'], [english, french])]",
+            parameter="data",
+        )
+
+
+def parsed(langs: Sequence[str], columns: Columns | Iterator[Columns]) -> Data:
+    """A set with columns that are lists of sentences, or arrays; batches are parsed as they come."""
+    if isinstance(columns, Iterator):
+        return langs, columns
+    if not isinstance(columns, Iterable) or isinstance(columns, Mapping) or hasattr(columns, "columns"):
+        raise UsageError(f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data")
+    columns = list(columns)
+    if len(columns) != len(langs):
+        raise UsageError(f"of {'-'.join(langs)}: {len(columns)} columns; expected {len(langs)}", parameter="data")
+    return langs, [
+        numbers(column, f"{'-'.join(langs)}, {lang}") if holds_vectors(column) else sentence_list(column)
+        for column, lang in zip(columns, langs, strict=True)
+    ]
+
+
+def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Iterator[Columns]:
     """Batches of at most `AT_ONCE` rows."""
-    for part in columns if isinstance(columns, Iterator) else [columns]:
+    for part in (parsed(langs, each)[1] for each in columns) if isinstance(columns, Iterator) else [columns]:
         lengths = {len(column) for column in part}
         if len(lengths) != 1:
             raise UsageError(f"has columns of {sorted(lengths)} rows: expected as many in each", parameter="data")
@@ -206,12 +241,10 @@ def batches(columns: Columns | Iterator[Columns]) -> Iterator[Columns]:
 def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndarray:
     """Sentences -> vectors (N, D); vectors stay as they are."""
     if isinstance(column, np.ndarray):
-        if column.ndim != 2 or column.dtype.kind not in "fiu":
-            raise DataError(f"Vectors of shape {column.shape}, {column.dtype}: expected numbers, (rows, units).")
         return column
     if encoder is None:
         raise UsageError("is needed to embed sentences", parameter="encoder")
-    return encoder.embed(column, lang=lang, latent=SEMANTIC)
+    return numbers(encoder.embed(column, lang=lang, latent=SEMANTIC), f"vectors in {lang}", (len(column), "D"))
 
 
 def check_widths(widths: set[int]) -> int:

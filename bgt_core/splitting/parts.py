@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import UsageError
+from bgt_core.vectors.convert import matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +96,11 @@ class Split:
 
         Raises:
             UsageError: A language that the split was not fitted on.
-            DataError: Vectors of another width.
+            DataError: Vectors of another width than the split was fitted on, and as `matrix`.
         """
-        shared = self.shared(vectors, lang)
-        return shared, self.checked(vectors) - shared @ self.of(lang).back.T
+        of, vectors = self.of(lang), self.checked(vectors)
+        shared = of.shared(vectors)
+        return shared, vectors - shared @ of.back.T
 
     def join(self, shared: np.ndarray, private: np.ndarray, lang: str) -> np.ndarray:
         """Put parts together, from one sentence or two: (N, K), (N, D) -> vectors (N, D) of that language.
@@ -106,7 +108,8 @@ class Split:
         Parts of one sentence give its vector again. The shared part of one and the private part of another give a
         vector with the meaning of the first and the rest of the second, whatever the first one's language.
         """
-        return shared @ self.of(lang).back.T + private
+        back, shared = self.of(lang).back, matrix(shared, "shared", ("N", self.shared_width), dtype=None)
+        return shared @ back.T + matrix(private, "private", (len(shared), self.width), dtype=None)
 
     def of(self, lang: str) -> Map:
         """The map of a language; UsageError for one that it does not know."""
@@ -116,7 +119,6 @@ class Split:
             )
         return self.maps[lang]
 
-    def checked(self, vectors: np.ndarray) -> np.ndarray:
-        if vectors.ndim != 2 or vectors.shape[1] != self.width:
-            raise DataError(f"Vectors of shape {vectors.shape}: the split was fitted on vectors of {self.width} units.")
-        return vectors
+    def checked(self, vectors: object) -> np.ndarray:
+        """Vectors of any kind as an array (N, D) of its own precision; DataError as `matrix`."""
+        return matrix(vectors, "vectors", ("N", self.width), dtype=None)

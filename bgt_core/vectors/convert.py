@@ -13,7 +13,6 @@ from bgt_core.errors import BgtError, DataError
 
 BLOCK = 16_384  # rows checked at a time: an array may be mapped from a large file
 REAL = "fiu"  # kinds of NumPy's types: floats and integers
-SINGLE = np.finfo(np.float32)
 
 
 def matrix(
@@ -41,7 +40,7 @@ def matrix(
         DataError: As `numbers` and `check_finite`.
     """
     array = numbers(given, name, *shapes)
-    check_finite(np.atleast_2d(array), name, texts, first)
+    check_finite(np.atleast_2d(array), name, texts, first, dtype or np.result_type(array, np.float32))
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
@@ -75,20 +74,23 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
     return array
 
 
-def check_finite(array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0) -> None:
-    """Raise DataError for a row of an array (N, D) with NaN, infinity, or numbers that float32 can't hold.
+def check_finite(
+    array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0, dtype: DTypeLike = np.float32
+) -> None:
+    """Raise DataError for a row of an array (N, D) with NaN, infinity, or numbers that `dtype` can't hold.
 
     `texts` and `first` are those of `matrix`.
     """
+    limits = np.finfo(dtype)
     for start in range(0, len(array), BLOCK):
         block = array[start : start + BLOCK]
         with np.errstate(over="ignore"):
-            good = np.isfinite(block.astype(np.float32, copy=False)).all(1)
-        if block.dtype.itemsize > SINGLE.dtype.itemsize:
-            good &= (np.abs(block).max(1, initial=0) >= SINGLE.tiny) | ~block.any(1)
+            good = np.isfinite(block.astype(dtype, copy=False)).all(1)
+        if block.dtype.itemsize > limits.dtype.itemsize:
+            good &= (np.abs(block).max(1, initial=0) >= limits.tiny) | ~block.any(1)
         if not good.all():
             row = int(good.argmin())
-            beyond = f"is beyond float32, {SINGLE.tiny:.1e} to {SINGLE.max:.1e}; scale the vectors"
+            beyond = f"is beyond {limits.dtype}, {limits.tiny:.1e} to {limits.max:.1e}; scale the vectors"
             problem = beyond if np.isfinite(block[row]).all() else "contains NaN or infinity"
             text = f", for {texts[start + row][:60]!r}" if len(texts) else ""
             raise DataError(f"{name}: row {first + start + row + 1} {problem}{text}.")
@@ -157,6 +159,6 @@ def _of_tensor(tensor: Any) -> np.ndarray:
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     tensor = tensor.to_dense().resolve_neg().resolve_conj()
-    if tensor.is_floating_point() and tensor.element_size() < SINGLE.dtype.itemsize:
+    if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()
     return tensor.cpu().numpy()

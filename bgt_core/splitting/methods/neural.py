@@ -28,21 +28,26 @@ RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relativ
 
 
 class Reader(nn.Module):
-    """A language's vectors (N, D) to shared parts (N, K): a linear map, and a hidden layer that says 0 at first."""
+    """A language's vectors (N, D) to shared parts (N, K): a linear map, and a hidden layer that says 0 at first.
 
-    def __init__(self, start: Map, covariance: np.ndarray):
+    Vectors are divided by `scale`, as a step of training has a size of its own, whatever their units are.
+    """
+
+    def __init__(self, start: Map, covariance: np.ndarray, scale: float):
         super().__init__()
         factors, width = start.read.shape
         self.offset: Tensor
         self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
-        self.read = nn.Parameter(torch.tensor(start.read, dtype=torch.float32))
-        self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
+        self.root = scale**0.5  # divided by twice, as the scale itself may be beyond float32
+        self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
+        self.up = nn.Linear(width, UNITS, dtype=torch.float32)
+        self.down = nn.Linear(UNITS, factors, bias=False, dtype=torch.float32)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width))  # as if the units had a variance of 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had a variance of 1
 
     def forward(self, vectors: Tensor) -> Tensor:
-        centred = vectors - self.offset
+        centred = (vectors - self.offset) / self.root / self.root
         return centred @ self.read.T + self.down(self.up(centred).relu())
 
 
@@ -68,10 +73,11 @@ def fit(
         does not predict from them. `about` has that of linear BGT, and `contrast`, the held-out loss after each epoch.
     """
     start = bgt.fit(statistics, held_out, factors=factors)
-    train, valid = tensors(rows), tensors(held_out)
-    with torch.random.fork_rng(devices=[]):
+    train, valid, scale = tensors(rows), tensors(held_out), length(statistics)
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
         torch.manual_seed(seed)
-        readers = nn.ModuleDict({lang: Reader(of, statistics.covariances[lang]) for lang, of in start.maps.items()})
+        covariances = statistics.covariances
+        readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
         steps = [(part, ids) for _ in range(EPOCHS) for part in range(len(train)) for ids in batches(train[part])]
         optimizer = torch.optim.Adam(readers.parameters(), LEARNING_RATE)
         schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, len(steps))
@@ -88,13 +94,19 @@ def fit(
                 if losses[-1] == min(losses):
                     best = deepcopy(readers.state_dict())
     readers.load_state_dict(best)
-    maps = {lang: as_map(readers[lang], of_language(train, lang)) for lang in start.maps}
+    maps = {lang: as_map(readers[lang], of_language(train, lang), scale) for lang in start.maps}
     return Split("neural", maps, {**start.about, "contrast": losses})
+
+
+def length(statistics: Statistics) -> float:
+    """The root mean square length of all languages' vectors, to three digits: 1 if an encoder scales them to 1."""
+    squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
+    return float(f"{np.sqrt(np.mean(squares)):.3g}")
 
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
     """The same rows in float32."""
-    return [(langs, [torch.as_tensor(column, dtype=torch.float32) for column in columns]) for langs, columns in rows]
+    return [(langs, [torch.from_numpy(column).float() for column in columns]) for langs, columns in rows]
 
 
 def batches(rows: tuple[Sequence[str], list[Tensor]]) -> list[Tensor]:
@@ -128,7 +140,7 @@ def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -
 
 
 @torch.no_grad()
-def as_map(reader: nn.Module, parts: Sequence[Tensor]) -> Map:
+def as_map(reader: nn.Module, parts: Sequence[Tensor], scale: float) -> Map:
     """A trained reader as arrays, with shared parts of mean 0."""
     weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
     mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
@@ -139,5 +151,5 @@ def as_map(reader: nn.Module, parts: Sequence[Tensor]) -> Map:
         crosses += shared.T @ (part.double().numpy() - weights["offset"])
     ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
     back = np.linalg.solve(gram + ridge, crosses).T
-    hidden = Hidden(weights["up.weight"], weights["up.bias"], weights["down.weight"])
-    return Map(weights["offset"], weights["read"], back, -mean, hidden)
+    hidden = Hidden(weights["up.weight"] / scale, weights["up.bias"], weights["down.weight"])
+    return Map(weights["offset"], weights["read"] / scale, back, -mean, hidden)

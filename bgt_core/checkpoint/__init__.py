@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ FORMAT = 3
 
 def find(path: Path | str) -> Path:
     """The checkpoint at `path`: itself, or a run's newest; ORG/NAME or ORG/NAME@REVISION of the hub."""
+    if not isinstance(path, str | PathLike):
+        raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = hub.folder(path)
     if other := kind_of_folder(path):
         raise UsageError(f"{path}: a folder of {other}, not a checkpoint of ours: spell it {other}:{path}")

@@ -91,9 +91,10 @@ def generate(
 
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.textfile import text_lines
-    from bgt_core.generation.generate import candidates, checked, exchanged, from_vectors
+    from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
     from bgt_core.vectors.arrays import read_npy
+    from bgt_core.vectors.convert import matrix
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
@@ -129,7 +130,7 @@ def generate(
             both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
             width, onto = both[0].shape[1], least_squares_map(*both)
         if vectors:
-            given = checked(read_npy(vectors), width, str(vectors))
+            given = matrix(read_npy(vectors), str(vectors), ("N", width))
         else:
             given = reads.embed([str(source)], lang=source_lang)
         texts = from_vectors(

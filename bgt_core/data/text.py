@@ -38,11 +38,12 @@ def normalise(text: str) -> str:
     return " ".join(text.split()) if "  " in text else text
 
 
-def sentence_list(sentences: str | Iterable[str]) -> list[str]:
+def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") -> list[str]:
     """Make a list of sentences; a single string is one sentence.
 
     Args:
         sentences: a string, or strings in an order: a list, an array, a pandas Series, a generator.
+        parameter: what messages call them.
 
     Returns:
         The N sentences, in their order.
@@ -55,12 +56,12 @@ def sentence_list(sentences: str | Iterable[str]) -> list[str]:
     one_axis = isinstance(sentences, Iterable) and getattr(sentences, "ndim", 1) == 1
     if not one_axis or isinstance(sentences, bytes | bytearray | Mapping | Set):
         raise UsageError(
-            f"is of type {type(sentences).__name__}; expected a string or a list of strings.", parameter="sentences"
+            f"is of type {type(sentences).__name__}; expected a string or a list of strings.", parameter=parameter
         )
     texts = list(sentences)
     if wrong := next((row for row, text in enumerate(texts, 1) if not isinstance(text, str)), 0):
         given = f"row {wrong} of {len(texts)} is of type {type(texts[wrong - 1]).__name__}"
-        raise UsageError(f"{given}; expected a string. Drop or fill missing values.", parameter="sentences")
+        raise UsageError(f"{given}; expected a string. Drop or fill missing values.", parameter=parameter)
     return texts
 
 

@@ -65,7 +65,7 @@ def disagreement(
         raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")
     if isinstance(langs, str) or len(langs) != 2:
         raise UsageError(f"{langs}: expected two, as in ('en', 'fr').", parameter="langs")
-    left, right = sentence_list(left), sentence_list(right)
+    left, right = sentence_list(left, "left"), sentence_list(right, "right")
     if len(left) < 2:
         raise UsageError(f"{len(left)} pairs: ranks need at least 2.", parameter="data")
     by_encoder = [System(name, encoder).similarities(left, right, *langs) for name, encoder in encoders.items()]

@@ -49,7 +49,7 @@ class System:
 
         A string is one sentence. Raises UsageError for different numbers of sentences.
         """
-        left, right = sentence_list(left), sentence_list(right)
+        left, right = sentence_list(left, "left"), sentence_list(right, "right")
         if len(left) != len(right):
             raise UsageError(f"has {len(left)} sentences, right {len(right)}; expected pairs.", parameter="left")
         parts = []

@@ -17,7 +17,7 @@ import torch
 from bgt_core.capabilities import CorrectingModel
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Tokens
 from bgt_core.data.text import sentence_list
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import (
     AT_ONCE,
@@ -30,6 +30,7 @@ from bgt_core.generation.search import (
     n_best,
     quiet,
 )
+from bgt_core.vectors.convert import matrix
 
 # Weights chosen from 0.25, 0.5, 1 by 0, 0.1, 0.2, 0.3, 0.5, 1: better than no reranking in both latents, in chrF, and
 # in texts with another sentence's style, where similarities alone prefer broken sentences.
@@ -117,7 +118,7 @@ def from_vectors(
 
     Args:
         bgt: An embedder whose model can generate; for a writer, the vectors are its encoder's.
-        vectors: Semantic vectors of N sentences, (N, D).
+        vectors: Semantic vectors of N sentences, (N, D), of any kind that `vectors.convert` takes.
         lang: Language of the output.
         style: A sentence that gives the language latent; by default it is the mean of its prior.
         search: A `Beam` or a `Sample`.
@@ -132,14 +133,15 @@ def from_vectors(
     Raises:
         UsageError: A model that can't generate, or reads no drafts; an unknown language; a style for a model without a
             latent for it.
-        DataError: Vectors of another width, or with NaN or infinity.
+        DataError: Vectors of another width, and as `matrix`.
     """
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
-    vectors = checked(vectors, width)
+    vectors = matrix(vectors, "vectors", ("N", width))
     latents = {SEMANTIC: vectors}
     for latent in bgt.latents:
         if latent != SEMANTIC:
-            mean = model.prior_mean(latent, torch.zeros(len(vectors), bgt.width(lang, latent)))
+            zeros = np.zeros((len(vectors), bgt.width(lang, latent)), np.float32)
+            mean = model.prior_mean(latent, torch.from_numpy(zeros))
             latents[latent] = mean.cpu().numpy()
     if style is not None:
         second = style_latent(bgt)
@@ -155,16 +157,6 @@ def from_vectors(
         return [[text] for text in drawn]
     contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
     return [list(of_row) for of_row in hypotheses(bgt, contexts, lang, search, max_length, quiet)]
-
-
-def checked(vectors: np.ndarray, width: int, source: str = "vectors") -> np.ndarray:
-    """Vectors as (N, D) float32; DataError, which names `source`, for another width, and for NaN or infinity."""
-    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or vectors.shape[1] != width:
-        raise DataError(f"{source}: {vectors.dtype} {vectors.shape}; expected numbers, (N, {width}).")
-    vectors = vectors.astype(np.float32)
-    if len(bad := np.flatnonzero(~np.isfinite(vectors).all(1))):
-        raise DataError(f"{source}: row {bad[0] + 1} of {len(vectors)} contains NaN or infinity.")
-    return vectors
 
 
 @dataclass(frozen=True)
@@ -198,6 +190,7 @@ def candidates(
     token in nats; without `rerank` the order is that of the search, by likelihood. In each of the `corrections`, a
     writer reads the best text so far as a draft; what it then writes are candidates too.
     """
+    latents = {name: matrix(of, name) for name, of in latents.items()}
     if isinstance(search, Sample):
         if corrections:
             raise UsageError(f"{corrections}: needs a search; leave out --sample.", parameter="corrections")

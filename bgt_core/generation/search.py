@@ -17,6 +17,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.rules import allowed
+from bgt_core.vectors.convert import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that no search chooses
 AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
@@ -103,6 +104,7 @@ def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: 
         bgt.encoder(lang, latent)
     if missing := [latent for latent in bgt.latents if latent not in latents]:
         raise UsageError(f"The decoder needs the latents {', '.join(bgt.latents)}; '{missing[0]}' is missing.")
+    latents = {name: matrix(part, name, ("N", bgt.width(lang, name))) for name, part in latents.items()}
     counts = {latent: len(vectors) for latent, vectors in latents.items()}
     if len(set(counts.values())) > 1:
         given = ", ".join(f"{count} {latent}" for latent, count in counts.items())

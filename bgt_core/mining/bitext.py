@@ -85,7 +85,7 @@ def mine(
         side if isinstance(side, Sentences | Rows) else to_side(side, name)
         for side, name in ((left, "left"), (right, "right"))
     ]
-    rows = to_rows(texts, encoder, [langs] if isinstance(langs, str) else langs)
+    rows = to_rows(texts, encoder, langs.split(",") if isinstance(langs, str) else langs)
     plan = plan_for(*rows)
     candidates = margin_pairs(*rows, plan, k=k, margin=margin, retrieval=retrieval, report=report)
     if rescored:
@@ -127,7 +127,7 @@ def to_rows(
 def to_side(given: object, name: str) -> Sentences | Rows:
     """Sentences or vectors of one side, which messages call `name`."""
     if not holds_vectors(given):
-        return distinct(sentence_list(given))  # type: ignore[arg-type]
+        return distinct(sentence_list(given, name))  # type: ignore[arg-type]
     vectors = numbers(given, name)
     check_finite(vectors, name)
     if not len(vectors):

@@ -223,8 +223,8 @@ def parsed(langs: Sequence[str], columns: Columns | Iterator[Columns]) -> Data:
     if len(columns) != len(langs):
         raise UsageError(f"of {'-'.join(langs)}: {len(columns)} columns; expected {len(langs)}", parameter="data")
     return langs, [
-        numbers(column, f"{'-'.join(langs)}, {lang}") if holds_vectors(column) else sentence_list(column)
-        for column, lang in zip(columns, langs, strict=True)
+        numbers(column, name) if holds_vectors(column) else sentence_list(column, name)
+        for column, name in zip(columns, (f"{'-'.join(langs)}, {lang}" for lang in langs), strict=True)
     ]
 
 

@@ -6,7 +6,8 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -38,6 +39,21 @@ def pick_device(name: str | torch.device) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"'{name}': this machine has no such CUDA device; use 'cpu'.", parameter="device")
     return device
+
+
+@contextmanager
+def usual_defaults() -> Iterator[None]:
+    """While entered, or in a function that it decorates, torch has its own default type and device: float32, CPU."""
+    given = torch.get_default_dtype()
+    if given is torch.float32 and torch.get_default_device().type == "cpu":
+        yield  # a device that is entered costs time in every operation
+        return
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.device("cpu"):
+            yield
+    finally:
+        torch.set_default_dtype(given)
 
 
 def seed_everything(*numbers: int) -> None:

@@ -14,7 +14,7 @@ from bgt_core import PRETRAINED, checkpoint, recipes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import EOS, SentenceEncoder
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import pick_device
+from bgt_core.device import pick_device, usual_defaults
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 
@@ -68,7 +68,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     config = checkpoint.read_config(folder)
     recipe = recipes.build(config["recipe"], config["arguments"])
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
+    with torch.random.fork_rng(devices=[]), usual_defaults():
         torch.manual_seed(seed)
         model = recipe.build(tokenizer).float()
     return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)

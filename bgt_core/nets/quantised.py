@@ -32,7 +32,8 @@ class Int8Linear(nn.Module):
         """(..., K) -> (..., N), in the dtype of other products."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
-        rounded = torch.add(torch.tensor(self.zero + 0.5), x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
+        half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
         return linear_int8(rounded, scale, self.zero, self.weight, self.bias, matmul_dtype(x))
 
 

@@ -20,7 +20,7 @@ from bgt_core import checkpoint
 from bgt_core.data.columns import Source
 from bgt_core.data.corpus import open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import keep_memory, pick_device
+from bgt_core.device import keep_memory, pick_device, usual_defaults
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
 from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
@@ -51,6 +51,7 @@ DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training
 KEEP = 2  # checkpoints of a run; with two, a kill during the write leaves one
 
 
+@usual_defaults()
 def train(
     recipe: str | Recipe,
     data: Sequence[str | Path | Source],
@@ -113,6 +114,7 @@ def train(
         return Run(out, device, report, launched).train(workers)
 
 
+@usual_defaults()
 def resume(
     out: str | Path,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bgt_core.device import usual_defaults
 from bgt_core.splitting.methods import bgt
 from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Hidden, Map, Split
@@ -40,8 +41,7 @@ class Reader(nn.Module):
         self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
         self.root = scale**0.5  # divided by twice, as the scale itself may be beyond float32
         self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
-        self.up = nn.Linear(width, UNITS, dtype=torch.float32)
-        self.down = nn.Linear(UNITS, factors, bias=False, dtype=torch.float32)
+        self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
             self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had a variance of 1
@@ -74,7 +74,7 @@ def fit(
     """
     start = bgt.fit(statistics, held_out, factors=factors)
     train, valid, scale = tensors(rows), tensors(held_out), length(statistics)
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
+    with torch.random.fork_rng(devices=[]), usual_defaults():
         torch.manual_seed(seed)
         covariances = statistics.covariances
         readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})

@@ -30,13 +30,13 @@ bgt_core/data/resumable_table.py bgt_core/data/targets.py bgt_core/data/translat
 bgt_core/data/trees.py bgt_core/device.py bgt_core/errors.py bgt_core/evaluation/fidelity/plan.py
 bgt_core/evaluation/sts/parse.py bgt_core/evaluation/sts/published.py bgt_core/evaluation/syntax/edit_distance.py
 bgt_core/evaluation/syntax/neighbours.py bgt_core/evaluation/syntax/sentences.py bgt_core/generation/rules.py
-bgt_core/generation/writer.py bgt_core/loading.py bgt_core/mining/bitext.py bgt_core/mining/files.py
+bgt_core/generation/writer.py bgt_core/loading.py bgt_core/mining/files.py
 bgt_core/models/classifier.py bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py
 bgt_core/models/vgvae.py bgt_core/nets/fast/dropout.py bgt_core/nets/fast/kv_cache.py
 bgt_core/nets/fast/softmax.py bgt_core/nets/layers.py bgt_core/nets/prediction.py bgt_core/nets/quantised.py
 bgt_core/questions/build.py bgt_core/questions/card.py bgt_core/questions/ranking.py bgt_core/run/plan.py
 bgt_core/run/processes.py bgt_core/training/guard.py bgt_core/training/shared.py
-bgt_core/vectors/arrays.py bgt_core/vectors/compare.py bgt_core/vectors/file.py probes/__init__.py probes/cells.py
+bgt_core/vectors/arrays.py bgt_core/vectors/file.py probes/__init__.py probes/cells.py
 probes/classifiers/baselines.py probes/classifiers/lbfgs.py probes/data/built_in.py probes/data/corpora.py
 probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py probes/data/texts.py
 probes/dataset.py probes/measures/config.py probes/measures/control_task.py probes/measures/mdl.py

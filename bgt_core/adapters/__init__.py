@@ -6,7 +6,7 @@ An encoder is named as:
     ORG/NAME, ORG/NAME@REVISION one of ours on the hub
     sentence-transformers:NAME  a model of that library: on the hub, or a folder
     onnx:FOLDER                 a folder of `bgt export --to onnx`
-    python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
+    python:MODULE:OBJECT        your own: an object with `embed` or `encode`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
     scores:FILE                 similarities of pairs, from `bgt evaluate sts --out`
     split:FOLDER                a split of one of these, from `bgt split`: its latents are semantic and language

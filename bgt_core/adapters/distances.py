@@ -103,7 +103,9 @@ class DuplicateEncoder(PosteriorEncoder):
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
     """[means ; log-variances] (N, 2 L) -> N posteriors."""
-    mean, log_variance = torch.tensor(vectors, device="cpu").chunk(2, dim=-1)  # copied, because a repeated row can't be shared
+    mean, log_variance = torch.tensor(vectors, device="cpu").chunk(
+        2, dim=-1
+    )  # copied, because a repeated row can't be shared
     return Gaussian(mean, log_variance)
 
 

@@ -89,9 +89,9 @@ def python(name: str) -> ExternalEncoder:
 
     OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
     latent)`, or `embed(sentences)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from
-    a list of sentences to vectors. Vectors are of any kind that `vectors.convert` takes. Other parts of the protocol are used if an object
-    has them: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`, `count_truncated`. Raises NotFound
-    if it is absent, DataError for another kind of object.
+    a list of sentences to vectors. Vectors are of any kind that `vectors.convert` takes. Other parts of the protocol
+    are used if an object has them: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`,
+    `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
     """
     spec = f"python:{name}"
     named = import_object(spec)

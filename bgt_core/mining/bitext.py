@@ -68,10 +68,10 @@ def mine(
             print(score, english[i], french[j])
 
     A side is a list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors, (N, D), of
-    any kind that `vectors.convert` takes, or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are as in
-    `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`; with `rescored`, candidates that
-    reach `threshold` in an approximate search get exact scores. `report` gets the number of blocks done, and of all
-    blocks.
+    any kind that `vectors.convert` takes, or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`,
+    `margin` and `retrieval` are as in `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`;
+    with `rescored`, candidates that reach `threshold` in an approximate search get exact scores. `report` gets the
+    number of blocks done, and of all blocks.
 
     Raises UsageError for inconsistent arguments or a language that the encoder lacks, DataError for a side without
     sentences or vectors, for vectors of different widths, and as `matrix`; NotFound if FAISS is not installed.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout
-from bgt_core.models.latent import WritingModel
+from bgt_core.models.latent import WritingModel, cosine_to_targets
 from bgt_core.posterior import readout_named
 
 
@@ -65,8 +64,7 @@ class BGT(WritingModel):
         if self.teacher is None or targets is None:
             return {}
         return {
-            column: F.cosine_similarity(self.teacher(posterior.mean).float(), targets, dim=-1)
-            for column, posterior in semantic.items()
+            column: cosine_to_targets(self.teacher(posterior.mean), targets) for column, posterior in semantic.items()
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.capabilities import Decoder
@@ -72,3 +73,9 @@ class WritingModel(LatentModel):
     def decoder(self, lang: str) -> Decoder:
         """The decoder of that language, p(sentence | latents)."""
         return cast(Decoder, self.decoders[lang])
+
+
+def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
+    """Cosine of each row of means and of another encoder's vectors, which are of any scale: (B, D), (B, D) -> (B,)."""
+    exponents = torch.frexp(targets.abs().amax(-1, keepdim=True)).exponent.clamp(-126, 126)
+    return F.cosine_similarity(means.float(), torch.ldexp(targets, -exponents), dim=-1)

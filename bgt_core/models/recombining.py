@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.bgt import BGT
+from bgt_core.models.latent import cosine_to_targets
 from bgt_core.nets.closing import ClosingMarks
 
 
@@ -100,8 +100,7 @@ class RecombiningBGT(BGT):
             return {}
         average = slice(self.composed[0].start)
         return {
-            column: F.cosine_similarity(posterior.mean[:, average].float(), targets, dim=-1)
-            for column, posterior in semantic.items()
+            column: cosine_to_targets(posterior.mean[:, average], targets) for column, posterior in semantic.items()
         }
 
     def borrowed(self, style: Tensor, side: Tokens) -> Tensor:

@@ -42,9 +42,14 @@ class StoredVector(nn.Module):
     @torch.no_grad()
     def fit(self, vectors: Tensor) -> None:
         """Take mean and scale from vectors of training text, (N, D)."""
-        self.mean.copy_(vectors.mean(0))
-        length = (vectors - self.mean).square().sum(1).mean().sqrt()
-        self.scale.copy_(length.clamp(min=1e-6) / LENGTH)
+        power = 2.0 ** min(
+            int(torch.frexp(vectors.abs().max()).exponent), 127
+        )  # squares then neither overflow nor vanish
+        vectors = vectors / power
+        mean = vectors.mean(0)
+        length = (vectors - mean).square().sum(1).mean().sqrt()
+        self.mean.copy_(mean * power)
+        self.scale.copy_(length.clamp(min=1e-6) / LENGTH * power)
 
     def standardise(self, vectors: Tensor) -> Tensor:
         """Shift to mean 0, and scale to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""

@@ -32,6 +32,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.run.plan import SETTINGS, RunSettings, check_targets, check_taught, sources_of, write_settings
 from bgt_core.run.processes import LOCK, Report
 from bgt_core.run.vectors import VECTORS, fit_vectors, with_encoder, with_vectors
+from bgt_core.vectors.compare import binary_scaled
 
 ROTATED_BY = 8_192  # rows from which a rotation to a teacher's vectors is computed
 
@@ -188,7 +189,8 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
     """
     teacher = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
-    vectors = torch.from_numpy(teacher.embed(list(texts.values()), lang=next(iter(teacher.langs), "en")))
+    given = teacher.embed(list(texts.values()), lang=next(iter(teacher.langs), "en"))
+    vectors = torch.from_numpy(binary_scaled(given, axis=None))
     if vectors.shape[1] != table.embedding_dim:
         raise UsageError(
             f"average_from {encoder}: its vectors have {vectors.shape[1]} units, the average has "
@@ -214,7 +216,9 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
         model.eval()
         means = F.normalize(torch.cat([model.encoders[SEMANTIC](side).mean for side in sides]).float(), dim=-1)
         model.train()
-        left, _, right = torch.linalg.svd(F.normalize(torch.from_numpy(targets), dim=-1).T @ means, full_matrices=False)
+        left, _, right = torch.linalg.svd(
+            F.normalize(torch.from_numpy(binary_scaled(targets)), dim=-1).T @ means, full_matrices=False
+        )
         dict(model.named_parameters())["teacher.weight"].copy_(left @ right)
         return
 

@@ -130,8 +130,7 @@ def resume(
     `overrides` change settings of `train` and `objective` from here on, and are stored with the run:
     {"train.learning_rate": 1e-4}. UsageError for those that can't change, and if another process trains in `out`.
     """
-    out = Path(out)
-    RunSettings.read(out)
+    RunSettings.read(out := Path(out))
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if overrides and launched.is_main and (changed := checked_changes(out, overrides)):
             change(out, changed)

@@ -170,7 +170,7 @@ def gather(
         UsageError: Columns of different lengths or without rows; a language that the encoder does not have.
         DataError: Vectors of different widths or of too many units, and as `matrix`.
     """
-    data = [parsed(*each) for each in data]
+    data = [(langs, of if isinstance(of, Iterator) else parsed(langs, of)) for langs, of in data]
     for langs, _ in data:
         if unknown := [lang for lang in langs if encoder and encoder.langs and lang not in encoder.langs]:
             raise UsageError(f"{unknown[0]}: the encoder has {', '.join(encoder.langs)}", parameter="langs")  # type: ignore[union-attr]
@@ -213,16 +213,16 @@ def check_data(data: object) -> None:
         )
 
 
-def parsed(langs: Sequence[str], columns: Columns | Iterator[Columns]) -> Data:
-    """A set with columns that are lists of sentences, or arrays; batches are parsed as they come."""
-    if isinstance(columns, Iterator):
-        return langs, columns
+def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
+    """The columns as lists of sentences, or arrays of vectors."""
     if not isinstance(columns, Iterable) or isinstance(columns, Mapping) or hasattr(columns, "columns"):
-        raise UsageError(f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data")
+        raise UsageError(
+            f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data"
+        )
     columns = list(columns)
     if len(columns) != len(langs):
         raise UsageError(f"of {'-'.join(langs)}: {len(columns)} columns; expected {len(langs)}", parameter="data")
-    return langs, [
+    return [
         numbers(column, name) if holds_vectors(column) else sentence_list(column, name)
         for column, name in zip(columns, (f"{'-'.join(langs)}, {lang}" for lang in langs), strict=True)
     ]
@@ -230,7 +230,7 @@ def parsed(langs: Sequence[str], columns: Columns | Iterator[Columns]) -> Data:
 
 def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Iterator[Columns]:
     """Batches of at most `AT_ONCE` rows."""
-    for part in (parsed(langs, each)[1] for each in columns) if isinstance(columns, Iterator) else [columns]:
+    for part in (parsed(langs, each) for each in columns) if isinstance(columns, Iterator) else [columns]:
         lengths = {len(column) for column in part}
         if len(lengths) != 1:
             raise UsageError(f"has columns of {sorted(lengths)} rows: expected as many in each", parameter="data")

@@ -18,13 +18,13 @@ SHAPES = ("N", "D"), ("D",)  # of a side of a comparison: vectors, or one alone
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
 
-def binary_scaled(vectors: np.ndarray) -> np.ndarray:
+def binary_scaled(vectors: np.ndarray, axis: int | None = -1) -> np.ndarray:
     """Rows (..., D), each times the power of 2 that brings its largest magnitude to 0.5 to 1, as float32 or finer.
 
-    Squares then neither overflow nor vanish, and no digit changes.
+    Squares then neither overflow nor vanish, and no digit changes. With the axis None all rows have one factor.
     """
     vectors = vectors.astype(np.result_type(vectors, np.float32), copy=False)
-    exponents = np.frexp(np.abs(vectors).max(axis=-1, keepdims=True, initial=0))[1]
+    exponents = np.frexp(np.abs(vectors).max(axis=axis, keepdims=True, initial=0))[1]
     return np.ldexp(vectors, -exponents)
 
 

@@ -21,7 +21,7 @@ def matrix(
     *shapes: tuple[int | str, ...],
     texts: Sequence[str] = (),
     first: int = 0,
-    dtype: DTypeLike = np.float32,
+    dtype: DTypeLike | None = np.float32,
 ) -> np.ndarray:
     """Convert vectors to an array of finite numbers.
 
@@ -96,14 +96,14 @@ def check_finite(
             raise DataError(f"{name}: row {first + start + row + 1} {problem}{text}.")
 
 
-def holds_vectors(given: object) -> bool:
+def holds_vectors(given: Any) -> bool:
     """Whether this is meant as vectors, good or bad; if not, it is meant as sentences."""
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
     if not isinstance(given, Sequence) and not hasattr(given, "__array__"):
         return False
-    row = next(iter(given), None)  # type: ignore[arg-type]
+    row = next(iter(given), None)
     return hasattr(row, "__len__") and not isinstance(row, str | bytes | Mapping | Set)
 
 
@@ -147,9 +147,8 @@ def _stacked(rows: Iterable[Any], name: str) -> np.ndarray:
     ]
     for number, array in enumerate(arrays):
         if array.shape != arrays[0].shape:
-            raise DataError(
-                f"{name}: row {number + 1} has shape {array.shape}, row 1 {arrays[0].shape}; expected rows of one width."
-            )
+            shapes = f"row {number + 1} has shape {array.shape}, row 1 {arrays[0].shape}"
+            raise DataError(f"{name}: {shapes}; expected rows of one width.")
     return np.stack(arrays) if arrays else np.empty(0)
 
 

@@ -22,6 +22,8 @@ TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
 
 MODULE = """
 import numpy as np
+import torch
+from scipy import sparse
 
 def lengths(sentences):
     return [[len(text), text.count("o"), 1] for text in sentences]
@@ -48,6 +50,18 @@ class Distant(Model):
 def make(size=3):
     return lambda sentences: np.ones((len(sentences), size))
 
+class Encodes:
+    langs = "en"
+    def encode(self, sentences):
+        return torch.tensor([[len(text), 1.0] for text in sentences], requires_grad=True).bfloat16()
+    def similarity(self, left, right): return torch.tensor(left) @ torch.tensor(right).T
+
+class Plain:
+    def embed(self, sentences): return (torch.tensor([len(text), 1.0]) for text in sentences)
+
+encodes, plain = Encodes(), Plain()
+def rows(sentences): return sparse.csr_matrix([[len(text), 1] for text in sentences])
+text = "abc"
 number = 3
 def short(sentences): return np.ones((len(sentences) - 1, 2))
 def ragged(sentences): return [[1.0] * (row + 1) for row, _ in enumerate(sentences)]
@@ -85,7 +99,8 @@ def test_a_path_is_a_checkpoint(saved: Path) -> None:
         ("python:my_encoders", r"expected python:MODULE:OBJECT", 2),
         ("python:my_encoderz:lengths", r"no module 'my_encoderz'", 3),
         ("python:my_encoders:width", r"no attribute 'width'", 3),
-        ("python:my_encoders:number", r"is int; expected an object with `embed`", 4),
+        ("python:my_encoders:number", r"is int; expected an object with `embed` or `encode`", 4),
+        ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:Fitted", r"is a class that needs arguments; make an object of it in the module", 4),
         ("baseline:bow", r"words, tfidf, random and random@SEED", 2),
         ("baseline:random@x", r"random@2", 2),
@@ -114,6 +129,17 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
             own.embed(["a"], lang="fr")
     assert open_encoder("python:my_encoders:make").embed(TEXTS, lang="en").shape == (3, 3)
     assert open_encoder("python:my_encoders:model.embed.__self__").latents == ("semantic", "language")
+
+
+@pytest.mark.parametrize("name", ["encodes", "Encodes", "plain", "rows"])
+def test_tensors_and_sparse_rows_of_the_methods_that_people_have(mine: None, name: str) -> None:
+    encoder = open_encoder(f"python:my_encoders:{name}")
+    vectors = encoder.embed(TEXTS, lang="en")
+    assert vectors.dtype == np.float32 and vectors.tolist() == [[15, 1], [14, 1], [22, 1]]
+    if name == "encodes":
+        assert encoder.langs == ("en",)
+        similarity = encoder.similarity(vectors, vectors[:2])
+        assert isinstance(similarity, np.ndarray) and similarity.tolist() == (vectors @ vectors[:2].T).tolist()
 
 
 def test_what_an_object_says_of_itself_holds(mine: None) -> None:

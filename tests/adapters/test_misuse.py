@@ -132,6 +132,10 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
     vectors = encoder.embed(TEXTS, lang="en")
     with pytest.raises(UsageError, match=r"left has shape \(3, \d+\), right \(1, \d+\)"):
         encoder.similarity_pairwise(vectors, vectors[:1])
+    for compare in (encoder.similarity, encoder.similarity_pairwise):
+        same(compare(vectors.tolist(), torch.tensor(vectors, requires_grad=True)), compare(vectors, vectors))
+        with pytest.raises(UsageError, match=r"left has vectors of \d+ units, right of 1"):
+            compare(vectors, vectors[:, :1])
 
 
 def test_a_pickled_encoder_gives_the_same_vectors(encoder: SentenceEncoder) -> None:
@@ -163,12 +167,14 @@ def defaults(dtype: torch.dtype, device: str) -> Iterator[None]:
         torch.set_default_device(None)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("onnx", "sentence-transformers", "random")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("onnx", "sentence-transformers")])
 def test_defaults_of_torch_change_nothing(openers: dict[str, Callable[[], SentenceEncoder]], kind: str) -> None:
     expected = openers[kind]().embed(TEXTS, lang="en")
+    similarity = openers[kind]().similarity(expected, expected[:2])
     with defaults(torch.float64, "meta"):
         given = openers[kind]().embed(TEXTS, lang="en")
-    assert given.dtype == np.float32 and np.array_equal(given, expected)
+        compared = openers[kind]().similarity(given, given[:2])
+    assert given.dtype == np.float32 and np.array_equal(given, expected) and np.array_equal(compared, similarity)
 
 
 def test_posteriors_are_those_of_sentences_in_single_precision(saved: Path) -> None:
@@ -202,6 +208,13 @@ def test_a_device_has_any_of_its_names(saved: Path, device: str | torch.device) 
     assert bgt_core.load(saved, device).device == torch.device("cpu")
     assert open_encoder(saved, device=device).embed(TEXTS, lang="en").shape == (3, 12)
     assert open_encoder("baseline:random", device=device).device == torch.device("cpu")
+
+
+@pytest.mark.parametrize("path", [None, 3, b"bgt-en-fr", ["bgt-en-fr"]])
+@pytest.mark.parametrize("opens", [bgt_core.load, bgt_core.info, open_encoder])
+def test_a_model_has_a_path_or_a_name(opens: Callable[[object], object], path: object) -> None:
+    with pytest.raises(UsageError, match=r"^path .*: expected a folder, or the name of a model"):
+        opens(path)
 
 
 def test_an_unknown_device_is_named(saved: Path) -> None:

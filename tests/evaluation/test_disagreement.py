@@ -81,3 +81,14 @@ def test_one_encoder_or_one_pair_has_nothing_to_disagree_about() -> None:
         disagreement({"vowels": ENCODERS["vowels"]}, LEFT, RIGHT, LANGS)
     with pytest.raises(UsageError, match="1 pairs: ranks need at least 2"):
         disagreement(ENCODERS, LEFT[:1], RIGHT[:1], LANGS)
+
+
+def test_a_string_is_one_sentence_and_sides_are_pairs() -> None:
+    with pytest.raises(UsageError, match="1 pairs: ranks need at least 2"):
+        disagreement(ENCODERS, "abc", "abd", LANGS)
+    with pytest.raises(UsageError, match="left has 2 sentences, right 4; expected pairs"):
+        disagreement(ENCODERS, LEFT[:2], RIGHT[:4], ("en", "en"))
+    with pytest.raises(UsageError, match="right row 2 of 2 is of type NoneType"):
+        disagreement(ENCODERS, LEFT[:2], ["a", None], LANGS)
+    with pytest.raises(UsageError, match=r"langs en: expected two, as in \('en', 'fr'\)"):
+        disagreement(ENCODERS, LEFT, RIGHT, "en")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core.errors import UsageError
-from bgt_core.generation.generate import candidates
+from bgt_core.errors import DataError, UsageError
+from bgt_core.generation.generate import candidates, from_vectors
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import n_best
 from bgt_core.vectors.compare import cosines
@@ -60,6 +60,18 @@ def test_candidates_are_the_hypotheses_by_what_they_keep(
 
 def test_nothing_in_nothing_out(model: bgt_core.Embedder, latents: dict) -> None:
     assert candidates(model, {name: rows[:0] for name, rows in latents.items()}, lang="en") == []
+
+
+def test_vectors_of_any_library_are_written_from(model: bgt_core.Embedder, latents: dict) -> None:
+    settings = {"lang": "en", "search": Beam(1), "max_length": 5}
+    expected = from_vectors(model, latents["semantic"], **settings)
+    assert from_vectors(model, torch.tensor(latents["semantic"], requires_grad=True), **settings) == expected
+    assert from_vectors(model, latents["semantic"].tolist(), **settings) == expected
+    given = {name: torch.tensor(of).double() for name, of in latents.items()}
+    assert candidates(model, given, **settings) == candidates(model, latents, **settings)
+    for wrong in (latents["semantic"][0], ["abc"], None, {"semantic": latents["semantic"]}):
+        with pytest.raises(DataError, match=r"^vectors: "):
+            from_vectors(model, wrong, **settings)
 
 
 def test_latents_are_those_that_the_decoder_reads(model: bgt_core.Embedder, latents: dict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import Batch, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
+from bgt_core.models.latent import cosine_to_targets
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
@@ -130,3 +132,11 @@ def test_padding_moves_no_posterior_and_no_nats(
         for (_, posterior), (_, found) in zip(together.named_posteriors(), alone.named_posteriors(), strict=True):
             torch.testing.assert_close(found.mean[0], posterior.mean[row], rtol=tolerance, atol=tolerance)
             torch.testing.assert_close(found.kl()[0], posterior.kl()[row], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_the_cosine_to_a_teacher_does_not_depend_on_its_scale(scale: float) -> None:
+    means, targets = torch.randn(2, 9, 12, generator=torch.Generator().manual_seed(0))
+    expected = [a @ b / math.sqrt((a @ a) * (b @ b)) for a, b in zip(means.double(), targets.double(), strict=True)]
+    cosines = cosine_to_targets(means, targets * scale)
+    torch.testing.assert_close(cosines.double(), torch.stack(expected), rtol=0, atol=1e-6)

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import GREEDY
 from bgt_core.generation.search import write
-from bgt_core.models.writer import LENGTH, VectorWriter
+from bgt_core.models.writer import LENGTH, StoredVector, VectorWriter
 from bgt_core.recipes import Recipe
 
 UNITS = 12
@@ -103,3 +103,13 @@ def test_ten_sentences_are_learnt_by_heart_from_random_vectors(
     with torch.no_grad():
         written = write(model.decoder("en"), latents, GREEDY, 9, torch.Generator())
     assert written == [sentence[:-1] for sentence in ids]
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30])
+def test_vectors_of_any_scale_are_standardised_alike(scale: float) -> None:
+    vectors = torch.randn(50, 12, generator=torch.Generator().manual_seed(0)) + 0.5
+    plain, scaled = StoredVector(12, 0.0, "x"), StoredVector(12, 0.0, "x")
+    plain.fit(vectors)
+    scaled.fit(vectors * scale)
+    torch.testing.assert_close(scaled.standardise(vectors * scale), plain.standardise(vectors))
+    assert plain.standardise(vectors).square().sum(1).mean().sqrt() == pytest.approx(LENGTH, rel=1e-5)

@@ -288,3 +288,17 @@ def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:
     tokenizer = Tokenizer.load(whole / "tokenizer.model")
     assert tokenizer.vocab_size == 400
     assert 1 not in tokenizer.encode(["the mother", "la mère"])[0] + tokenizer.encode(["la mère, où"])[0]
+
+
+@pytest.mark.slow
+def test_defaults_of_torch_change_no_training(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
+    short = tiny("bgt-small", epochs=0.3, batch_tokens=350, micro_tokens=250)
+    expected = sha256(run.train(short, [tsv], tmp_path / "plain", device="cpu"))
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    try:
+        given = run.train(short, [tsv], tmp_path / "other", device="cpu")
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert sha256(given) == expected

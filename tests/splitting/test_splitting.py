@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 
 import bgt_core
@@ -107,6 +108,8 @@ ONE_LANGUAGE = {"data": [file("en en", *COLUMNS)], "method": "leace"}
 FEW_GERMAN = {"data": [*DATA, file("en de", ENGLISH[:60], FRENCH[:60])], **vectors_of(lambda rows: np.eye(rows, 40))}
 REPEATED = {"data": [file("en fr", ENGLISH[:5] * 80, FRENCH[:5] * 80)]}
 APART = {"data": [*DATA, file("de es", *COLUMNS)]}
+STORED = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ["en", "fr"], strict=True)]
+INFINITE = {"data": [(["en", "fr"], [STORED[0], np.full((ROWS, 6), np.inf)])]}
 OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
 
 
@@ -128,9 +131,29 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),
         (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
         (vectors_of(lambda rows: np.full((rows, 3), np.nan)), "contains NaN"),
-        ({"data": [(["en", "fr"], [np.eye(ROWS, 6), np.full((ROWS, 6), np.inf)])]}, "en-fr, fr: row 1 contains NaN or infinity"),
+        (INFINITE, "^en-fr, fr: row 1 contains NaN or infinity"),
+        ({"data": [(["en", "fr"], [STORED[0], STORED[1].astype(float) * 1e38])]}, "fr: row 1 is beyond float32"),
         (OTHER_WIDTH, "of 5 and of 6 units: expected those of one encoder"),
-        ({"data": [(["en", "fr"], [np.ones(ROWS), np.ones(ROWS)])]}, r"en-fr, en: float64 \(400,\); expected numbers, \(N, D\)"),
+        ({"data": [(["en", "fr"], [np.ones(ROWS), np.ones(ROWS)])]}, r"^en-fr, en: float64 \(400,\); expected numbers"),
+        *[({"factors": wrong}, "^factors .* must be at least 1, a whole number") for wrong in (2.5, True, 0, "3", [2])],
+        *[({"seed": wrong}, "^seed .* must be at least 0, a whole number") for wrong in (-1, 0.5, None, True)],
+        *[({"method": wrong}, "^method '.*': choose from bgt") for wrong in (None, ["bgt"], 3)],
+        *[
+            ({"data": wrong}, "^data must be a list of sets of columns, each with its languages")
+            for wrong in (
+                None,
+                DATA[0],
+                [["en", "fr"], COLUMNS],
+                [("en", COLUMNS)],
+                [(["en", "fr"], "ab")],
+                [(1, 2, 3)],
+            )
+        ],
+        ({"data": [(["en", "fr"], [ENGLISH])]}, "^data of en-fr: 1 columns; expected 2"),
+        ({"data": [(["en", "fr"], iter([[ENGLISH, FRENCH, FRENCH]]))]}, "^data of en-fr: 3 columns; expected 2"),
+        ({"data": [(["en", "fr"], {"en": ENGLISH, "fr": FRENCH})]}, "^data of en-fr: dict; expected a list of columns"),
+        ({"data": [(["en", "fr"], ["en 1 " * ROWS, "fr 1 " * ROWS])]}, "^data of 1 rows: at least 50"),
+        ({"data": [(["en", "fr"], [ENGLISH, [None] * ROWS])]}, "^en-fr, fr row 1 of 400 is of type NoneType"),
         ({"encoder": None}, "encoder is needed to embed sentences"),
         ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder has en, de"),
     ],
@@ -139,6 +162,48 @@ def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) ->
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.split(**({"encoder": ENCODER, "data": DATA} | settings))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
+def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
+    """Of one row of ten, the nearest ones are the same; networks are trained in steps of the same size."""
+
+    def about(columns: list[Any]) -> list[float]:
+        made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
+        of = made.about["scores"]
+        numbers = [number for name in ("contrast", "nats", "correlations") for number in made.about.get(name, [])]
+        return [of["vectors"]["found"], of["shared"]["found"], *numbers]
+
+    expected = about(STORED)
+    assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
+    for scale in (1e-30, 1e15):  # beyond it the probe of the language decides
+        assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_parts_are_those_of_vectors_of_any_kind() -> None:
+    split = bgt_core.split(None, [(["en", "fr"], STORED)], method="centring")
+    shared, private = split.parts(STORED[0], "en")
+    given = split.parts(torch.tensor(STORED[0]), "en")
+    assert np.array_equal(given[0], shared) and np.array_equal(given[1], private)
+    np.testing.assert_allclose(split.join(shared.tolist(), torch.tensor(private), "en"), STORED[0], rtol=1e-5)
+    with pytest.raises(BgtError, match=r"^vectors: float32 \(6,\); expected numbers, \(N, 6\)"):
+        split.parts(STORED[0][0], "en")
+    with pytest.raises(BgtError, match=r"^private: float64 \(400, 6\); expected numbers, \(3, 6\)"):
+        split.join(shared[:3], private, "en")
+
+
+@pytest.mark.parametrize("method", ["bgt", "neural"])
+def test_defaults_of_torch_change_no_split(method: str) -> None:
+    expected = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    try:
+        given = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
+        assert torch.get_default_dtype() is torch.float64 and torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert given == expected
 
 
 def test_a_language_that_the_split_does_not_know_is_named() -> None:

@@ -167,7 +167,8 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     """
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
-    length = np.linalg.norm(vector) / np.linalg.norm(start) if vector.any() else 1.0  # in the scale of the map
+    lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 has no square of 1e30
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return length * scaled(vectors[nearest_rows].mean(0, keepdims=True))[0]

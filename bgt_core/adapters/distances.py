@@ -103,10 +103,8 @@ class DuplicateEncoder(PosteriorEncoder):
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
     """[means ; log-variances] (N, 2 L) -> N posteriors."""
-    mean, log_variance = torch.tensor(vectors, device="cpu").chunk(
-        2, dim=-1
-    )  # copied, because a repeated row can't be shared
-    return Gaussian(mean, log_variance)
+    copied = torch.tensor(vectors, dtype=torch.float32, device="cpu")  # because a repeated row can't be shared
+    return Gaussian(*copied.chunk(2, dim=-1))
 
 
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:

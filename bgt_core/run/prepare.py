@@ -189,13 +189,11 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
     """
     teacher = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
-    given = teacher.embed(list(texts.values()), lang=next(iter(teacher.langs), "en"))
-    vectors = torch.from_numpy(binary_scaled(given, axis=None))
-    if vectors.shape[1] != table.embedding_dim:
-        raise UsageError(
-            f"average_from {encoder}: its vectors have {vectors.shape[1]} units, the average has "
-            f"{table.embedding_dim}; set average_dim={vectors.shape[1]}"
-        )
+    lang = next(iter(teacher.langs), "en")
+    vectors = torch.from_numpy(binary_scaled(teacher.embed([*texts.values()], lang=lang), axis=None))
+    if (units := vectors.shape[1]) != table.embedding_dim:
+        rule = f"its vectors have {units} units, the average has {table.embedding_dim}; set average_dim={units}"
+        raise UsageError(f"average_from {encoder}: {rule}")
     vectors -= vectors.mean(0)
     table.weight[torch.tensor(list(texts))] = vectors / vectors.norm(dim=1).mean()
 
@@ -216,9 +214,8 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
         model.eval()
         means = F.normalize(torch.cat([model.encoders[SEMANTIC](side).mean for side in sides]).float(), dim=-1)
         model.train()
-        left, _, right = torch.linalg.svd(
-            F.normalize(torch.from_numpy(binary_scaled(targets)), dim=-1).T @ means, full_matrices=False
-        )
+        units = F.normalize(torch.from_numpy(binary_scaled(targets)), dim=-1)
+        left, _, right = torch.linalg.svd(units.T @ means, full_matrices=False)
         dict(model.named_parameters())["teacher.weight"].copy_(left @ right)
         return
 

@@ -14,6 +14,7 @@ from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.nets.quantised import Int8Linear
 from bgt_core.recipes import Recipe
+from tests.close import FLOAT32, assert_close
 
 
 def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +81,11 @@ def test_values_and_gradients_are_those_of_linear(shape: tuple[int, ...], bias: 
     copies = [t.detach().double().requires_grad_() for t in (x, *layer.parameters())]
     exact = F.linear(*copies)
     assert y.shape == exact.shape
-    torch.testing.assert_close(y.double(), exact, rtol=1e-5, atol=1e-6)
+    assert_close(y.double(), exact, FLOAT32)
     for gradient, expected in zip(gradients, torch.autograd.grad(exact, copies, slope.double()), strict=True):
-        torch.testing.assert_close(gradient.double(), expected, rtol=1e-5, atol=1e-6)
+        assert_close(gradient.double(), expected, FLOAT32)
     with torch.no_grad():
-        torch.testing.assert_close(linear(x, layer.weight, layer.bias), y)
+        assert_close(linear(x, layer.weight, layer.bias), y)
 
 
 @both
@@ -92,8 +93,8 @@ def test_large_products_are_exact_to_rounding() -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(300, 700), torch.randn(200, 700)
     exact = x.double() @ weight.double().T
-    assert relative(linear(x, weight), exact) < 2e-6
-    assert relative(linear(exact.float(), weight.T), exact @ weight.double()) < 2e-6  # weights as they lie in a view
+    assert relative(linear(x, weight), exact) < FLOAT32
+    assert relative(linear(exact.float(), weight.T), exact @ weight.double()) < FLOAT32  # weights as they lie in a view
 
 
 @both
@@ -142,7 +143,7 @@ def test_a_model_learns_the_same_without_onednn(
     fast = gradients()
     switch_off(monkeypatch)
     for name, plain in gradients().items():
-        torch.testing.assert_close(plain, fast[name], rtol=1e-4, atol=1e-4, msg=name)
+        assert_close(plain, fast[name])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from bgt_core.embedder import by_length
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
 from bgt_core.nets.fast.packing import PackedLayout
+from tests.close import assert_close
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
             for row, ids in zip(vectors, model.tokenizer.encode(sentences), strict=True):
                 with torch.inference_mode():
                     mean = model.model.encoders[name](Tokens.pad([ids], lang)).mean[0].numpy()
-                np.testing.assert_allclose(row, mean, rtol=1e-4, atol=1e-5)
+                assert_close(row, mean)
 
 
 def batch_sizes(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -93,7 +94,7 @@ def test_a_batch_has_as_many_sentences_as_wished(
     sentences = [pair.texts["en"] for pair in grammar[:10]]
     at_once = model.embed(sentences, lang="en")
     sizes = batch_sizes(model, monkeypatch)
-    np.testing.assert_allclose(model.embed(sentences, lang="en", batch_size=4), at_once, rtol=1e-4, atol=1e-5)
+    assert_close(model.embed(sentences, lang="en", batch_size=4), at_once)
     assert sizes == [4, 4, 2]
     for size in (0, -1):
         with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
@@ -114,7 +115,7 @@ def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(lengths - 1).max() > 0.1
     np.testing.assert_allclose(normalized, vectors / lengths, rtol=1e-5)
-    assert np.linalg.norm(model.embed(texts[0], lang="en", normalize=True)) == pytest.approx(1, abs=1e-6)
+    assert_close(np.linalg.norm(model.embed(texts[0], lang="en", normalize=True)), 1)
 
 
 def test_a_bar_is_drawn_on_stderr_where_asked(model: bgt_core.Embedder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,8 +144,8 @@ def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatc
     straight = model.embed(sentences, lang="en")
     shuffled = model.embed([sentences[row] for row in order], lang="en")
     assert len(sizes) > 10 and sum(sizes) == 120
-    np.testing.assert_allclose(straight, at_once, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(shuffled, straight[order], rtol=1e-4, atol=1e-5)
+    assert_close(straight, at_once)
+    assert_close(shuffled, straight[order])
     assert np.abs(straight - straight[order]).max() > 0.1
 
 
@@ -187,9 +188,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
     tokens = sum(map(len, model.tokenizer.encode(texts)))
     assert sum(rows * length * count for (rows, length, _), count in shapes.items()) < 1.1 * tokens
     for row in (*range(0, 20_000, 997), lengths.index(max(lengths)), lengths.index(min(lengths))):
-        np.testing.assert_allclose(
-            vectors[row], model.embed(texts[row], lang="en", latent=latent), rtol=1e-5, atol=1e-6
-        )
+        assert_close(vectors[row], model.embed(texts[row], lang="en", latent=latent))
 
 
 def test_no_sentences_give_no_rows(model: bgt_core.Embedder) -> None:
@@ -200,7 +199,7 @@ def test_no_sentences_give_no_rows(model: bgt_core.Embedder) -> None:
 def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
     both = model.embed(["", "The dog sleeps.", " \u200b "], lang="en")
     assert np.isfinite(both).all()
-    np.testing.assert_allclose(both[0], both[2], atol=1e-6)
+    assert_close(both[0], both[2])
     assert np.abs(both[0] - both[1]).max() > 0.01
 
 
@@ -236,10 +235,10 @@ def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
     pairwise = model.similarity_pairwise(left, right)
-    np.testing.assert_allclose(pairwise, [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
+    assert_close(pairwise, [1, 0, 0, 0.5**0.5, -1])
     matrix = model.similarity(left[:4], right)
     assert matrix.shape == (4, 5)
-    np.testing.assert_allclose(matrix.diagonal(), pairwise[:4], atol=1e-6)
-    np.testing.assert_allclose(matrix[0], [1, 0.8, 0.5**0.5, 1, 1], atol=1e-6)
+    assert_close(matrix.diagonal(), pairwise[:4])
+    assert_close(matrix[0], [1, 0.8, 0.5**0.5, 1, 1])
     tiny = np.full((1, 3), 1e-30, dtype=np.float32)
     assert np.isfinite(model.similarity(tiny, tiny)).all() and np.isfinite(model.similarity_pairwise(tiny, tiny)).all()

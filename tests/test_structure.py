@@ -22,6 +22,13 @@ LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 
+# Bounds below a thousandth that stay the same for numbers of any size, by themselves or by a library's default.
+LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
+ABSOLUTE = re.compile(
+    rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
+    r"|^(?!.* not |.*\batol=0[,)]).*\b(?:allclose|isclose|torch\.testing\.assert_close)\("
+)
+
 # Names that name nothing, or a wish; in tests they may stand.
 VAGUE = {"asked", "said", "told", "wish", "wishes"}
 
@@ -182,6 +189,17 @@ def test_a_name_names_something() -> None:
 def test_a_word_names_one_class(name: str) -> None:
     at = [f"{path}:{node.lineno}" for path, node in nodes(ast.ClassDef, production) if node.name == name]
     assert len(at) <= 1, f"{name} is defined {len(at)} times: {', '.join(at)}"
+
+
+def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:
+    """Another processor rounds otherwise: `tests/close.py` compares relative to the numbers, and so does `rel=`."""
+    lines = [
+        f"{path}:{number}: {line.strip()}"
+        for path, (text, _) in sources().items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if path.parts[0] == "tests" and path.stem not in ("close", "test_structure") and ABSOLUTE.search(line)
+    ]
+    assert not lines, "\n".join(lines)
 
 
 SOURCE = '''

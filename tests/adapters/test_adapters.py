@@ -17,6 +17,7 @@ from bgt_core.adapters import open_encoder
 from bgt_core.adapters.baselines import reference_encoders
 from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
 from bgt_core.errors import BgtError
+from tests.close import assert_close
 
 TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
 
@@ -231,7 +232,7 @@ def test_the_bag_of_words_has_the_cosines_of_counted_words() -> None:
 
     vectors = open_encoder("baseline:words").embed(texts, lang="en")
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(unit @ unit.T, [[cosine(a, b) for b in texts] for a in texts], atol=1e-6)
+    assert_close(unit @ unit.T, [[cosine(a, b) for b in texts] for a in texts])
 
 
 def test_tfidf_counts_rare_pieces_for_more_and_knows_no_other_sentence() -> None:

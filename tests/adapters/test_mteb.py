@@ -29,6 +29,7 @@ from bgt_core.adapters.sentence_transformers import load_sentence_transformer
 from bgt_core.adapters.split import split_encoder
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
+from tests.close import FLOAT32, assert_close
 
 pytestmark = [  # mteb's own, on any model
     pytest.mark.filterwarnings("ignore:The fill_missing parameter is deprecated:DeprecationWarning"),
@@ -96,10 +97,10 @@ def test_sts_scores_are_scipy_s_and_filed_under_the_hash(saved: Path, tmp_path: 
     result, scores = run(load_mteb(saved, latent=latent, precision="fp32"), SmallSts(), tmp_path)
     ours = bgt_core.load(saved, precision="fp32")
     cosines = ours.similarity_pairwise(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
-    assert scores["cosine_pearson"] == pytest.approx(
-        pearsonr(cosines, GOLD)[0], abs=1e-5
+    assert_close(
+        scores["cosine_pearson"], pearsonr(cosines, GOLD)[0], FLOAT32, scale=1
     )  # mteb's cosines are in single precision
-    assert scores["main_score"] == pytest.approx(spearmanr(cosines, GOLD)[0], abs=1e-5)
+    assert_close(scores["main_score"], spearmanr(cosines, GOLD)[0], FLOAT32, scale=1)
     weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
     name = "bgt/model" if latent == "semantic" else "bgt/model-language"
     assert (result.model_name, result.model_revision) == (name, weights)
@@ -110,7 +111,7 @@ def test_their_wrapper_of_our_sentence_transformer_agrees(saved: Path, tmp_path:
     _, expected = run(load_mteb(saved, precision="fp32"), SmallSts(), tmp_path / "a")
     result, scores = run(load_sentence_transformer(saved, device="cpu"), SmallSts(), tmp_path / "b")
     for key in ("cosine_pearson", "cosine_spearman", "main_score"):
-        assert scores[key] == pytest.approx(expected[key], abs=1e-5)
+        assert_close(scores[key], expected[key], FLOAT32, scale=1)
     weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
     assert (result.model_name, result.model_revision) == ("bgt/model", weights)
 
@@ -145,7 +146,7 @@ def test_a_split_encoder_is_run_and_its_scores_are_scipy_s(saved: Path, tmp_path
     mteb_encoder = MtebEncoder(encoder, name="split/leace", revision="1", latent="semantic")
     _, scores = run(mteb_encoder, SmallSts(), tmp_path)
     cosines = encoder.similarity_pairwise(*(encoder.embed(side, lang="en") for side in (LEFT, RIGHT)))
-    assert scores["cosine_pearson"] == pytest.approx(pearsonr(cosines, GOLD)[0], abs=1e-5)
+    assert_close(scores["cosine_pearson"], pearsonr(cosines, GOLD)[0], FLOAT32, scale=1)
     task = SmallBitext()
     task.pairs = tuple({pair.texts["en"]: pair for pair in grammar}.values())[:40]
     assert run(mteb_encoder, task, tmp_path)[1]["accuracy"] >= 0

@@ -23,6 +23,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.nets.fast.packing import PaddedLayout
 from bgt_core.recipes import Recipe
+from tests.close import FLOAT32, assert_close
 
 TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?", "It is late. " * 12]
 
@@ -51,10 +52,10 @@ def test_an_exported_encoder_gives_the_model_s_vectors(
     assert done.code == 0 and "largest relative difference" in done.err and done.out.strip() == str(tmp_path / "out")
     about = json.loads((tmp_path / "out" / "onnx.json").read_text("utf-8"))
     ours = bgt_core.load(saved, "cpu", "fp32")
-    assert about["langs"] == (["fr"] if choice else ["en", "fr"]) and about["difference"] < 1e-5
+    assert about["langs"] == (["fr"] if choice else ["en", "fr"]) and about["difference"] < FLOAT32
     for texts in (TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS * 5):
         expected = ours.embed(texts, lang="fr", latent=about["latent"])
-        np.testing.assert_allclose(embedded(tmp_path / "out", texts), expected, atol=1e-5)
+        assert_close(embedded(tmp_path / "out", texts), expected)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
@@ -66,7 +67,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
     ours = bgt_core.load(saved, "cpu", "fp32")
     texts = [*TEXTS, "x " * 3_000]  # more tokens than a batch holds
     expected = ours.embed(texts, lang="fr", latent="language")
-    np.testing.assert_allclose(encoder.embed(texts, lang="fr", latent="language"), expected, atol=1e-5)
+    assert_close(encoder.embed(texts, lang="fr", latent="language"), expected)
     assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
     with pytest.raises(BgtError, match=rf"spell it onnx:{folder}"):
         open_encoder(folder)
@@ -99,7 +100,7 @@ def test_the_padded_form_is_the_packed_one(
         side = random_tokens(lengths, tokenizer.vocab_size)
         for encoder in model.encoders.values():
             padded = onnx.Padded(encoder)(side.ids, side.mask.long())
-            torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
+            assert_close(padded, encoder(side).mean)
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_every_body_is_exported(
     bodies["bgt-bound"] = "WithoutLanguage"
     assert type(encoder.body).__name__ == bodies[name]
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
-    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5
+    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < FLOAT32
 
 
 def test_a_file_that_differs_is_not_kept(

@@ -21,6 +21,7 @@ from bgt_core.adapters import open_encoder
 from bgt_core.adapters.sentence_transformers import BGTModule, load_sentence_transformer
 from bgt_core.errors import BgtError
 from bgt_core.splitting import store
+from tests.close import assert_close
 
 TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
@@ -28,7 +29,7 @@ CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
 
 def same(given: object, expected: object) -> None:
     """To rounding: the two put the sentences of a batch in another order."""
-    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
+    assert_close(given, expected)
 
 
 def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
     with torch.no_grad():  # their mean pooling, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
-    np.testing.assert_allclose(encoder.embed(texts, lang="en"), torch.stack(expected), atol=1e-5)
+    assert_close(encoder.embed(texts, lang="en"), torch.stack(expected))
     fresh = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     assert encoder.fingerprint == fresh.fingerprint  # although the tokenizer has been used
     assert encoder.embed([], lang="fr").shape == (0, 8)
@@ -59,7 +60,7 @@ def test_ours_gives_the_embedder_s_vectors(saved: Path, latent: str, lang: str) 
     if lang == "en":
         same(model.encode(TEXTS, latent=latent), expected)
     alone = model.encode(TEXTS, latent=latent, lang=lang, batch_size=1)  # other shapes round otherwise
-    np.testing.assert_allclose(alone, expected, atol=1e-5)
+    assert_close(alone, expected)
 
 
 def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
@@ -68,7 +69,7 @@ def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
     same(vectors, ours.embed(TEXTS, lang="en"))
     assert model.get_embedding_dimension() == vectors.shape[1]
     pairs = model.similarity_pairwise(vectors[:1], vectors[2:3])
-    np.testing.assert_allclose(pairs, ours.similarity_pairwise(vectors[:1], vectors[2:3]), atol=1e-6)
+    assert_close(pairs, ours.similarity_pairwise(vectors[:1], vectors[2:3]))
     with pytest.raises(BgtError, match=r"latent style: "):
         model.encode(TEXTS, latent="style")
     with pytest.raises(BgtError, match=r"lang de: "):

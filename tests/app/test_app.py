@@ -18,6 +18,7 @@ from app.core.rows import latent_title
 from app.similarity import chart, compute
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.vectors.compare import cosines
+from tests.close import assert_close
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
@@ -249,7 +250,7 @@ def test_a_function_has_its_own_similarities_and_offers_every_language(begin: Ca
 
     expected = cosines(*letters_of.letters(PAIR)[:, None])
     table = compute.alike(loaded, *PAIR, "en", "en").set_index("measure")["value"]
-    assert table[latent_title("semantic")] == pytest.approx(float(expected[0]), abs=1e-6)
+    assert table[latent_title("semantic")] == pytest.approx(float(expected[0]), rel=1e-5)
 
 
 def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_vectors(begin: Callable) -> None:
@@ -269,7 +270,7 @@ def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_v
 def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, saved: Path) -> None:
     begin("exported")
     vectors = state.embed(state.model(), PAIR, "fr", "semantic")
-    np.testing.assert_allclose(vectors, bgt_core.load(saved, "cpu", "fp32").embed(PAIR, lang="fr"), atol=1e-5)
+    assert_close(vectors, bgt_core.load(saved, "cpu", "fp32").embed(PAIR, lang="fr"))
     assert state.model().langs == ("en", "fr") and state.model().title == "onnx:exported"
     begin("sentence_transformer")
     assert state.titles()[0] == "sentence-transformers:bag"

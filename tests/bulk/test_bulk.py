@@ -27,6 +27,7 @@ from bgt_core.embedder import Embedder
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
 from bgt_core.vectors.compare import ComparesByCosine
+from tests.close import assert_close
 
 Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,7 @@ def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentenc
     written = bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *row: done.append(row))
     assert written == (Path("x.npy"), 22, WIDTH)
     assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
-    np.testing.assert_allclose(np.load("x.npy"), model.embed(sentences, lang="en"), rtol=1e-4, atol=1e-5)
+    assert_close(np.load("x.npy"), model.embed(sentences, lang="en"))
     assert done == [(rows, 22) for rows in (0, 4, 8, 12, 16, 20, 22)]
     bulk.embed_file(model, text, Path("x.safetensors"), lang="en")
     (name, vectors), *more = load_file("x.safetensors").items()

@@ -24,6 +24,7 @@ from bgt_core.cli.options import tune_training
 from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.generation.search import decode
 from bgt_core.grammar import Pair
+from tests.close import BFLOAT16, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -297,7 +298,7 @@ def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:
     assert (done.code, done.out) == (0, "half\n")
     assert {path.name for path in Path("half").iterdir()} == {"config.json", "model.safetensors", "tokenizer.model"}
     full, half = (bgt_core.load(name).embed(["The dog sleeps."], lang="en") for name in ("model", "half"))
-    np.testing.assert_allclose(half, full, rtol=0.05, atol=0.02)
+    assert_close(half, full, BFLOAT16)
     assert not np.array_equal(full, half)
 
 

@@ -144,7 +144,7 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
             texts[row] |= {*tokenizer.decode([each.tokens for each in hypotheses])}
             assert {*written[row]} == texts[row] and len(written[row]) == len(texts[row])
             kept = cosines(model.embed(written[row], lang="en"), vectors[[row] * len(written[row])])
-            assert (np.diff(kept) <= 1e-6).all()
+            assert (np.diff(kept) <= 1e-5 * np.abs(kept).max()).all()
         (context,) = drafted(model, latents, [best for best, *_ in written], "en")
     np.save(tmp_path / "vectors.npy", vectors)
     of_command = ("--vectors", tmp_path / "vectors.npy", "--model", tmp_path / "drafts", *SHORT, "--no-repeat-ngram", 0)

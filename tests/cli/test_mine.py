@@ -17,6 +17,7 @@ from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
 from bgt_core.mining import mine
 from bgt_core.vectors.compare import ComparesByCosine
+from tests.close import FLOAT32, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,7 +133,7 @@ def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> Non
     for (score, row, other), (*_, left, right) in zip(expected, mined(), strict=True):
         assert (ENGLISH[row], FRENCH[other]) == (left, right)
         assert score >= 4.6
-    np.testing.assert_allclose(np.stack(result.pairs, 1), expected, atol=1e-5)
+    assert_close(np.stack(result.pairs, 1), expected, FLOAT32, scale=1)
     assert (result.sizes, str(result.plan)) == ((4, 4), "exact")
     assert (len(result.candidates.scores), len(result.pairs.scores)) == (3, 2)
     gold = np.array(sorted(PAIRS)) - 1

@@ -17,6 +17,7 @@ from bgt_core.grammar import Pair
 from bgt_core.mining import mine
 from bgt_core.mining.files import read_sentences, read_vectors, write_pairs
 from bgt_core.splitting import store
+from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
@@ -67,7 +68,7 @@ def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None
     merged = store.load(tmp_path / "split").split
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         for ours, theirs in zip(merged.parts(vectors, lang), alone.parts(vectors, lang), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-3)
+            assert_close(ours, theirs, 1e-3)
 
 
 @pytest.mark.slow

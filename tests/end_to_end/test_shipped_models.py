@@ -17,6 +17,7 @@ from bgt_core import checkpoint
 from bgt_core.adapters import onnx, open_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import example_sentences
+from tests.close import FLOAT32
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +65,7 @@ def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str,
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")
     exported = open_encoder(f"onnx:{tmp_path / 'out'}").embed(sentences, lang="fr", latent=latent)
-    assert difference < 1e-4
+    assert difference < 10 * FLOAT32  # slots are sharp: the roles' rounding is tenfold
     assert least_cosine(exported, in_double_precision(model, sentences, "fr", latent)) >= 0.99999
 
 

@@ -22,6 +22,7 @@ from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.recipes import Recipe
 from bgt_core.recipes import build as build_recipe
+from tests.close import FLOAT32, assert_close
 
 UNITS, COMMON = 12, 40
 Vectors = Callable[[Sequence[str]], np.ndarray]
@@ -144,7 +145,7 @@ def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[
     targets = np.pad(F.normalize(batch.targets, dim=-1).double().numpy(), ((0, 0), (0, means.shape[1] - UNITS)))
     rotation, _ = orthogonal_procrustes(means, targets)
     head = model.state_dict()["teacher.weight"].double().numpy()
-    np.testing.assert_allclose(head, rotation.T[:UNITS], atol=1e-3)
+    assert_close(head, rotation.T[:UNITS], 10 * FLOAT32)
 
 
 @pytest.mark.slow
@@ -232,7 +233,7 @@ def test_an_export_embeds_as_the_checkpoint_does(
     assert done.code == 0, done.err
     if form != "onnx":
         vectors = (bgt_core.load(model, "cpu", "fp32").embed(texts["fr"][:9], lang="fr") for model in (taught, out))
-        assert np.allclose(*vectors, atol=1e-6)
+        assert_close(*vectors)
 
 
 ERRORS: dict[str, tuple[dict[str, Any], type[BgtError], str]] = {

@@ -128,7 +128,7 @@ def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
     value, low, high, _ = words.difference
     assert value == pytest.approx(apart.mean())
     half = 1.96 * apart.std() / 20
-    assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half + 1e-9)
+    assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half)
 
 
 def test_one_pair_by_hand() -> None:

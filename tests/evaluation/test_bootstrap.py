@@ -22,6 +22,7 @@ from bgt_core.evaluation.bootstrap import (
     two_sided_p,
     wilson,
 )
+from tests.close import assert_close
 
 CORRELATIONS = [(pearson, stats.pearsonr), (spearman, stats.spearmanr)]
 
@@ -35,7 +36,7 @@ def test_a_resample_draws_as_many_items_each_as_often(rng: np.random.Generator) 
     weights = resample(rng, 40, 3_000)
     assert weights.shape == (3_000, 40)
     assert set(weights.sum(1)) == {40}
-    np.testing.assert_allclose(weights.mean(0), 1, atol=0.1)  # sd of a mean: 1 / sqrt(3000), 0.018
+    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # sd of a mean: 1 / sqrt(3000), 0.018
     assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # of a multinomial count
 
 
@@ -48,7 +49,7 @@ def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: n
     for row, counts in zip(values, weights.astype(int), strict=True):
         places = np.repeat(np.arange(50), counts)
         expected = [theirs(system[places], gold[places]).statistic for system in systems]
-        np.testing.assert_allclose(row, expected, atol=1e-9)
+        assert_close(row, expected)
 
 
 def test_ranks_are_those_of_the_items_written_out(rng: np.random.Generator) -> None:
@@ -64,7 +65,7 @@ def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
     weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second has one gold score alone
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
-    np.testing.assert_allclose(values[:, :2], [[0, 1], [0, 0]], atol=1e-9)
+    assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0  # what varies does not correlate with what is constant
 
 
@@ -94,7 +95,7 @@ def test_one_value_far_from_all_others_costs_no_digits(far: float, side: str, rn
     values = pearson(weights, system[None], gold)[:, 0]
     for value, counts in zip(values, weights.astype(int), strict=True):
         places = np.repeat(np.arange(60), counts)
-        assert value == pytest.approx(stats.pearsonr(system[places], gold[places]).statistic, abs=1e-9)
+        assert_close(value, stats.pearsonr(system[places], gold[places]).statistic)
 
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
@@ -147,7 +148,7 @@ def test_an_interval_is_of_each_column(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
     expected = stats.binomtest(right, n).proportion_ci(level, method="wilson")
-    assert wilson(right, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert_close(wilson(right, n, level), (expected.low, expected.high))
 
 
 def test_wilsons_interval_is_of_95_percent_and_ends_exactly_where_nothing_or_all_is_right() -> None:

@@ -11,6 +11,7 @@ from bgt_core.errors import UsageError
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.grammar import pairs
 from bgt_core.vectors.compare import cosines
+from tests.close import assert_close
 
 LEFT, RIGHT = zip(*((pair.texts["en"], pair.texts["fr"]) for pair in pairs(40)), strict=True)
 LANGS = ("en", "fr")
@@ -37,7 +38,7 @@ def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None
     made = disagreement(ENCODERS, left, right, LANGS)
     for column, encoder in enumerate(ENCODERS.values()):
         similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
-        np.testing.assert_allclose(made.similarities[:, column], similarities, atol=1e-6)
+        assert_close(made.similarities[:, column], similarities)
         for row, one in enumerate(made.similarities[:, column]):
             others = np.delete(made.similarities[:, column], row)
             assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))
@@ -55,7 +56,7 @@ def test_a_scale_that_another_encoder_uses_otherwise_is_no_disagreement() -> Non
     )  # fmt: skip
     made = disagreement({"one": first, "other": squeezed}, LEFT, RIGHT, LANGS)
     assert not np.allclose(*made.similarities.T)
-    np.testing.assert_allclose(made.gaps, 0, atol=1e-9)
+    assert_close(made.gaps, 0)
 
 
 def test_a_word_adds_what_the_pair_loses_without_it() -> None:
@@ -67,8 +68,8 @@ def test_a_word_adds_what_the_pair_loses_without_it() -> None:
     ]
     for column, encoder in enumerate(ENCODERS.values()):
         whole = cosine(encoder, left, right)
-        assert made[1].effects[column] == pytest.approx(whole - cosine(encoder, "The sees us.", right), abs=1e-6)
-        assert made[7].effects[column] == pytest.approx(whole - cosine(encoder, left, "Le chat voit !"), abs=1e-6)
+        assert_close(made[1].effects[column], whole - cosine(encoder, "The sees us.", right))
+        assert_close(made[7].effects[column], whole - cosine(encoder, left, "Le chat voit !"))
 
 
 def test_the_only_word_of_a_sentence_stays() -> None:

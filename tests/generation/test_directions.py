@@ -7,6 +7,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from bgt_core.generation.directions import directions
+from tests.close import assert_close
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def planted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_each_pattern_is_found_though_the_factors_go_together(planted: tuple) -> None:
     vectors, factors, patterns = planted
     fitted = directions(vectors, factors, ("one", "two"))
-    assert np.allclose(fitted.patterns, patterns, atol=0.03)
+    assert fitted.patterns == pytest.approx(patterns, abs=0.03)
     assert fitted.names == ("one", "two") and min(fitted.read) > 0.99
 
 
@@ -31,8 +32,8 @@ def test_moving_adds_units_of_a_factor(planted: tuple) -> None:
     fitted = directions(vectors, factors, ("one", "two"))
     moved = fitted.move(vectors[:1], np.array([[0, 0], [2, 0], [2, -1]]))
     assert moved.shape == (3, 12) and moved.dtype == np.float32
-    assert np.allclose(moved[0], vectors[0], atol=1e-5)
-    assert np.allclose(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1], atol=1e-5)
+    assert_close(moved[0], vectors[0])
+    assert_close(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1])
 
 
 def test_a_factor_that_is_not_there_is_not_read() -> None:

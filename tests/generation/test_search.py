@@ -32,6 +32,7 @@ from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.recipes import Recipe
+from tests.close import BFLOAT16, assert_close
 
 L = 5
 
@@ -131,7 +132,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
     for best, latent in zip(hypotheses, z, strict=True):
         tokens, mean = straight_beam(decoder, latent, size, max_length)
         assert best.tokens == tokens
-        assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
+        assert best.mean == pytest.approx(mean, rel=1e-5)
     assert len({len(best.tokens) for best in hypotheses}) > 1
 
 
@@ -150,7 +151,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     for best, latent in zip(hypotheses, z, strict=True):
         tokens, mean = straight_beam(decoder, latent, size, 6)
         assert best.tokens == tokens
-        assert best.mean == pytest.approx(mean, rel=1e-6)
+        assert best.mean == pytest.approx(mean, rel=1e-5)
     assert len({len(best.tokens) for best in hypotheses}) > 1
 
 
@@ -233,14 +234,14 @@ def test_the_most_probable_pieces_are_log_softmaxs() -> None:
     expected = scores.double().log_softmax(-1).topk(6)
     copy = scores.clone()
     chances, tokens = most_probable(copy, 6, copy)
-    torch.testing.assert_close(chances, expected.values.float(), rtol=1e-6, atol=1e-6)
+    assert_close(chances, expected.values.float())
     assert torch.equal(tokens, expected.indices)
     copy = scores.clone()
     assert most_probable(copy, 99, copy)[1].shape == (3, 4, 50)
     barred = scores.index_fill(2, expected.indices[0, 0], -torch.inf)  # what may not be written keeps its share
     chances, tokens = most_probable(scores.clone(), 6, barred)
     best = scores.double().log_softmax(-1).masked_fill(barred == -torch.inf, -torch.inf).topk(6)
-    torch.testing.assert_close(chances, best.values.float(), rtol=1e-6, atol=1e-6)
+    assert_close(chances, best.values.float())
     assert torch.equal(tokens, best.indices)
 
 
@@ -250,7 +251,7 @@ def test_half_precision_changes_the_chances_little() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         rounded = beam(decoder, z, Beam(4), 8)
     for one, other in zip(exact, rounded, strict=True):
-        assert one.mean == pytest.approx(other.mean, abs=0.05)
+        assert_close(one.mean, other.mean, BFLOAT16)
     assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
 
 
@@ -378,7 +379,7 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
     generate(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)
     manner = torch.from_numpy(model.embed(STYLES[:2], lang="fr", latent="language"))
     meaning = torch.from_numpy(model.embed(SOURCES[:2], lang="fr"))
-    torch.testing.assert_close(seen[0], torch.cat([manner, meaning], dim=1))
+    assert_close(seen[0], torch.cat([manner, meaning], dim=1))
 
 
 def test_each_of_three_languages_is_written_by_its_own_decoder(

@@ -15,6 +15,7 @@ from bgt_core.errors import BgtError
 from bgt_core.mining.files import Sentences, read_gold, read_sentences, read_vectors, write_pairs
 from bgt_core.mining.margin import MARGINS, RETRIEVALS, Pairs, margin_pairs, rescore
 from bgt_core.mining.neighbours import Rows, approximate, exact
+from tests.close import FLOAT32, assert_close
 
 MARGIN = {  # the paper's three margins of a = cos(x, y) and b, the mean over the neighbours of both
     "ratio": lambda a, b: a / b,
@@ -80,7 +81,7 @@ def test_scores_and_pairs_are_the_papers(margin: str, retrieval: str, k: int) ->
     pairs = margin_pairs(left, right, exact(left, right), k=k, margin=margin, retrieval=retrieval)
     expected = straight(left, right, k, margin, retrieval)
     assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
-    np.testing.assert_allclose(pairs.scores, [pair[0] for pair in expected], atol=1e-5)
+    assert_close(pairs.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # that of cosines
 
 
 def test_a_sentence_that_is_near_to_everything_stays_behind() -> None:
@@ -113,11 +114,11 @@ def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
     rough = margin_pairs(left, right, approximate(left, right, recall=0.3), margin=margin)
     again = rescore(rough, left, right, margin=margin)
     scores, *_ = margins(left, right, 4, margin)
-    np.testing.assert_allclose(again.scores, scores[again.left, again.right], atol=1e-5)
+    assert_close(again.scores, scores[again.left, again.right], FLOAT32, scale=1)
     assert (np.diff(again.scores) <= 0).all()
     assert set(zip(*again[1:], strict=True)) == set(zip(*rough[1:], strict=True))
     too_high = rough.scores - scores[rough.left, rough.right]
-    assert too_high.min() > -1e-5  # neighbours that were missed can't lower a score
+    assert too_high.min() > -FLOAT32  # neighbours that were missed can't lower a score
     assert (too_high.max() > 0.01) == (margin != "absolute")
 
 

@@ -8,6 +8,7 @@ import pytest
 from bgt_core.errors import BgtError
 from bgt_core.mining import neighbours
 from bgt_core.mining.neighbours import Rows, approximate, exact, learn_lists, planner, search
+from tests.close import assert_close
 
 
 def drawn(count: int, width: int = 12, seed: int = 0) -> np.ndarray:
@@ -38,7 +39,7 @@ def test_exact_is_the_sorted_cosine_matrix(block: int, monkeypatch: pytest.Monke
         expected = cosines(one, other)
         order = np.argsort(-expected, axis=1)[:, :3]
         np.testing.assert_array_equal(nearest, order)
-        np.testing.assert_allclose(similar, np.take_along_axis(expected, order, 1), atol=1e-6)
+        assert_close(similar, np.take_along_axis(expected, order, 1))
 
 
 def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPathFactory) -> None:
@@ -84,7 +85,7 @@ def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted
     assert plan.recall >= wanted
     assert reached == pytest.approx(plan.recall, abs=0.05)  # which was measured on a sample, both ways
     compared_with = nearest >= 0
-    np.testing.assert_allclose(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with], atol=1e-6)
+    assert_close(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with])
     assert (np.diff(np.where(compared_with, similar, -2), axis=1) <= 0).all()
     compared = sum(len(asking) * len(held) for asking, held in plan.forward)
     assert compared < 0.2 * matrix.size
@@ -137,7 +138,7 @@ def test_equal_vectors_are_no_trouble() -> None:
     side = rows(np.ones((200, 4), dtype=np.float32))
     plan = approximate(side, side)
     similar, _ = search(side, side, plan.forward, 2, plan.assignments)
-    np.testing.assert_allclose(similar[:, 0], 1, atol=1e-6)
+    assert_close(similar[:, 0], 1)
 
 
 def test_a_seed_decides_the_plan() -> None:

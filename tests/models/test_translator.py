@@ -14,6 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.translator import Translator
 from bgt_core.recipes import Recipe
+from tests.close import assert_close
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
 
@@ -58,8 +59,8 @@ def test_a_sentence_is_embedded_as_the_mean_of_its_states(model: Translator, bat
     side = batch.sides["fr"]
     states = model.states(side).states.split(side.mask.sum(1).tolist())
     expected = torch.stack([state.mean(0) for state in states])
-    torch.testing.assert_close(model.encoder(SEMANTIC, "fr")(side).mean, expected)
-    torch.testing.assert_close(model(batch).semantic["fr"].mean, expected)
+    assert_close(model.encoder(SEMANTIC, "fr")(side).mean, expected)
+    assert_close(model(batch).semantic["fr"].mean, expected)
 
 
 def test_without_its_source_it_learns_nothing(model: Translator, batch: Batch, tiny: Callable[..., Recipe]) -> None:

@@ -17,6 +17,7 @@ from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.recipes.parts import FUSIONS, builders
+from tests.close import assert_close
 
 V, H, L = 19, 8, 5
 LENGTHS = [4, 9, 1, 6]
@@ -119,7 +120,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
         tokens = [EOS, *target.ids[row, : length - 1].tolist()]
         expected.append(torch.stack(naive(decoder, tokens, z[row], fuse)))  # (T, V), no padding
     prediction = decoder("translate", "en", z, target)
-    torch.testing.assert_close(prediction.logits(), torch.cat(expected), rtol=1e-9, atol=1e-9)
+    assert_close(prediction.logits(), torch.cat(expected))
     loss, nats = prediction.nll(0.1)
     gold = [target.ids[row, :length] for row, length in enumerate(LENGTHS)]
     plain = [nn.functional.cross_entropy(*each, reduction="sum") for each in zip(expected, gold, strict=True)]
@@ -127,8 +128,8 @@ def test_scores_and_nats_are_those_of_the_straight_form(
         nn.functional.cross_entropy(*each, reduction="sum", label_smoothing=0.1)
         for each in zip(expected, gold, strict=True)
     ]
-    torch.testing.assert_close(nats, torch.stack(plain), rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(loss, sum(smooth), rtol=1e-9, atol=1e-9)
+    assert_close(nats, torch.stack(plain))
+    assert_close(loss, sum(smooth))
 
 
 @every_fusion
@@ -165,13 +166,13 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
         return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
-        torch.testing.assert_close(first[sentence, 0], scored(sentence, []), rtol=1e-10, atol=1e-10)
+        assert_close(first[sentence, 0], scored(sentence, []))
         for hypothesis, parent in enumerate(parents[sentence].tolist()):
             tokens = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
-            torch.testing.assert_close(before[sentence, hypothesis], scored(sentence, tokens), rtol=1e-10, atol=1e-10)
+            assert_close(before[sentence, hypothesis], scored(sentence, tokens))
             if sentence == 1:
                 tokens.append(int(read[2, 1, hypothesis]))
-                torch.testing.assert_close(after[0, hypothesis], scored(1, tokens), rtol=1e-10, atol=1e-10)
+                assert_close(after[0, hypothesis], scored(1, tokens))
 
 
 @pytest.mark.parametrize(("kind", "fuse"), [("lstm", ()), ("transformer", ("hidden",)), ("lstm", ("word", "logits"))])

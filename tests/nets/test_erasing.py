@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.nets.erasing import WithoutLanguage
+from tests.close import assert_close
 
 LANGS = ["en", "fr", "de"]
 WIDTH, ROWS = 12, 3_000
@@ -64,15 +65,13 @@ def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
 
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
-    assert torch.allclose(trained.directions @ trained.directions.T, torch.eye(2), atol=1e-5)
+    assert_close(trained.directions @ trained.directions.T, torch.eye(2))
     trained.means += 3  # the plane that stays is that of the means
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
     between = trained.means - trained.means.mean(0)
-    assert torch.allclose(
-        trained(sentences("en", 50)) @ between.T, (trained.means.mean(0) @ between.T).expand(50, 3), atol=1e-4
-    )
+    assert_close(trained(sentences("en", 50)) @ between.T, (trained.means.mean(0) @ between.T).expand(50, 3))
 
 
 def test_parts_get_back_the_length_that_they_had(trained: WithoutLanguage) -> None:
@@ -83,8 +82,8 @@ def test_parts_get_back_the_length_that_they_had(trained: WithoutLanguage) -> No
     for kept, before, after in zip(
         *(each.split(PARTS, 1) for each in (trained(sentences("en", 50)), vectors, erased)), strict=True
     ):
-        torch.testing.assert_close(kept.norm(dim=1), before.norm(dim=1))
-        torch.testing.assert_close(nn.functional.cosine_similarity(kept, after), torch.ones(50))
+        assert_close(kept.norm(dim=1), before.norm(dim=1))
+        assert_close(nn.functional.cosine_similarity(kept, after), torch.ones(50))
 
 
 class Same(nn.Module):
@@ -137,10 +136,11 @@ def test_each_translation_counts_alike() -> None:
         read(body, en=english, fr=french)
         body.settle(body.seen)
     differences = torch.cat([french - english for english, french in batches])
-    torch.testing.assert_close(apart(), differences.mean(0))
+    assert_close(apart(), differences.mean(0), scale=body.means.max().item())
     read(body, en=batches[-1][0], fr=batches[-1][1])
     body.settle(body.seen)
-    torch.testing.assert_close(apart(), differences.mean(0) * 6 / 36 + differences[6:].mean(0) * 30 / 36)
+    expected = differences.mean(0) * 6 / 36 + differences[6:].mean(0) * 30 / 36
+    assert_close(apart(), expected, scale=body.means.max().item())
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
@@ -155,8 +155,8 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
         read(body, fr=topics + french + news, de=topics + german + news)
         read(body, en=topics + chat)
         body.settle(body.seen)
-    torch.testing.assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
-    torch.testing.assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 100 sentences, of which 40 are news
+    assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
+    assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 100 sentences, of which 40 are news
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
@@ -175,7 +175,7 @@ def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
         body(sentences(lang, len(vectors)), layout)  # type: ignore[arg-type]
     body.compare_languages()
     body.settle(body.seen)
-    torch.testing.assert_close(body.means, torch.stack([english.mean(0), french.mean(0)]))
+    assert_close(body.means, torch.stack([english.mean(0), french.mean(0)]))
     assert asked == [("en", layout), ("en", layout), ("fr", layout)]
 
 

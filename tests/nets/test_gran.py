@@ -13,6 +13,7 @@ from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.gran import GRAN, PeepholeLSTM
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.pooling import MeanPooling
+from tests.close import assert_close
 
 V, H = 19, 5
 LENGTHS = [30, 9, 1, 14, 2]
@@ -60,7 +61,7 @@ def test_it_is_the_paper_s(random_tokens: Callable[..., Tokens]) -> None:
     ours, side = body(), random_tokens(LENGTHS, V)
     side.ids[0, 3] = side.ids[1, 0] = UNK
     expected = [by_hand(ours, ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]
-    np.testing.assert_allclose(ours(side).detach().numpy(), np.stack(expected), rtol=1e-12, atol=1e-12)
+    assert_close(ours(side), np.stack(expected))
 
 
 def test_the_peepholes_are_seen(random_tokens: Callable[..., Tokens]) -> None:
@@ -84,7 +85,7 @@ def test_padding_changes_nothing(
     together = ours(side, layout(side))
     for row, length in enumerate(LENGTHS):
         alone = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en")
-        torch.testing.assert_close(ours(alone, layout(alone))[0], together[row], rtol=1e-12, atol=1e-12)
+        assert_close(ours(alone, layout(alone))[0], together[row])
 
 
 def test_gradients_are_those_of_sentences_alone(random_tokens: Callable[..., Tokens]) -> None:
@@ -97,7 +98,7 @@ def test_gradients_are_those_of_sentences_alone(random_tokens: Callable[..., Tok
         alone = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en")
         (ours(alone) * target[row]).sum().backward()
     for name, value in ours.named_parameters():
-        torch.testing.assert_close(value.grad, together[name], rtol=1e-10, atol=1e-12, msg=name)
+        assert_close(value.grad, together[name])
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -13,6 +13,7 @@ from bgt_core.contracts import Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM, FinalStates, LastState
+from tests.close import assert_close
 
 V, H = 19, 8
 LENGTHS = [3, 11, 1, 6]
@@ -40,7 +41,7 @@ def test_it_is_the_mean_of_torchs_states_on_packed_sentences(layers: int, random
     packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(torchs(ours)(packed)[0], batch_first=True)  # zero at padding
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
-    torch.testing.assert_close(ours(side), expected, rtol=1e-12, atol=1e-12)
+    assert_close(ours(side), expected)
 
 
 def test_padding_changes_nothing(random_tokens: Callable[..., Tokens]) -> None:
@@ -48,7 +49,7 @@ def test_padding_changes_nothing(random_tokens: Callable[..., Tokens]) -> None:
     together = ours(side)
     for row, length in enumerate(LENGTHS):
         alone = ours(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
-        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
+        assert_close(alone[0], together[row])
 
 
 def test_it_reads_the_order_of_pieces_and_dropout_acts_in_training(random_tokens: Callable[..., Tokens]) -> None:
@@ -74,10 +75,10 @@ def test_the_last_state_is_torchs_on_packed_sequences(random_tokens: Callable[..
     side = random_tokens([5, 1, 9, 2], V)
     embedded = pack_padded_sequence(ours.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
     theirs = ours.lstm(embedded)[1][0][0]
-    torch.testing.assert_close(ours(side), theirs)
+    assert_close(ours(side), theirs)
     alone = random_tokens([5, 1, 9, 2], V)
     longer = Tokens.pad([row[mask].tolist() for row, mask in zip(alone.ids, alone.mask, strict=True)], "en", 20)
-    torch.testing.assert_close(ours(longer), theirs)
+    assert_close(ours(longer), theirs)
 
 
 def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[..., Tokens]) -> None:
@@ -90,5 +91,5 @@ def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[...
                 getattr(lstm, name + suffix).copy_(value)
     packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
     _, (hidden, _) = lstm(packed)  # (2, B, 5)
-    torch.testing.assert_close(ours(side), torch.cat([hidden[0], hidden[1]], 1), rtol=1e-12, atol=1e-12)
+    assert_close(ours(side), torch.cat([hidden[0], hidden[1]], 1))
     assert ours.width == 10

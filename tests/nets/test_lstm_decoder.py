@@ -14,6 +14,7 @@ from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm_decoder import FirstCellDecoder, TwoLatentDecoder
 from bgt_core.nets.mlp_output import PerceptronOutput
 from bgt_core.nets.output import PlainOutput
+from tests.close import assert_close
 
 V, H, L = 23, 6, 5
 LENGTHS = [4, 7, 1]
@@ -43,7 +44,7 @@ def test_it_is_torchs_lstm_from_that_cell(random_tokens: Callable[..., Tokens]) 
             cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
             hidden = leave.sigmoid() * cell.tanh()
             rows.append(hidden)
-    torch.testing.assert_close(prediction.features, torch.stack(rows), rtol=1e-10, atol=1e-12)
+    assert_close(prediction.features, torch.stack(rows))
 
 
 def test_search_says_what_training_says(random_tokens: Callable[..., Tokens]) -> None:
@@ -52,7 +53,7 @@ def test_search_says_what_training_says(random_tokens: Callable[..., Tokens]) ->
     at_once = ours("reconstruct", "en", z, side).logits().view(2, 6, V)
     state, token = ours.start(z), torch.full((2, 1), EOS)
     for position in range(6):
-        torch.testing.assert_close(ours.step(token, state)[:, 0], at_once[:, position])
+        assert_close(ours.step(token, state)[:, 0], at_once[:, position])
         token = side.ids[:, position : position + 1]
 
 
@@ -73,7 +74,7 @@ def test_the_latent_enters_by_the_first_cell_alone(random_tokens: Callable[..., 
     with torch.no_grad():
         ours.lstm.bias_ih_l0[L : 2 * L] = -1e4  # the forget gate is shut
         scores = [ours("reconstruct", "en", torch.randn(3, L).double(), side).logits() for _ in range(2)]
-    torch.testing.assert_close(*scores)
+    assert_close(*scores)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0])
@@ -112,7 +113,7 @@ def test_a_step_at_a_time_the_scores_are_those_of_the_whole_sentence(
     for previous in [torch.full((3,), EOS), *side.ids.T[:-1]]:
         stepped.append(model.step(previous[:, None], state)[:, 0])
     packed = torch.stack(stepped, 1).flatten(0, 1)[side.flat_index]
-    torch.testing.assert_close(packed, logits)
+    assert_close(packed, logits)
     cost = nn.functional.cross_entropy(logits, side.ids.flatten()[side.flat_index], reduction="none")
     expected = [part.sum().item() for part in cost.split(side.mask.sum(1).tolist())]
     assert nats.tolist() == pytest.approx(expected, rel=1e-5)

@@ -20,6 +20,7 @@ from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import EncoderLayer, Transformer
+from tests.close import assert_close
 
 Stir = Callable[[nn.Module], nn.Module]
 
@@ -45,15 +46,15 @@ def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
             vector = reader.lexical.weight @ reader.body.words.table.weight[token] * 8**0.5
             vector = vector + reader.compose.weight @ state
             total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles(vector))
-        torch.testing.assert_close(bound[row], torch.cat([total.real, total.imag]))
+        assert_close(bound[row], torch.cat([total.real, total.imag]))
 
 
 def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_tokens: Callable[..., Tokens]) -> None:
     vectors = pooling().double()(random_tokens([4, 6], 30))
     parts = [F.cosine_similarity(*vectors[:, units], dim=0) for units in (slice(6), slice(6, 16), slice(16, 32))]
     cosine = sum(share * part for share, part in zip((0.5, 0.2, 0.3), parts, strict=True))
-    torch.testing.assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
-    torch.testing.assert_close(vectors.square().mean(1), torch.ones(2, dtype=torch.float64))
+    assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
+    assert_close(vectors.square().mean(1), torch.ones(2, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(("bound", "roles"), [(0.0, 0.3), (0.2, -0.1), (0.5, 0.5)])
@@ -66,7 +67,7 @@ def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: f
 def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_parts_alone() -> None:
     reader = pooling().eval()
     first, second = reader(Tokens.pad([[5, 6, 7, EOS], [7, 6, 5, EOS]], "en"))
-    torch.testing.assert_close(first[:6], second[:6])
+    assert_close(first[:6], second[:6])
     assert (first[6:] - second[6:]).abs().max() > 0.1
 
 
@@ -78,12 +79,12 @@ def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
     expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]  # row and position of each token
     own = torch.stack([binding.unbind(memory[row], torch.tensor(at)) for row, at in expected]) @ reader.own.weight.T
     layout = PackedLayout.of(side)
-    torch.testing.assert_close(reader.at(latent, layout.columns, layout), own)
+    assert_close(reader.at(latent, layout.columns, layout), own)
     (keys_values,) = reader.keys_values(latent, [cross])
     slots = torch.stack([binding.unbind(memory, torch.tensor(at)) for at in range(5)], dim=1) @ reader.slot.weight.T
     plain = cross.kv(slots + sinusoids(0, 5, slots))  # (B, S, 2 * H)
     assert keys_values.shape == (2, 2, 2, 5, 3)
-    torch.testing.assert_close(keys_values.permute(1, 3, 0, 2, 4).flatten(2), plain)
+    assert_close(keys_values.permute(1, 3, 0, 2, 4).flatten(2), plain)
 
 
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
@@ -97,10 +98,10 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     whole = decoder("reconstruct", "en", latent, side).logits().view(3, 6, 20)
     state, read = decoder.start(latent), shift_right(side.ids)
     for place in range(3):
-        torch.testing.assert_close(decoder.step(read[:, place : place + 1], state)[:, 0], whole[:, place])
+        assert_close(decoder.step(read[:, place : place + 1], state)[:, 0], whole[:, place])
     state.select(torch.tensor([2, 0]))
     for place in range(3, 6):
-        torch.testing.assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])
+        assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])
 
 
 def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(stirred: Stir) -> None:
@@ -109,10 +110,10 @@ def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(sti
     assert slots.shape == (2, 3, 8)
     for number in range(3):
         rows = slice(8 * number, 8 * number + 8)
-        torch.testing.assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
+        assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
     layout = PackedLayout.of(Tokens.pad([[4, 5, EOS], [6, EOS]], "en"))
     own = latent @ memory.own.weight.T + memory.own.bias
-    torch.testing.assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
+    assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
 
 
 def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -> None:
@@ -127,4 +128,4 @@ def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -
     expected = decoder("reconstruct", "en", latent, dropped).logits()
     state = decoder.start(latent)
     steps = [decoder.step(torch.tensor([[token]]), state)[0, 0] for token in (EOS, 4, 5)]
-    torch.testing.assert_close(torch.stack(steps), expected, rtol=1e-10, atol=1e-10)
+    assert_close(torch.stack(steps), expected)

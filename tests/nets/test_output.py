@@ -15,6 +15,7 @@ from bgt_core.nets.fast import nll as fast
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import LanguageOutput, TiedOutput, UntiedOutput
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
+from tests.close import assert_close
 
 V, H, L = 23, 6, 5
 LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are longer than a chunk and a block
@@ -63,13 +64,13 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     gradients = torch.autograd.grad(3 * loss, wanted)
 
     logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
-    torch.testing.assert_close(logits, scores, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(nats, expected_nats, rtol=1e-10, atol=1e-10)
+    assert_close(logits, scores)
+    assert_close(loss, expected)
+    assert_close(nats, expected_nats)
     assert not nats.requires_grad
     for gradient, reference in zip(gradients, expected_gradients, strict=True):
         assert reference.abs().max() > 0
-        torch.testing.assert_close(gradient, reference, rtol=1e-10, atol=1e-10)
+        assert_close(gradient, reference)
 
 
 @pytest.mark.parametrize("kind", ["untied", "tied"])
@@ -80,7 +81,7 @@ def test_without_gradient_the_loss_is_the_same(kind: str, random_tokens: Callabl
     with torch.inference_mode():
         without = layer.nll(features, latent, target, 0.1)
     for one, other in zip(with_gradient, without, strict=True):
-        torch.testing.assert_close(one.detach(), other, rtol=1e-12, atol=1e-12)
+        assert_close(one, other)
 
 
 def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> None:
@@ -88,8 +89,8 @@ def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> No
     features = 1e4 * torch.randn(5, H, dtype=torch.float64)
     loss, nats = layer.nll(features, torch.zeros(1, L, dtype=torch.float64), target, 0.0)
     expected = naive(layer, features, torch.zeros(1, L, dtype=torch.float64), target, 0.0)
-    torch.testing.assert_close(loss, expected[0])
-    torch.testing.assert_close(nats, expected[1])
+    assert_close(loss, expected[0])
+    assert_close(nats, expected[1])
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
@@ -102,7 +103,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *tied.parameters()]
     before, _ = layer.nll(features, latent, target, 0.0)
-    torch.testing.assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # nothing is ruled out yet
+    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # nothing is ruled out yet
     layer.restrict(torch.arange(V) % 3 > 0)
 
     seen = replace(target, ids=torch.where(own[target.ids], target.ids, UNK))
@@ -112,14 +113,14 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     expected_gradients = torch.autograd.grad(expected, wanted)
     loss, nats = layer.nll(features, latent, target, 0.0)
     logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
-    torch.testing.assert_close(logits, scores)
-    torch.testing.assert_close(loss, expected)
-    torch.testing.assert_close(nats.sum(), expected)
+    assert_close(logits, scores)
+    assert_close(loss, expected)
+    assert_close(nats.sum(), expected)
     for gradient, reference in zip(torch.autograd.grad(loss, wanted), expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, reference)
+        assert_close(gradient, reference)
     smoothed, _ = layer.nll(features, latent, target, 0.1)
     spread = -scores[:, own].log_softmax(-1).mean(-1).sum()
-    torch.testing.assert_close(smoothed, 0.9 * expected + 0.1 * spread)
+    assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
 def test_a_language_that_is_trained_further_still_scores_what_it_did() -> None:

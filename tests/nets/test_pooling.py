@@ -14,6 +14,7 @@ from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.pooling import BoundPooling, MeanPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import EncoderLayer, Transformer
+from tests.close import assert_close
 
 
 def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
@@ -26,7 +27,7 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
     expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # a direction of 3 units has length √3
-    np.testing.assert_allclose(pooled.detach().numpy(), expected, rtol=1e-5, atol=1e-7)
+    assert_close(pooled, expected)
 
 
 def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
@@ -34,7 +35,7 @@ def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
     table = mean.table.weight.detach()
     pooled = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
     expected = torch.stack([(table[4] + 2 * table[5]) / 3, table[6], torch.zeros(3), torch.zeros(3)])
-    torch.testing.assert_close(pooled, expected)
+    assert_close(pooled, expected)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tok
     together = average(side)
     for row, length in enumerate(lengths):
         alone = average(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
-        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
+        assert_close(alone[0], together[row])
 
 
 def test_weights_are_not_trained_and_not_saved() -> None:
@@ -74,7 +75,7 @@ def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() 
                 trained.rarity[token] += sign * step
                 moved.append(trained(side).square().sum().item())
                 trained.rarity[token] -= sign * step
-        assert gradient[token].item() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-5, abs=1e-8)
+        assert_close(gradient[token], (moved[0] - moved[1]) / (2 * step), 1e-9)
     assert gradient[7] == gradient[EOS] == 0
 
 
@@ -82,7 +83,7 @@ def test_widths_and_the_usual_smoothing() -> None:
     table, probabilities = torch.nn.Embedding(9, 5), torch.rand(9)
     assert MeanPooling(table).width == 5
     average = SIFPooling(probabilities, 4)
-    torch.testing.assert_close(average.rarity, 5e-4 / (5e-4 + probabilities))
+    assert_close(average.rarity, 5e-4 / (5e-4 + probabilities))
     assert ResidualPooling(average, Transformer(make_embedding(9, 8), 1, 8, 2, 0.0)).width == average.width == 4
 
 
@@ -90,10 +91,10 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
     average = SIFPooling(torch.rand(30), 6)
     both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))
     side = random_tokens([2, 9, 1, 5], 30)
-    torch.testing.assert_close(both(side), average(side))
+    assert_close(both(side), average(side))
     with torch.no_grad():
         both.correction.weight.normal_()
-    torch.testing.assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)
+    assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)
 
 
 @pytest.mark.parametrize("kind", ["mean", "average", "residual", "bound"])
@@ -113,5 +114,5 @@ def test_only_the_tokens_of_a_given_layout_are_read(
     shown = side.mask & (torch.arange(8) < side.mask.sum(1, keepdim=True) - 3)
     layout = PackedLayout((2, 8), shown.flatten().nonzero()[:, 0], shown)
     short = Tokens.pad([side.ids[0, :5].tolist(), side.ids[1, :3].tolist()], "en")
-    torch.testing.assert_close(pooling(side, layout), pooling(short))
+    assert_close(pooling(side, layout), pooling(short))
     assert (pooling(side, layout) - pooling(side)).abs().max() > 1e-3

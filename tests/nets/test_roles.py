@@ -16,6 +16,7 @@ from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.roles import KEY_WIDTH, RELATIONS, RolePooling
 from bgt_core.nets.transformer import EncoderLayer
+from tests.close import assert_close
 
 Stir = Callable[[nn.Module], nn.Module]
 
@@ -64,7 +65,7 @@ def test_slots_and_relations_are_what_the_formulas_say(
                 total += gate * roles.head(centred[t]) * roles.dependent(share @ centred)
             relations.append(total)
         halves = [slots.flatten(), torch.cat(relations)]
-        torch.testing.assert_close(given[row], torch.cat([half / half.norm() / 2**0.5 for half in halves]))
+        assert_close(given[row], torch.cat([half / half.norm() / 2**0.5 for half in halves]))
 
 
 def test_padding_and_packing_change_nothing(
@@ -72,16 +73,14 @@ def test_padding_and_packing_change_nothing(
 ) -> None:
     side = random_tokens([4, 2, 6], 30)
     padded = PaddedLayout.of_mask(side.mask)
-    torch.testing.assert_close(
-        pooled(roles, average, side, padded), pooled(roles, average, side, PackedLayout.of(side))
-    )
+    assert_close(pooled(roles, average, side, padded), pooled(roles, average, side, PackedLayout.of(side)))
 
 
 def test_two_words_that_change_places_change_the_vector(roles: RolePooling, average: SIFPooling) -> None:
     side = Tokens.pad([[7, 8, 9, EOS], [9, 8, 7, EOS], [7, 8, 9, EOS]], "en")
     first, swapped, again = pooled(roles, average, side, PackedLayout.of(side))
     assert (first - swapped).norm() > 0.1
-    torch.testing.assert_close(first, again)
+    assert_close(first, again)
 
 
 @pytest.mark.parametrize("ids", [[], [7], [8, 8], [9] * 40])

@@ -17,6 +17,7 @@ from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.recipes import Recipe, build
 from bgt_core.training.validate import terms_of
+from tests.close import assert_close
 
 Tiny = Callable[..., Recipe]
 SIZES = {"bgt": {"d_model": 16, "ffn_dim": 24, "heads": 2, "encoder_layers": 1}, "bgt-small": {"d_model": 16}}
@@ -56,7 +57,7 @@ def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taugh
     assert not any(value.requires_grad for value in loss.terms.values())
     held_out = dict(terms_of(out))
     for key, rows in costs.items():
-        assert held_out[key].detach().numpy() == pytest.approx(rows, rel=1e-4, abs=1e-6)
+        assert_close(held_out[key], rows)
 
 
 def test_each_language_is_taught_through_the_one_encoder(tokenizer: Tokenizer, taught: Batch) -> None:

@@ -210,7 +210,7 @@ def test_v_information_is_the_entropy_of_labels_that_are_told_and_nothing_of_oth
     rows = by_name(result)
     assert rows["semantic"].information == pytest.approx(np.log2(6), abs=0.1)
     assert rows["language"].information == pytest.approx(0.0, abs=0.01)
-    assert rows["majority"].information == pytest.approx(0.0, abs=1e-6)
+    assert abs(rows["majority"].information) < 1e-5 * np.log2(6)
 
 
 def test_each_prediction_is_kept_beside_its_item(result: ProbeResult) -> None:
@@ -220,7 +220,7 @@ def test_each_prediction_is_kept_beside_its_item(result: ProbeResult) -> None:
     for seed in range(2):
         assert (np.array(result.labels)[kept.labels[0, seed, tested[seed]]] == labels[tested[seed]]).all()
     assert np.isnan(kept.bits[0][~tested]).all() and (kept.bits[0][tested] < 0.2).all()
-    assert np.nanmean(kept.pvi) == pytest.approx(by_name(result)["semantic"].information, abs=1e-5)
+    assert np.nanmean(kept.pvi) == pytest.approx(by_name(result)["semantic"].information, rel=1e-5)
     assert np.isnan(kept.pvi).sum() == 360 - 72
 
 

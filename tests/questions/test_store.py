@@ -19,6 +19,7 @@ from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.questions import QuestionStore, build
 from bgt_core.questions.topics import TopicModel
+from tests.close import FLOAT32, assert_close
 
 pytest.importorskip("faiss")
 QUERIES = ["The cat sleeps.", "Where is the dog?", "It is late."]
@@ -80,10 +81,10 @@ def test_every_question_ranked_is_the_exhaustive_order(
         assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
         for hit in hits:
             assert hit.question == sentences[hit.row] and hit.cosine is None
-            assert hit.probability == pytest.approx(probabilities[row, hit.row], abs=1e-5)
+            assert_close(hit.probability, probabilities[row, hit.row], FLOAT32, scale=1)
             assert hit.w2 == pytest.approx(distances[row, hit.row], rel=1e-4)
         ranked = probabilities[row][[hit.row for hit in hits]]
-        assert (np.diff(ranked) <= 1e-5).all()
+        assert (np.diff(ranked) <= FLOAT32).all()
 
 
 @pytest.mark.parametrize("shortlist", [1, 7, 40])
@@ -130,8 +131,8 @@ def test_probabilities_of_labelled_pairs_keep_the_order(
     best = truth[0][0][[hit.row for hit in hits]]
     slope, offset = card.calibration.slope, card.calibration.offset
     expected = 1 / (1 + np.exp(-(slope * np.log(best / (1 - best)) + offset)))
-    np.testing.assert_allclose([hit.probability for hit in hits], expected, atol=1e-4)
-    assert (np.diff(best) <= 1e-6).all()
+    assert_close([hit.probability for hit in hits], expected, FLOAT32)
+    assert (np.diff(best) <= FLOAT32).all()
 
 
 def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
     lengths = [np.linalg.norm(side, axis=1) for side in (queries, vectors)]
     cosines = queries @ vectors.T / np.outer(*lengths)
     for row, hits in enumerate(opened.query(QUERIES, k=5)):
-        np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], atol=1e-5)
+        assert_close([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], FLOAT32)
         assert all(hit.probability is None and hit.w2 is None and hit.topic is None for hit in hits)
     with pytest.raises(UsageError, match="within needs topics"):
         opened.query(QUERIES, within=2)
@@ -181,7 +182,7 @@ def test_a_stopped_build_continues(
     begun: list[int] = []
     build(text, folder, encoder, report=lambda rows, total: begun.append(rows))
     assert begun[0] == 200
-    np.testing.assert_allclose(np.load(folder / "vectors.npy"), np.load(store / "vectors.npy"), atol=1e-5)
+    assert_close(np.load(folder / "vectors.npy"), np.load(store / "vectors.npy"))
 
 
 def test_a_store_of_something_else_is_kept(
@@ -268,11 +269,10 @@ def test_the_commands_do_the_same(
     document = json.loads(bgt(*asked, "--json").out)
     expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3, within=2)
     for entry, hits in zip(document["queries"], expected, strict=True):
-        assert sum(entry["topics"]) == pytest.approx(1, abs=1e-4)
+        assert sum(entry["topics"]) == pytest.approx(1, rel=1e-4)
         for shown, hit in zip(entry["hits"], hits, strict=True):
-            assert shown["question"] == hit.question and shown["probability"] == pytest.approx(
-                hit.probability, abs=0.02
-            )
+            assert shown["question"] == hit.question
+            assert shown["probability"] == pytest.approx(hit.probability, abs=0.02)
     head, *rows = bgt(*asked).out.splitlines()
     assert head.split("\t") == ["query", "question", "probability", "W2", "topic"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]

@@ -46,7 +46,7 @@ def test_shares_are_scikit_learns_after_saving(planted: tuple[list[str], np.ndar
     TopicModel(counts.get_feature_names_out().tolist(), lda.components_, "en").save(tmp_path / "topics.npz")
     loaded = TopicModel.load(tmp_path / "topics.npz")
     some = [*questions[:20], "Which bank pays my doctor for the flight?"]
-    np.testing.assert_allclose(loaded.shares(some), lda.transform(counts.transform(some)), atol=1e-9)
+    assert loaded.shares(some) == pytest.approx(lda.transform(counts.transform(some)), rel=1e-6)
     assert len(loaded) == 4 and loaded.shares([]).shape == (0, 4)
 
 

@@ -23,6 +23,7 @@ from bgt_core.generation.search import decode
 from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
+from tests.close import FLOAT32, assert_close
 
 Tiny = Callable[..., Recipe]
 SIZES: dict[str, Any] = {"model.d_model": 16, "model.hidden_dim": 12, "model.semantic_dim": 8, "data.vocab_size": 300}
@@ -91,7 +92,7 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
         assert torch.equal(by_name[f"reconstruct/{own}"].latent, means[own])
         assert torch.equal(by_name[f"paraphrase/{own}"].latent, means[other][[1, 3, 4]])
         of_all = {prediction.name: prediction for prediction in every.predictions}[f"paraphrase/{own}"]
-        torch.testing.assert_close(by_name[f"paraphrase/{own}"].nll()[1], of_all.nll()[1][[1, 3, 4]])
+        assert_close(by_name[f"paraphrase/{own}"].nll()[1], of_all.nll()[1][[1, 3, 4]])
         assert isinstance(some.posteriors[SEMANTIC][f"semantic/{own}"], Gaussian)
 
 
@@ -121,7 +122,7 @@ def test_its_loss_is_the_bound_and_the_reformulations(tiny: Tiny, tokenizer: Tok
     kl = sum(posterior.kl().sum() for _, posterior in out.named_posteriors())
     for step, share in ((0, 1 / (1 + np.exp(5))), (2_500, 0.5)):
         expected = nats["reconstruct"] + 0.5 * nats["paraphrase"] + share * kl
-        torch.testing.assert_close(recipe.objective(out, step).total, expected, rtol=1e-5, atol=1e-4)
+        assert_close(recipe.objective(out, step).total, expected)
 
 
 @pytest.fixture(scope="module")
@@ -210,11 +211,11 @@ def test_the_second_stage_tells_duplicates(siamese: Path, questions: Path) -> No
     probability = classifier.similarity_pairwise(left, right)
     labels = np.array([row[0] == "1" for row in rows])
     assert ((probability > classifier.threshold) == labels).mean() > 0.9
-    np.testing.assert_allclose(classifier.similarity_pairwise(right, left), probability, atol=1e-6)
+    assert_close(classifier.similarity_pairwise(right, left), probability)
     table = classifier.similarity(left[:7], right[:5])
     assert table.shape == (7, 5)
-    np.testing.assert_allclose(np.diag(table), probability[:5], atol=1e-6)
-    np.testing.assert_allclose(table[6, 2], classifier.similarity_pairwise(left[6:7], right[2:3])[0], atol=1e-6)
+    assert_close(np.diag(table), probability[:5])
+    assert_close(table[6, 2], classifier.similarity_pairwise(left[6:7], right[2:3])[0], FLOAT32)
     assert classifier.similarity(left[:0], right).shape == (0, len(rows))
 
 
@@ -230,13 +231,11 @@ def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenize
     weights = dict(model.named_parameters())
     hidden = torch.relu(read @ weights["perceptron.first.weight"].T + weights["perceptron.first.bias"])
     logits = hidden @ weights["classifier.weight"].T + weights["classifier.bias"]
-    torch.testing.assert_close(out.predictions[0].logits, logits, rtol=1e-5, atol=1e-6)
+    assert_close(out.predictions[0].logits, logits)
     labels = labelled_batch.labels.long()
     expected = -logits.log_softmax(1)[torch.arange(6), labels].sum()
-    torch.testing.assert_close(recipe.objective(out, 0).total, expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(
-        model.duplicate_probability(p, q), logits.double().softmax(1)[:, 1], rtol=1e-5, atol=1e-6
-    )
+    assert_close(recipe.objective(out, 0).total, expected)
+    assert_close(model.duplicate_probability(p, q), logits.double().softmax(1)[:, 1], FLOAT32)
     assert out.posteriors == {}  # no prior
 
 

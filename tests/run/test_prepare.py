@@ -13,6 +13,7 @@ from bgt_core import checkpoint, run
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.nets.pooling import SIFPooling
+from tests.close import assert_close
 
 SIZES = {
     "average_dim": 12,
@@ -61,7 +62,7 @@ def test_an_average_starts_with_an_encoder_s_vectors_and_a_checkpoint_s_goes_on(
     given = np.stack([vectors[text] for text in rows.values()])
     given -= given.mean(0)
     expected = given / np.linalg.norm(given, axis=1).mean()
-    np.testing.assert_allclose(average(tmp_path / "start")[list(rows)], expected, atol=1e-5)
+    assert_close(average(tmp_path / "start")[list(rows)], expected)
 
     run.train("bgt-bound", [tsv], tmp_path / "learned", overrides=settings | {"train.epochs": 0.2}, **options)
     assert not torch.equal(average(tmp_path / "learned"), average(tmp_path / "start"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bgt_core.splitting.gather import Gathered, RandomRows, gather
+from tests.close import assert_close
 
 ROWS = 1_003
 RNG = np.random.default_rng(0)
@@ -37,7 +38,7 @@ def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     assert set(of.held_out_rows % 10) == set(range(10))  # not always the same of ten
     fitted = np.setdiff1d(np.arange(ROWS), of.held_out_rows)
     assert of.total == ROWS and of.moments.count == len(fitted)
-    np.testing.assert_allclose(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64), atol=1e-12)
+    assert_close(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64))
     assert list(gathered(0, ROWS, seed=1).held_out_rows) != list(of.held_out_rows)
 
 
@@ -65,5 +66,5 @@ def test_parts_that_are_merged_give_what_the_whole_gives(monkeypatch: pytest.Mon
     for ours, theirs in ((merged.held_out, whole.held_out), (merged.kept, whole.kept)):
         for array, expected in zip(ours.rows(), theirs.rows(), strict=True):
             np.testing.assert_array_equal(array, expected)
-    np.testing.assert_allclose(merged.moments.mean, whole.moments.mean, atol=1e-12)
-    np.testing.assert_allclose(merged.moments.scatter, whole.moments.scatter, atol=1e-9)
+    assert_close(merged.moments.mean, whole.moments.mean)
+    assert_close(merged.moments.scatter, whole.moments.scatter)

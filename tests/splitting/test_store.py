@@ -13,6 +13,7 @@ from bgt_core.errors import BgtError, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.splitting import Map, Split, store
 from bgt_core.splitting.parts import Hidden
+from tests.close import FLOAT32, assert_close
 
 SCORES = {"shared": {"found": 0.5, "language_told": None}}
 ABOUT = {"rows": 90, "held_out_rows": 10, "scores": SCORES}
@@ -47,7 +48,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     for lang in MAPS:
         expected = Split("bgt", MAPS).parts(vectors, lang)
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+            assert_close(ours, theirs, FLOAT32)  # as they are stored
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
     with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)

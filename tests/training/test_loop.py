@@ -20,6 +20,7 @@ from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.wiring import make_optimizer, total_steps, train
 from bgt_core.training.workers import SINGLE_PROCESS
+from tests.close import assert_close
 
 CPU = torch.device("cpu")
 CONFIG = TrainConfig(
@@ -118,7 +119,7 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(mirrored: Corpus
 
     for reported in gradients.values():
         for one, other in zip(reported, expected, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+            assert_close(one, other)
 
 
 def test_a_run_reports_validates_and_saves_when_it_should(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
@@ -203,4 +204,4 @@ def test_the_optimizer_decays_weights_apart_from_their_gradient() -> None:
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
-    torch.testing.assert_close(model.weight.detach(), before * (1 - 0.1 * 0.5))
+    assert_close(model.weight, before * (1 - 0.1 * 0.5))

@@ -13,6 +13,7 @@ from bgt_core.data.batching import StepBatch
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
+from tests.close import assert_close
 
 
 @pytest.mark.parametrize("block", [1, 3, 100])
@@ -65,7 +66,7 @@ def test_what_is_mined_of_one_batch_costs_what_the_batch_itself_does() -> None:
     margin = Margin(1.2, both_sides=True)
     in_batch, mined = (margin(Outputs(sides, {}, [], of), 0).total for of in ({}, negatives))
     assert in_batch > 1
-    torch.testing.assert_close(in_batch, mined)
+    assert_close(in_batch, mined)
 
 
 def test_only_its_own_partner_is_left_out() -> None:

@@ -23,6 +23,7 @@ from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.penalty import Penalty, piece_tables
 from bgt_core.training.workers import SINGLE_PROCESS
+from tests.close import assert_close
 
 TABLE = "encoders.semantic.body.table.weight"
 Tiny = Callable[..., Recipe]
@@ -51,9 +52,9 @@ def test_both_by_hand() -> None:
     assert terms["penalty/composition"].item() == pytest.approx(0.5 / 2 * (9 + 1 + 4))
     assert terms["penalty/tables"].item() == pytest.approx(0.1 / 2 * (4 + 9))
     sum(terms.values()).backward()
-    torch.testing.assert_close(model.layer.weight.grad, 0.5 * torch.tensor([[3.0, -1.0]]))
-    torch.testing.assert_close(model.layer.bias.grad, torch.tensor([1.0]))
-    torch.testing.assert_close(model.table.weight.grad, 0.1 * torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+    assert_close(model.layer.weight.grad, 0.5 * torch.tensor([[3.0, -1.0]]))
+    assert_close(model.layer.bias.grad, torch.tensor([1.0]))
+    assert_close(model.table.weight.grad, 0.1 * torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
 
 
 def test_what_has_no_weight_costs_nothing() -> None:
@@ -98,12 +99,12 @@ def test_an_update_pays_once_however_it_is_cut(
         losses.append({name: value / 6 for name, value in sums.terms.items()})
     for name, value in before.items():
         expected = 0.2 * torch.ones_like(value) if name == TABLE else 0.3 * value
-        torch.testing.assert_close(moved[0][name] - moved[1][name], expected, rtol=1e-4, atol=1e-5, msg=name)
+        assert_close(moved[0][name] - moved[1][name], expected)
     squares = sum(value.square().sum() for name, value in before.items() if name != TABLE)
-    torch.testing.assert_close(losses[0]["penalty/composition"], 0.3 / 2 * squares)
-    torch.testing.assert_close(losses[0]["penalty/tables"], torch.tensor(0.2 / 2 * before[TABLE].numel()))
+    assert_close(losses[0]["penalty/composition"], 0.3 / 2 * squares)
+    assert_close(losses[0]["penalty/tables"], torch.tensor(0.2 / 2 * before[TABLE].numel()))
     added = losses[0]["penalty/composition"] + losses[0]["penalty/tables"]
-    torch.testing.assert_close(losses[0]["loss"], losses[1]["loss"] + added)
+    assert_close(losses[0]["loss"], losses[1]["loss"] + added)
 
 
 def test_a_run_that_restarts_holds_its_tables_to_the_same_start(

@@ -24,6 +24,7 @@ from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.negatives import mined as mine_negatives
 from bgt_core.training.wiring import make_optimizer, train
 from bgt_core.training.workers import SINGLE_PROCESS, Workers
+from tests.close import assert_close
 
 CPU = torch.device("cpu")
 
@@ -122,7 +123,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
                 cosine = torch.maximum(cosine, within.fill_diagonal_(-2))
             given = directions(model, sentences(batches, told, negatives=True))
             of_given = (directions(model, sides[asks]) * given).sum(1)
-            torch.testing.assert_close(of_given, cosine.amax(1), rtol=1e-5, atol=1e-5)
+            assert_close(of_given, cosine.amax(1))
 
 
 def test_negatives_come_from_a_step_on_wherever_a_run_begins(

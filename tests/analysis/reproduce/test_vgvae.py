@@ -187,7 +187,7 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Ca
     semantic, syntactic = "ALL", "ALL, syntactic latent"
     for gap, (measure, sign) in GAPS.items():
         apart = mean[semantic, measure] - mean[syntactic, measure]
-        assert mean[semantic, gap] == pytest.approx(sign * apart, abs=1e-6)
+        assert mean[semantic, gap] == pytest.approx(sign * apart, rel=1e-6)
         assert (syntactic, gap) not in mean and ("word average", gap) not in mean and ("one latent", gap) not in mean
 
     cell = next(row["cell"] for row in done.rows("cells") if row["system"] == "ALL")

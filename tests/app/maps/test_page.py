@@ -17,6 +17,7 @@ from app.core import address, controls, exports, rows, startup
 from app.core.latents import chart, geometry
 from app.core.markdown import verbatim
 from bgt_core.data.examples import CREDIT
+from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 
@@ -65,7 +66,7 @@ def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(opened: Open
     vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
     expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
     shown = places(opened("maps").figures()[0])
-    assert np.allclose([shown[row] for row in table["id"]], expected, atol=1e-4)
+    assert_close([shown[row] for row in table["id"]], expected, FLOAT32)
     assert opened("maps").figures() == opened("maps").figures()
 
 
@@ -75,7 +76,7 @@ def test_the_metric_of_a_link_is_that_of_the_maps(opened: Open, saved: Path) -> 
     app = opened("maps", metric="Euclidean")
     shown = places(app.figures()[0])
     expected = geometry.fit(vectors, geometry.Method(metric="Euclidean")).xy
-    assert np.allclose([shown[row] for row in table["id"]], expected, atol=1e-4)
+    assert_close([shown[row] for row in table["id"]], expected, FLOAT32)
     assert any("600 vectors, their lengths kept." in caption.value for caption in app.caption)
     assert opened("maps", metric="Manhattan").button_group(key="metric").value == "Cosine"  # no such metric
 

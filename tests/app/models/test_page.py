@@ -18,6 +18,7 @@ from bgt_core.adapters import open_encoder
 from bgt_core.data.examples import example_sentences
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.vectors.compare import cosines
+from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
@@ -49,7 +50,7 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
         assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]
     assert np.isnan(table.loc["first", "difference"])
     same = table.loc["again", ["difference", "difference_low", "difference_high"]]
-    assert same.tolist() == pytest.approx([0, 0, 0], abs=1e-9)
+    assert_close(same, [0, 0, 0], FLOAT32, scale=1)
     second = table.loc["second"]
     assert second["difference"] == pytest.approx(second["value"] - table.loc["first", "value"])
     assert second["difference_high"] - second["difference_low"] < 0.5 * (second["high"] - second["low"])
@@ -122,7 +123,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     for at, name in enumerate(two_models):
         values = [value for table in of_words for value in table[name]]
         expected = [each.effects[at] if abs(each.effects[at]) >= LEAST else 0 for each in effects]
-        assert values == pytest.approx(expected, abs=1e-5)
+        assert_close(values, expected, FLOAT32, scale=1)
 
 
 def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:

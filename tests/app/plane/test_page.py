@@ -19,6 +19,7 @@ from app.plane import compute
 from app.plane.chart import MAX_SVG, plane
 from app.plane.compute import PairSource, across, cuts, pairs, quadrants, sources
 from bgt_core.vectors.compare import cosines, unit
+from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 WITHIN = PairSource("en", "en", False)
@@ -52,7 +53,7 @@ def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(load
         similarities = cosines(
             *(loaded.encoder.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
         )
-        assert part[column].to_numpy() == pytest.approx(similarities, abs=1e-5)
+        assert_close(part[column].to_numpy(), similarities, FLOAT32, scale=1)
     random = table[table["kind"] == compute.RANDOM]
     assert len(random) == len(texts) and (random["left"] != random["right"]).all()
 
@@ -91,7 +92,7 @@ def test_sentences_of_two_languages_are_compared_by_where_they_stand(loaded: sta
     turned = english @ np.linalg.qr(rng.normal(size=(8, 8)))[0].astype(np.float32)  # other axes, same arrangement
     left = np.arange(60)
     both = np.concatenate([english, turned])
-    assert across(loaded, both, left, left + 60) == pytest.approx(np.ones(60), abs=1e-4)
+    assert_close(across(loaded, both, left, left + 60), np.ones(60), 10 * FLOAT32)
     assert (across(loaded, both, left, np.roll(left, 1) + 60) < 0.9).mean() > 0.9
     unrelated = np.concatenate([english, rng.normal(size=(60, 8)).astype(np.float32)])
     assert abs(across(loaded, unrelated, left, left + 60).mean()) < 0.1
@@ -132,7 +133,7 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
         places = np.concatenate([trace.customdata for trace in figure.data]).astype(int)
         assert sorted(places) == list(range(count))
         xs = np.concatenate([trace.x for trace in figure.data])
-        assert xs == pytest.approx(table["semantic"].to_numpy()[places], abs=1e-5)
+        assert_close(xs, table["semantic"].to_numpy()[places], FLOAT32, scale=1)
         assert not any("<b>" in text for trace in figure.data for text in trace.text)
         assert figure.layout.shapes[0].x0 == 0.5
         assert figure.layout.xaxis.ticktext == ("95 %",) and figure.layout.yaxis.tickvals == (0.1, 0.2)

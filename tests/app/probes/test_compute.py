@@ -38,7 +38,7 @@ def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> N
     tested = table.filter(pc.equal(table["predictor"], "semantic"))
     assert len(sorted_items) == len(tested) and sorted_items["pvi"].is_monotonic_decreasing
     information = next(row.information for row in cell.result.rows if row.latent == "semantic")
-    assert sorted_items["pvi"].mean() == pytest.approx(information, abs=1e-5)
+    assert sorted_items["pvi"].mean() == pytest.approx(information, rel=1e-5)
     gap = compute.difference(key, table, "semantic", "language")
     assert gap.points == pytest.approx(cell.result.difference.points)
     assert 0 <= gap.p <= 1 and (gap.p < 0.05) == (not gap.ci_low <= 0 <= gap.ci_high)

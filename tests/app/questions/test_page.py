@@ -67,7 +67,7 @@ def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, sav
     table, hits = app.dataframe[0].value, hits_of(store, saved_siamese)
     assert table["Question"].tolist() == [hit.question for hit in hits]
     assert table["W2"].tolist() == pytest.approx([hit.w2 for hit in hits], rel=1e-4)
-    assert table["Probability"].tolist() == pytest.approx([hit.probability for hit in hits], abs=1e-4)
+    assert table["Probability"].tolist() == pytest.approx([hit.probability for hit in hits], rel=1e-4)
     words = QuestionStore.open(store, bgt_core.load(saved_siamese)).topics.words(hits[0].topic, 3)
     assert table["Topic"][0] == ", ".join(words)
     middle = sum(hit.probability for hit in hits) / len(hits)

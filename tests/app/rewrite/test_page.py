@@ -15,6 +15,7 @@ import bgt_core
 from app.core import interpolation, state, writing
 from app.rewrite import compute, decoding
 from bgt_core.vectors.compare import cosines
+from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 
@@ -40,11 +41,11 @@ def test_the_output_is_the_librarys(opened: Open, library: Callable, saved: Path
     assert shown(app) == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
     semantic = app.dataframe[0].value.set_index("")["Semantic cosine"]
-    assert semantic["Source"] == pytest.approx(cosines(output, source), abs=1e-5)
-    assert semantic["Style"] == pytest.approx(cosines(output, style), abs=1e-5)
+    assert_close(semantic["Source"], cosines(output, source), FLOAT32, scale=1)
+    assert_close(semantic["Style"], cosines(output, style), FLOAT32, scale=1)
     styles = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
     table = app.dataframe[0].value.set_index("")
-    assert table.loc["Style", "Language cosine"] == pytest.approx(cosines(*styles), abs=1e-5)
+    assert_close(table.loc["Style", "Language cosine"], cosines(*styles), FLOAT32, scale=1)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
         assert table.loc[f"{name}, rebuilt", "Text"] == library([text], [text])[0].text
 

@@ -24,6 +24,7 @@ from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam
 from bgt_core.vectors.compare import cosines
+from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 TEXT = "Do the cats sleep here?"
@@ -54,7 +55,7 @@ def test_the_nearest_are_those_of_all_examples(
     near = compute.nearest(loaded, TEXT, "en", latent)
     assert near["text"].tolist() == [text for _, text, _ in everything[:5]]
     assert near["lang"].tolist() == [lang for _, _, lang in everything[:5]]
-    assert near["cosine"].tolist() == pytest.approx([cosine for cosine, _, _ in everything[:5]], abs=1e-5)
+    assert_close(near["cosine"], [cosine for cosine, _, _ in everything[:5]], FLOAT32, scale=1)
 
 
 def test_a_sentence_is_not_its_own_neighbour(loaded: state.Loaded) -> None:
@@ -71,8 +72,8 @@ def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Pa
     assert table.index.tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
     for latent in ("semantic", "language"):
         whole, no_cats, no_mark = bgt.embed([TEXT, "Do the sleep here?", TEXT[:-1]], lang="en", latent=latent)
-        assert table.loc["cats", latent] == pytest.approx(1 - cosines(whole, no_cats), abs=1e-5)
-        assert table.loc["?", latent] == pytest.approx(1 - cosines(whole, no_mark), abs=1e-5)
+        assert_close(table.loc["cats", latent], 1 - cosines(whole, no_cats), FLOAT32, scale=1)
+        assert_close(table.loc["?", latent], 1 - cosines(whole, no_mark), FLOAT32, scale=1)
 
 
 def test_what_is_shared_is_counted() -> None:
@@ -90,7 +91,7 @@ def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: 
     assert [*forth["text"], *back["text"]] == expected
     assert other and not other.endswith("?")
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
-    assert forth["meaning"].iloc[0] == pytest.approx(cosines(written, meant), abs=1e-5)
+    assert_close(forth["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
 
 
 def test_a_greedy_draft_comes_first_and_the_beam_s_text_stays(
@@ -120,7 +121,7 @@ def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: P
     assert table.index.tolist() == ["en", "fr"]
     for lang, row in table.iterrows():
         cosine = cosines(bgt.embed(TEXT, lang="en"), bgt.embed(row["text"], lang=str(lang)))
-        assert row["cosine"] == pytest.approx(cosine, abs=1e-5)
+        assert_close(row["cosine"], cosine, FLOAT32, scale=1)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
     table = table_of(scores, AGGREGATES)
     assert table.keys() == expected.keys()
     for row, score in table.items():
-        assert score == pytest.approx(expected[row], abs=1e-9), row
+        assert score == pytest.approx(expected[row], rel=1e-9), row
 
 
 def test_what_was_scored_is_said() -> None:

@@ -169,7 +169,7 @@ def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
             for choice in product(range(3), range(3), range(4), range(4))
         ]
         best = min(shares) if lowest else max(shares)
-        assert total(parts, best_choice(parts, lowest=lowest)) == pytest.approx(best, abs=1e-12)
+        assert total(parts, best_choice(parts, lowest=lowest)) == pytest.approx(best, rel=1e-12)
         sign = -1 if lowest else 1
         alone_is_worse += total(parts, [(sign * part / whole).argmax(1) for part, whole in parts]) != best
     assert alone_is_worse > 0

@@ -258,7 +258,7 @@ def test_a_model_writes_as_transfer_does_and_weighs_by_its_own_decoder(saved: Pa
                 scores = decoder.step(torch.tensor([[before]]), state)[0, 0]
                 total += scores.log_softmax(-1)[token].item()
                 before = token
-        assert likelihoods[number] == pytest.approx(total, abs=1e-3)
+        assert likelihoods[number] == pytest.approx(total, rel=1e-5)
 
 
 def test_a_model_without_a_decoder_is_refused() -> None:

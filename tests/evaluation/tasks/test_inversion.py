@@ -60,10 +60,10 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
             "exact %": 100 * np.mean([text.lower() == true.lower() for text, true in zip(best, texts, strict=True)]),
         }
         for measure, score in expected.items():
-            assert result.value((ALONE, measure), system) == pytest.approx(score, abs=1e-6), (system, measure)
+            assert result.value((ALONE, measure), system) == pytest.approx(score, rel=1e-9), (system, measure)
     assert np.isnan(result.value((BOTH, "chrF"), NEAREST))
     kept = [cosines(writer.embed([first for first, *_ in written[name]], lang="en"), vectors) for name in written]
-    assert (kept[3] >= kept[2] - 1e-6).all() and (kept[2] >= kept[1] - 1e-6).all()
+    assert np.diff(kept[1:4], axis=0).min() >= -1e-5 * np.abs(kept).max()
 
 
 def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
@@ -77,7 +77,7 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
             for text in texts
         ]
         expected = sacrebleu.metrics.CHRF(lowercase=True).corpus_score(styled, [texts]).score
-        assert result.value((BOTH, "chrF"), f"{name} greedy") == pytest.approx(expected, abs=1e-6)
+        assert result.value((BOTH, "chrF"), f"{name} greedy") == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 
 from bgt_core.contracts import Tokens
 from bgt_core.nets.fast.packing import PackedLayout
+from tests.close import assert_close
 
 
 @pytest.fixture(params=[[3, 6, 1], [4, 4]], ids=["padded", "whole"])
@@ -65,10 +66,10 @@ def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:
     layout, x = PackedLayout.of(side), torch.randn(len(side.flat_index), 5)
     lengths = side.mask.sum(1).tolist()
     parts = x.split(lengths)
-    torch.testing.assert_close(layout.sum(x), torch.stack([part.sum(0) for part in parts]))
-    torch.testing.assert_close(layout.mean(x), torch.stack([part.mean(0) for part in parts]))
+    assert_close(layout.sum(x), torch.stack([part.sum(0) for part in parts]))
+    assert_close(layout.mean(x), torch.stack([part.mean(0) for part in parts]))
     z = torch.randn(len(lengths), 3)
-    torch.testing.assert_close(layout.repeat(z), z.repeat_interleave(torch.tensor(lengths), dim=0))
+    assert_close(layout.repeat(z), z.repeat_interleave(torch.tensor(lengths), dim=0))
     assert layout.columns.tolist() == [column for length in lengths for column in range(length)]
 
 

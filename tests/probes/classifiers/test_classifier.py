@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
 from probes.classifiers.lbfgs import principal_axes
+from tests.close import assert_close
 
 PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
@@ -53,10 +54,10 @@ def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) 
             exact.set_params(C=2 * strength)
         exact.fit(standard, labels)
         assert probe.converged_
-        np.testing.assert_allclose(probe.predict_proba(vectors), exact.predict_proba(standard), atol=2e-3)
+        assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
     together = LinearProbe(tolerance=1e-9).fit(vectors, labels, (vectors, labels))
     assert together.strength_ == max(STRENGTHS)  # chosen on what it was fitted on: the weakest penalty
-    np.testing.assert_allclose(together.predict_proba(vectors), probe.predict_proba(vectors), atol=2e-3)
+    assert_close(together.predict_proba(vectors), probe.predict_proba(vectors), 2e-3)
 
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["wide", "both", "unused"])
@@ -72,7 +73,7 @@ def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, use
         probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
         exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000).fit(standard, labels)
         assert probe.converged_
-        np.testing.assert_allclose(probe.predict_proba(vectors), exact.predict_proba(standard), atol=2e-3)
+        assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
 
 
 def test_thousands_of_columns_with_equal_variances_have_axes() -> None:
@@ -84,10 +85,10 @@ def test_thousands_of_columns_with_equal_variances_have_axes() -> None:
     vectors -= vectors.mean(0)
     variances, axes = principal_axes(vectors)
     assert variances.shape == (300,) and axes.shape == (8_000, 300)
-    torch.testing.assert_close(axes.mT @ axes, torch.eye(300), atol=1e-5, rtol=0)
+    assert_close(axes.mT @ axes, torch.eye(300))
     turned = vectors @ axes
-    torch.testing.assert_close(turned @ axes.mT, vectors, atol=1e-3, rtol=0)
-    torch.testing.assert_close(turned.mT @ turned / 300, variances.diag(), atol=1e-4, rtol=0)
+    assert_close(turned @ axes.mT, vectors)
+    assert_close(turned.mT @ turned / 300, variances.diag())
 
 
 def test_full_vectors_are_turned_by_the_eigenvectors_of_their_covariance() -> None:
@@ -105,16 +106,15 @@ def test_the_strength_has_the_least_loss_on_dev() -> None:
         alone.append(-logs[np.arange(2_000), dev[1]].mean())
     assert probe.strength_ == STRENGTHS[int(np.argmin(alone))]
     assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # else nothing was weighed
-    assert probe.dev_losses_ == pytest.approx(alone, abs=1e-3)
+    assert_close(probe.dev_losses_, alone, 1e-3)
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=["linear", "mlp"])
 def test_shuffled_labels_stay_at_chance(probe: LinearProbe | MLPProbe) -> None:
     vectors, labels = gaussians(4_000, 20, 3.0)
     mixed = np.random.default_rng(0).permutation(labels)
-    assert probe.fit(vectors[:2_000], mixed[:2_000]).score(vectors[2_000:], mixed[2_000:]) == pytest.approx(
-        0.5, abs=0.034
-    )
+    score = probe.fit(vectors[:2_000], mixed[:2_000]).score(vectors[2_000:], mixed[2_000:])
+    assert score == pytest.approx(0.5, abs=0.034)
 
 
 def test_a_hidden_layer_sees_what_a_line_cannot() -> None:

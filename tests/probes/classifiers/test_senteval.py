@@ -13,6 +13,7 @@ from benchmarks import sequential_senteval
 from bgt_core import backend
 from bgt_core.errors import BgtError
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
+from tests.close import assert_close
 
 Task = tuple[Split, Split, Split]
 
@@ -93,7 +94,7 @@ def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest
             nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows])).backward()
             optimiser.step()
         for part, expected in zip(stack.parameters, model.parameters(), strict=True):
-            torch.testing.assert_close(part[network].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
+            assert_close(part[network].view_as(expected), expected)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from probes.classifiers.classifier import LinearProbe
 from probes.measures import erasure
 from probes.measures.erasure import Eraser, column_space, inlp, leace, random_directions
+from tests.close import FLOAT32, FLOAT64, assert_close
 
 
 def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -31,10 +32,10 @@ def test_after_leace_no_linear_probe_beats_the_majority(eraser: Eraser) -> None:
     assert LinearProbe().fit(vectors, labels).score(vectors, labels) > 0.9
     erased = eraser(vectors)
     told = np.eye(3)[labels]
-    assert np.abs((erased - erased.mean(0)).T @ (told - told.mean(0))).max() / len(labels) < 1e-10  # its theorem
-    best = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(
-        erased, labels
-    )  # hardly a penalty, on its own training items
+    theorem = (erased - erased.mean(0)).T @ (told - told.mean(0)) / len(labels)
+    assert_close(theorem, 0, scale=vectors.std())
+    # hardly a penalty, on its own training items
+    best = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(erased, labels)
     shares = np.bincount(labels) / len(labels)
     assert best.predict_proba(erased) == pytest.approx(np.tile(shares, (len(labels), 1)), abs=1e-3)
     assert best.score(erased, labels) == shares.max()
@@ -47,7 +48,7 @@ def test_no_axis_of_a_small_feature_is_lost() -> None:
     constant = np.full((len(vectors), 1), 1e3)
     scaled = np.hstack([vectors * scales, constant])
     erased = leace(scaled, labels)(scaled)
-    np.testing.assert_allclose(erased[:, :-1] / scales, leace(vectors, labels)(vectors), atol=1e-6)
+    assert_close(erased[:, :-1] / scales, leace(vectors, labels)(vectors))
     np.testing.assert_array_equal(erased[:, -1:], constant)
     read = LogisticRegression(C=1e6, max_iter=10_000).fit(erased[:, :-1] / scales, labels)
     assert read.score(erased[:, :-1] / scales, labels) == (labels == 0).mean()
@@ -63,15 +64,16 @@ def test_leace_changes_no_more_than_it_must(eraser: Eraser) -> None:
     basis = np.linalg.svd(cross, full_matrices=False)[0][:, :2]
     orthogonal = Eraser(vectors.mean(0), basis, basis)
     rng = np.random.default_rng(0)
-    assert np.abs((orthogonal(vectors) - vectors.mean(0)).T @ told).max() < 1e-6  # it guards as well
+    size = len(vectors) * vectors.std()
+    assert_close((orthogonal(vectors) - vectors.mean(0)).T @ told, 0, scale=size)  # it guards as well
     assert moved < np.square(orthogonal(vectors) - vectors).sum(1).mean()
     for _ in range(20):  # the same kernel, another complement: oblique projections
         write = basis + 0.3 * rng.standard_normal(basis.shape)
         oblique = Eraser(vectors.mean(0), basis @ np.linalg.inv(basis.T @ write).T, write)
-        back = np.linalg.norm((oblique(vectors) - vectors.mean(0)).T @ told)
-        assert back > 1e-6 or moved < np.square(oblique(vectors) - vectors).sum(1).mean()
+        back = (oblique(vectors) - vectors.mean(0)).T @ told
+        assert np.abs(back).max() > FLOAT64 * size or moved < np.square(oblique(vectors) - vectors).sum(1).mean()
     again = eraser(eraser(vectors))
-    np.testing.assert_allclose(again, eraser(vectors), atol=1e-8)  # a projection
+    assert_close(again, eraser(vectors))  # a projection
 
 
 def test_leace_is_the_optimum_that_lagrange_gives(eraser: Eraser) -> None:
@@ -80,7 +82,7 @@ def test_leace_is_the_optimum_that_lagrange_gives(eraser: Eraser) -> None:
     centred, told = vectors - vectors.mean(0), np.eye(3)[labels] - np.bincount(labels) / len(labels)
     cross, inverse = centred.T @ told / len(labels), np.linalg.inv(centred.T @ centred / len(labels))
     projection = np.eye(12) - cross @ np.linalg.pinv(cross.T @ inverse @ cross, rcond=1e-9) @ cross.T @ inverse
-    np.testing.assert_allclose(eraser(vectors) - vectors.mean(0), centred @ projection.T, atol=1e-8)
+    assert_close(eraser(vectors) - vectors.mean(0), centred @ projection.T)
 
 
 def test_leace_of_vectors_that_fill_no_space() -> None:
@@ -89,7 +91,7 @@ def test_leace_of_vectors_that_fill_no_space() -> None:
     erased = leace(flat, labels)(flat)
     assert erased.dtype == np.float32
     told = np.eye(3)[labels] - np.bincount(labels) / len(labels)
-    assert np.abs(erased.astype(np.float64).T @ told).max() / len(labels) < 1e-4
+    assert_close(erased.astype(np.float64).T @ told / len(labels), 0, FLOAT32, scale=flat.std())
     assert (erased[:, -1] == 1).all()
 
 
@@ -97,7 +99,7 @@ def test_inlp_ends_at_the_majority_and_random_directions_do_not() -> None:
     (vectors, labels), dev = planted(oblique=False), planted(seed=1, oblique=False)
     eraser = inlp(vectors, labels, dev)
     assert 2 <= eraser.rank <= 6
-    np.testing.assert_allclose(eraser.read.T @ eraser.read, np.eye(eraser.rank), atol=1e-9)
+    assert_close(eraser.read.T @ eraser.read, np.eye(eraser.rank))
     left = LinearProbe().fit(eraser(vectors), labels).score(eraser(dev[0]), dev[1])
     control = random_directions(vectors, eraser.rank, seed=0)
     kept = LinearProbe().fit(control(vectors), labels).score(control(dev[0]), dev[1])
@@ -179,7 +181,7 @@ def test_inlp_removes_nothing_for_what_all_scores_have_in_common(monkeypatch: py
     monkeypatch.setattr(erasure, "LinearProbe", Shifted)
     shifted = inlp(vectors, labels, dev)
     assert shifted.rank == plain.rank == 2
-    np.testing.assert_allclose(shifted.read @ shifted.read.T, plain.read @ plain.read.T, atol=1e-5)
+    assert_close(shifted.read @ shifted.read.T, plain.read @ plain.read.T)
 
 
 def test_inlp_reads_what_a_probe_does_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,14 +200,14 @@ def test_inlp_reads_what_a_probe_does_round_by_round(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(once.mean, vectors.astype(np.float64).mean(0), rtol=1e-12)
     probe = LinearProbe().fit(vectors, labels, dev)
     directions = np.linalg.svd(probe.layers_[0][0] / probe.scale_[:, None])[0][:, :2]  # three classes: two directions
-    np.testing.assert_allclose(once.read @ once.read.T, directions @ directions.T, atol=1e-5)
+    assert_close(once.read @ once.read.T, directions @ directions.T)
     monkeypatch.setattr(erasure, "MAX_ROUNDS", 2)
     twice = inlp(vectors, labels, dev)
     for given, whole in zip(seen[-1], (vectors, dev[0]), strict=True):
-        np.testing.assert_allclose(given, once(whole), atol=1e-4)
+        assert_close(given, once(whole))
     assert twice.rank in (3, 4)
-    np.testing.assert_allclose(twice.read @ (twice.read.T @ once.read), once.read, atol=1e-6)
-    np.testing.assert_allclose(twice.read.T @ twice.read, np.eye(twice.rank), atol=1e-9)
+    assert_close(twice.read @ (twice.read.T @ once.read), once.read)
+    assert_close(twice.read.T @ twice.read, np.eye(twice.rank))
 
 
 def test_inlp_ends_at_the_share_of_the_most_frequent_label() -> None:
@@ -220,7 +222,7 @@ def test_random_directions_are_of_the_seed_around_the_mean() -> None:
     np.testing.assert_array_equal(one.read, again.read)
     assert one.rank == 2 and np.abs(one.read - other.read).max() > 0.1
     np.testing.assert_allclose(one.mean, vectors.astype(np.float64).mean(0), rtol=1e-12)
-    np.testing.assert_allclose(one.read.T @ one.read, np.eye(2), atol=1e-12)
+    assert_close(one.read.T @ one.read, np.eye(2))
 
 
 @pytest.mark.parametrize(("values", "rank"), [([100.0, 1e-5], 1), ([1e-8, 1e-9], 2), ([1.0, 1e-5], 2), ([0.0, 0.0], 0)])
@@ -235,5 +237,5 @@ def test_constant_units_and_units_of_a_tiny_scale_do_not_disturb_leace() -> None
     scales = np.geomspace(1e-9, 1, vectors.shape[1])
     constant = np.tile([0.0, 5.0], (len(vectors), 1))
     erased = leace(np.hstack([vectors * scales, constant]), labels)(np.hstack([vectors * scales, constant]))
-    np.testing.assert_allclose(erased[:, :-2] / scales, leace(vectors, labels)(vectors), atol=1e-6)
+    assert_close(erased[:, :-2] / scales, leace(vectors, labels)(vectors))
     np.testing.assert_array_equal(erased[:, -2:], constant)

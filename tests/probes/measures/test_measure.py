@@ -21,6 +21,7 @@ from probes.measures.measure import embed_items, fit, measure, probe_factory
 from probes.measures.senteval_protocol import senteval_score
 from probes.measures.study import Study
 from probes.task import Items
+from tests.close import FLOAT32, assert_close
 
 
 class Told:
@@ -56,11 +57,11 @@ def test_every_number_of_a_probe_by_hand() -> None:
     np.testing.assert_array_equal(measured.predicted[0], [[-1] * 6 + [0, 0], [-1] * 4 + [0, 0, -1, -1]])
     np.testing.assert_array_equal(measured.predicted[1], [[-1] * 6 + [1, 1], [-1] * 4 + [1, 1, -1, -1]])
     assert np.argwhere(measured.right).tolist() == [[0, 0, 7], [0, 1, 4], [1, 0, 6], [1, 1, 5]]
-    assert measured.bits[0, 0, 6:] == pytest.approx([2.0, 1.0], abs=1e-4)
+    assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
     # three quarters of train are 0: a label costs log2(4 / 3) or 2 bits without a probe
-    assert measured.saved[0, 0, 6:] == pytest.approx([2 - 2, math.log2(4 / 3) - 1], abs=1e-4)
+    assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
     assert math.isnan(measured.strength) and measured.unconverged == 2
@@ -76,7 +77,7 @@ def test_dev_accuracy_is_the_mean_over_seeds_and_a_label_never_seen_has_a_code()
     assert measured.dev == pytest.approx((1 + 2 / 3) / 2)
     assert measured.predicted[0, 0, 6:].tolist() == [0, 2]
     assert measured.bits[0, 0, 6:] == pytest.approx([-math.log2(1 / 7), -math.log2((4 * 0.75 + 1) / 7)])
-    assert measured.saved[0, 0, 6] == pytest.approx(0.0, abs=1e-6)
+    assert_close(measured.saved[0, 0, 6], 0.0, FLOAT32, scale=1)
 
 
 def test_a_probe_is_given_train_and_dev() -> None:

@@ -11,6 +11,7 @@ from bgt_core.splitting import METHODS, Split
 from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
 from bgt_core.splitting.moments import Moments, Statistics, statistics
 from bgt_core.splitting.proof import found
+from tests.close import FLOAT32, assert_close
 
 WIDTH, FACTORS = 8, 3
 
@@ -40,7 +41,7 @@ def test_parts_give_the_vector_back(method: str, langs: list[str]) -> None:
     for lang, vectors in zip(langs, columns, strict=True):
         shared, private = split.parts(vectors, lang)
         assert shared.shape == (2_000, split.shared_width) and private.shape == vectors.shape
-        np.testing.assert_allclose(split.join(shared, private, lang), vectors, atol=1e-10)
+        assert_close(split.join(shared, private, lang), vectors)
 
 
 def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
@@ -48,8 +49,8 @@ def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
     columns = planted(langs, 500)
     sums = summed(langs, columns)
     for lang, vectors in zip(langs, columns, strict=True):
-        np.testing.assert_allclose(centring.fit(sums).shared(vectors, lang).mean(0), 0, atol=1e-12)
-        np.testing.assert_allclose(shift.fit(sums).shared(vectors, lang).mean(0), columns[0].mean(0), atol=1e-12)
+        assert_close(centring.fit(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
+        assert_close(shift.fit(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
     np.testing.assert_array_equal(shift.fit(sums).shared(columns[0], "en"), columns[0])
 
 
@@ -75,7 +76,7 @@ def test_subspace_takes_out_the_first_axes_of_each_language() -> None:
     split = subspace.fit(summed(["en", "fr"], columns), rank=2)
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         axes = np.linalg.svd(vectors, full_matrices=False)[2][:2]
-        np.testing.assert_allclose(split.shared(vectors, lang), vectors - vectors @ axes.T @ axes, atol=1e-8)
+        assert_close(split.shared(vectors, lang), vectors - vectors @ axes.T @ axes)
 
 
 def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
@@ -87,11 +88,11 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
         (split.shared(columns[0], "en"), split.shared(columns[1], "fr")), reference.transform(*columns), strict=True
     ):
         for factor in range(FACTORS):
-            assert abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]) == pytest.approx(1, abs=1e-6)
+            assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
     english, french = reference.transform(*columns)
     correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
-    np.testing.assert_allclose(split.about["correlations"], correlations, atol=1e-6)
-    np.testing.assert_allclose(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, atol=1e-5)
+    assert_close(split.about["correlations"], correlations, 1e-6)  # to which the reference converges
+    assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
 
 
 @pytest.mark.parametrize(("langs", "tried"), [(["en", "en"], [0.1, 1e-4]), (["en", "fr"], [1e-4, 0.1])])
@@ -135,7 +136,7 @@ def test_bgt_shares_nats_that_held_out_rows_have() -> None:
         return -(np.linalg.slogdet(covariance)[1] + (rows @ np.linalg.inv(covariance) * rows).sum(1)) / 2
 
     ratios = density(slice(None)) - density(slice(0, WIDTH)) - density(slice(WIDTH, None))
-    assert split.about["held_out_nats"] == pytest.approx(ratios.mean(), abs=1e-6)
+    assert_close(split.about["held_out_nats"], ratios.mean())
 
 
 def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
@@ -177,10 +178,10 @@ def test_neural_finds_what_no_linear_map_does() -> None:
     assert split.about["contrast"][-1] < split.about["contrast"][0]
     for lang, vectors in zip(langs, columns, strict=True):
         shared, private = split.parts(vectors, lang)
-        np.testing.assert_allclose(shared.mean(0), 0, atol=1e-4)
+        assert_close(shared.mean(0), 0, FLOAT32, scale=np.abs(shared).max())
         # Least squares leaves nothing that a linear map of the shared part could say of the private one.
         crosses = (shared.T @ (private - private.mean(0))) / len(shared)
-        np.testing.assert_allclose(crosses, 0, atol=1e-4)
+        assert_close(crosses, 0, FLOAT32, scale=shared.std() * private.std())
 
 
 def test_neural_keeps_its_start_where_training_only_does_harm() -> None:
@@ -192,6 +193,6 @@ def test_neural_keeps_its_start_where_training_only_does_harm() -> None:
     split = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
     assert min(split.about["contrast"]) == split.about["contrast"][0]
     left, right = (each.shared(held_out[0], "en") for each in (start, split))
-    np.testing.assert_allclose(left - left.mean(0), right - right.mean(0), atol=1e-5)
+    assert_close(left - left.mean(0), right - right.mean(0), FLOAT32)
     again = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
     assert again.about == split.about  # the same seed, the same training

@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 
 from app.core.latents import geometry
 from bgt_core.vectors.compare import unit
+from tests.close import FLOAT32, assert_close
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -28,13 +29,13 @@ def test_pca_is_the_projection_on_the_leading_eigenvectors(vectors: np.ndarray) 
     centred = unit - unit.mean(0)
     values, axes = np.linalg.eigh(centred.T @ centred)
     expected = centred @ axes[:, ::-1][:, :2]
-    assert np.allclose(np.abs(projection.xy), np.abs(expected), atol=1e-5)  # an axis may point either way
-    assert projection.variance == pytest.approx(values[-2:].sum() / values.sum(), abs=1e-5)
+    assert_close(np.abs(projection.xy), np.abs(expected))  # an axis may point either way
+    assert_close(projection.variance, values[-2:].sum() / values.sum())
 
 
 def test_new_rows_land_where_fitted_ones_did_whatever_their_length(vectors: np.ndarray) -> None:
     projection = geometry.fit(vectors, geometry.Method())
-    assert np.allclose(projection.project(vectors[:3] * 5), projection.xy[:3], atol=1e-5)
+    assert_close(projection.project(vectors[:3] * 5), projection.xy[:3])
 
 
 @pytest.mark.slow
@@ -94,8 +95,8 @@ def test_principal_axes_are_those_of_another_implementation(vectors: np.ndarray)
     units = unit(vectors)
     pca = PCA(3).fit(units)
     plane = geometry.principal_axes(vectors, 3)
-    assert plane.variance == pytest.approx(pca.explained_variance_ratio_.sum(), abs=1e-5)
-    assert np.allclose(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), atol=1e-5)
+    assert_close(plane.variance, pca.explained_variance_ratio_.sum())
+    assert_close(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), 10 * FLOAT32)
 
 
 @pytest.fixture
@@ -106,8 +107,8 @@ def unequal(vectors: np.ndarray) -> np.ndarray:
 
 def test_a_euclidean_plane_is_that_of_another_implementation_lengths_included(unequal: np.ndarray) -> None:
     plane, pca = geometry.fit(unequal, geometry.Method(metric="Euclidean")), PCA(2).fit(unequal)
-    assert plane.variance == pytest.approx(pca.explained_variance_ratio_.sum(), abs=1e-5)
-    assert np.allclose(np.abs(plane.project(unequal)), np.abs(pca.transform(unequal)), atol=1e-2, rtol=1e-4)
+    assert_close(plane.variance, pca.explained_variance_ratio_.sum())
+    assert_close(np.abs(plane.project(unequal)), np.abs(pca.transform(unequal)))
     assert geometry.trust(unequal, unequal, "Euclidean") == pytest.approx(1) != geometry.trust(unequal, unequal)
 
 
@@ -125,9 +126,9 @@ def test_new_rows_go_among_those_that_the_metric_calls_near() -> None:
 def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_way(unequal: np.ndarray) -> None:
     projection, goal = geometry.fit(unequal, geometry.Method(metric="Euclidean")), np.array([500.0, -300.0])
     moved = geometry.moved(projection, unequal, unequal[5], goal)
-    assert projection.project(moved[None])[0] == pytest.approx(goal, abs=1e-2)
+    assert_close(projection.project(moved[None])[0], goal)
     way = moved - unequal[5]
-    assert way == pytest.approx(projection.axes @ (projection.axes.T @ way), abs=1e-2)  # within the plane
+    assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # within the plane
 
 
 def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
@@ -140,22 +141,23 @@ def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
 @pytest.mark.parametrize("rows", [np.zeros((40, 2_100)), np.tile(np.linspace(-1, 1, 2_100), (40, 1))])
 def test_wide_rows_that_are_all_the_same_have_no_variance_either(rows: np.ndarray) -> None:
     plane = geometry.fit(rows.astype(np.float32), geometry.Method())
-    assert plane.variance == 0 and np.allclose(plane.xy, 0, atol=1e-5)
+    assert plane.variance == 0
+    assert_close(plane.xy, 0, scale=1)  # that of unit vectors
 
 
 def test_zero_vectors_have_no_cosine_and_can_be_moved(vectors: np.ndarray) -> None:
-    assert geometry.mean_cosine(np.array([[0, 0], [0, 0], [3, 4]], np.float32)) == pytest.approx(0, abs=1e-6)
+    assert_close(geometry.mean_cosine(np.array([[0, 0], [0, 0], [3, 4]], np.float32)), 0, FLOAT32, scale=1)
     nothing, goal = np.zeros(7, np.float32), np.array([0.3, 0.2])
     assert np.linalg.norm(geometry.moved(geometry.fit(vectors, geometry.Method()), vectors, nothing, goal)) > 0
     projection = geometry.fit(vectors, geometry.Method(metric="Euclidean"))
     moved = geometry.moved(projection, vectors, nothing, goal)
-    assert projection.project(moved[None])[0] == pytest.approx(goal, abs=1e-4)
+    assert_close(projection.project(moved[None])[0], goal)
 
 
 def test_principal_axes_read_rows_in_blocks(vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = geometry.principal_axes(vectors, 2)
     monkeypatch.setattr(geometry, "BLOCK", 7)
-    assert np.allclose(geometry.principal_axes(vectors, 2).project(vectors), whole.project(vectors), atol=1e-5)
+    assert_close(geometry.principal_axes(vectors, 2).project(vectors), whole.project(vectors))
 
 
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:

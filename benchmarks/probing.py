@@ -29,7 +29,7 @@ from benchmarks.measure import Measurement, clock_of, interleave, over, page, pr
 from benchmarks.roofline import profile
 from benchmarks.senteval import Clone, Outcome
 from bgt_core.adapters.senteval import senteval_functions
-from bgt_core.data.parallel import lines
+from bgt_core.data.textfile import lines
 from bgt_core.embedder import Embedder
 from probes.classifiers.senteval import SentEval, Split, SplitResult, split_classify
 from probes.data.folder import find_source

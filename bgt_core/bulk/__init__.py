@@ -25,7 +25,7 @@ from typing import NamedTuple
 from bgt_core import __version__
 from bgt_core.bulk.shards import part, shard_range, stat_signature
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.parallel import line_lists, lines
+from bgt_core.data.textfile import line_lists, lines
 from bgt_core.errors import DataError
 from bgt_core.files import writing
 from bgt_core.files.resumable import describe_difference
@@ -131,7 +131,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
     """Read all text before the work: (number of lines, their SHA-256). Raises DataError for the first error in it."""
     total, blank, digest = 0, True, hashlib.sha256()
-    for some in line_lists(file):
+    for some in line_lists(file, sentences=True, name=name):
         text = b"\n".join(some) + b"\n"
         _decode(text, total, name)
         total += len(some)
@@ -161,7 +161,10 @@ def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tup
 
 def _decode(chunk: bytes, first: int, name: Path) -> str:
     try:
-        return chunk.decode()
+        if "\0" not in (text := chunk.decode()):
+            return text
     except UnicodeDecodeError as error:
         number = first + 1 + chunk.count(b"\n", 0, error.start)
         raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
+    number = first + 1 + chunk.count(b"\n", 0, chunk.index(b"\0"))
+    raise DataError(f"{name}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")

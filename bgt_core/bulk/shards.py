@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bgt_core.data.parallel import uncompressed
+from bgt_core.data.textfile import uncompressed
 from bgt_core.errors import UsageError
 
 

@@ -126,7 +126,8 @@ def generate(
         if encoder is not None and sentences is not None:
             from bgt_core.vectors.mapping import least_squares_map  # imports scikit-learn, which takes a second
 
-            reads, known = open_encoder(encoder, device), [text for _, text in text_lines(sentences) if text.strip()]
+            reads = open_encoder(encoder, device)
+            known = [text for _, text in text_lines(sentences, sentences=True) if text.strip()]
             both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
             width, onto = both[0].shape[1], least_squares_map(*both)
         if vectors:

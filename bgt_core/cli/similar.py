@@ -108,7 +108,7 @@ def query(
 
     texts = list(questions or [])
     if file:
-        texts += [line for _, line in text_lines(file) if line.strip()]
+        texts += [line for _, line in text_lines(file, sentences=True) if line.strip()]
     if not texts:
         raise UsageError("is needed, in quotes; or --file, with one question per line.", parameter="questions")
     card = StoreCard.load(store)

@@ -77,7 +77,7 @@ def split(
 
     from bgt_core.adapters.named import identity
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.data.parallel import Skipped
+    from bgt_core.data.parallel import Skipped, source_files
     from bgt_core.errors import check_choice
     from bgt_core.splitting import METHODS, files, store
     from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
@@ -92,6 +92,9 @@ def split(
     options.check_files({"out": out})
     sources, languages = files.sources(data, langs)
     skipped = Skipped()
+    for source in sources:
+        if not files.vector_files(source):
+            source_files(source.path, source.columns, once=not report)  # absent files are errors before a model opens
     opened = [files.read(source, languages, skipped, limit) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     text = [source for source in sources if not files.vector_files(source)]

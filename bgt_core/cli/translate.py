@@ -132,7 +132,7 @@ def portions(source: Path) -> Iterator[list[str]]:
     """Yield the lines of a file or of stdin, `PORTION` at a time."""
     from bgt_core.data.textfile import text_lines
 
-    lines = (line for _, line in text_lines(source))
+    lines = (line for _, line in text_lines(source, sentences=True))
     while portion := list(islice(lines, PORTION)):
         yield portion
 

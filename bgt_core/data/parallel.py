@@ -7,28 +7,20 @@ Nothing here holds a file in memory: lines stream in, pairs stream out.
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO
-
-import zstandard
 
 from bgt_core.data.columns import SKIPPED, read_columns
 from bgt_core.data.text import normalise
-from bgt_core.errors import DataError, NotFound
+from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines
+from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files.parquet import reading_parquet
 
-SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
 EXAMPLES = 20  # number of bad lines that are kept as examples
 ROWS = 4096  # rows of a Parquet file to read at once
-BLOCK = 2**20  # bytes read together
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
 Row = Sequence[bytes]  # one translation, one side per language
@@ -82,16 +74,16 @@ def sentences(
             yield from (text for number, text in enumerate(row) if number != without)
 
 
-def uncompressed(name: str) -> str:
-    """The name of a file without the suffix of its compression: "fr.txt.xz" -> "fr.txt"."""
-    suffix = Path(name).suffix
-    return name.removesuffix(suffix) if suffix in SUFFIXES else name
+def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False) -> list[Path]:
+    """The file that `source` names, stdin ("-") or a pipe too, or one per language for a Moses prefix.
 
-
-def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
-    """The file that `source` names, or one per language for a Moses prefix; `BgtError` if none exists."""
+    Raises NotFound if none exists, UsageError for stdin or a pipe unless the source is only read `once`.
+    """
     source = Path(source)
-    if source.is_file():
+    pipe = str(source) == STDIN or source.is_fifo() or source.is_char_device()
+    if pipe and not once:
+        raise UsageError(f"{source}: a pipe, but this text is read more than once; save it in a file first")
+    if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{lang}{end}")).is_file()] for lang in langs]
     if all(sides):
@@ -107,7 +99,7 @@ def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
 
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
-    files = source_files(source, langs)
+    files = source_files(source, langs, once=True)
     if len(files) == 1 and files[0].suffix != ".parquet":
         for some in line_lists(files[0]):
             count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines
@@ -134,15 +126,20 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
     for place, row in enumerate(rows):
         if len(row) != len(langs):
             columns = f"{len(row)} {'column' if len(row) == 1 else 'columns'}"
-            message = f"{columns}, expected {len(langs)} ({', '.join(langs)})"
+            hint = column_hint(b"\t".join(row).decode("utf-8", "replace"), len(langs))
+            message = f"{columns}, expected {len(langs)} ({', '.join(langs)}){hint}"
             bad.append((place, "wrong number of columns", message))
             continue
         try:
-            pair = tuple([normalise(row[number].decode()) for number in wanted])
+            texts = [row[number].decode() for number in wanted]
         except UnicodeDecodeError as error:
             message = f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
             bad.append((place, "not UTF-8", message))
             continue
+        if any("\0" in text for text in texts):
+            bad.append((place, "NUL", "has a NUL; expected text"))
+            continue
+        pair = tuple(map(normalise, texts))
         if all(pair):
             pairs.append(pair)
         else:
@@ -209,53 +206,3 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
             # as bytes, so that bad UTF-8 is a bad line here too
             texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
             yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
-
-
-def lines(file: Path) -> Iterator[bytes]:
-    """Lines of a file (plain, .gz, .xz, .zst) as bytes, without their line feed and a carriage return before it.
-
-    Raises `BgtError` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
-    """
-    return chain.from_iterable(line_lists(file))
-
-
-def line_lists(file: Path) -> Iterator[list[bytes]]:
-    """`lines` in lists, one for each block of the file; no list is empty."""
-    rest = b""
-    for block in _blocks(file):
-        text = rest + block
-        *whole, rest = text.split(b"\n")
-        if whole:
-            yield [line.removesuffix(b"\r") for line in whole] if b"\r" in text else whole
-        if len(rest) > LONGEST_LINE:
-            raise DataError(
-                f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence per line"
-            )
-    if rest:
-        yield [rest.removesuffix(b"\r")]
-
-
-def _blocks(file: Path) -> Iterator[bytes]:
-    try:
-        opened: Callable[..., BinaryIO] = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)  # type: ignore[assignment]
-        with opened(file, "rb") as raw:
-            if file.suffix == ".zst":
-                yield from _unzst(raw)  # to the end of the file
-            while block := raw.read(BLOCK):
-                yield block
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise DataError(f"{file} is cut short or damaged: {error}; fetch it again") from error
-    except OSError as error:
-        raise NotFound(f"{file}: can't be read ({error.strerror})") from error
-
-
-def _unzst(raw: BinaryIO) -> Iterator[bytes]:
-    """Decompress frame by frame: zstandard's own file reader takes a truncated file for a complete one."""
-    frame = None
-    while block := raw.read(BLOCK // 8):
-        while block:
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            yield frame.decompress(block)
-            block, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
-    if frame:
-        raise EOFError("the last frame is incomplete")

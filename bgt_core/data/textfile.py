@@ -1,25 +1,195 @@
-"""Any text file, line by line."""
+"""Text files, line by line. Lines end at a line feed only; other characters are read as written, or refused by name."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import json
+import lzma
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
-from bgt_core.data.parallel import lines
-from bgt_core.errors import DataError
+import zstandard
+
+from bgt_core.errors import DataError, NotFound
+
+SUFFIXES = ("", ".gz", ".xz", ".zst")
+LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
+BLOCK = 2**20  # bytes read together
+STDIN = "-"
+NOT_TEXT = {  # how a file begins -> what it is, and the way out
+    b"\x1f\x8b": "compressed by gzip; end its name in .gz",
+    b"\xfd7zXZ\0": "compressed by xz; end its name in .xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; end its name in .zst",
+    b"BZh91AY&SY": "compressed by bzip2; unpack it",
+    b"PAR1\x15": "a Parquet file; end its name in .parquet where a table is read, else save its column as text",
+    b"PK\x03\x04": "a zip archive, as .xlsx and .docx are; save it as plain text",
+    b"\xd0\xcf\x11\xe0": "an Office document; save it as plain text",
+    b"%PDF-": "a PDF; save it as plain text",
+    b"\x93NUMPY": "an array of numbers (.npy); give its text",
+}
+WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
+MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+SAMPLE = 4_096  # bytes that tell the encoding; a multiple of 4
+RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # files of records, which are never one sentence per line
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, *, sentences: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a UTF-8 file, plain, .gz, .xz or .zst, or of stdin, "-"; numbered from 1, without line
     ends and without a byte order mark.
 
-    Raises DataError with file and line for text that is not UTF-8, and otherwise as `lines` does.
+    Raises DataError with file and line for text that is not UTF-8 or has a NUL, and otherwise as `line_lists` does.
     """
-    stdin = (line.removesuffix(b"\n").removesuffix(b"\r") for line in sys.stdin.buffer) if str(path) == "-" else None
-    for number, line in enumerate(stdin or lines(path), 1):
+    for number, line in enumerate(chain.from_iterable(line_lists(path, sentences=sentences)), 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise DataError(f"{path}:{number}: not UTF-8; convert the file to UTF-8.") from None
+        if "\0" in text:
+            raise DataError(f"{path}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")
         yield number, text
+
+
+def lines(file: Path) -> Iterator[bytes]:
+    """The lines of `line_lists`, one by one."""
+    return chain.from_iterable(line_lists(file))
+
+
+def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[list[bytes]]:
+    """Lists of lines as bytes, without their line feed and a carriage return before it, one for each block of a file.
+
+    Args:
+        file: Plain, .gz, .xz, .zst, or "-" for stdin.
+        sentences: Whether a line must be one sentence. A file of records is then refused: one named so, JSON, a table
+            (its first line has a tab, or most lines of the first block have), and a line with a carriage return inside.
+            A tab elsewhere is white space.
+        name: The name of the file in messages, if it is a copy.
+
+    Raises:
+        NotFound: The file can't be read.
+        DataError: It is cut short or damaged, not text, in UTF-16 or UTF-32, ends its lines in carriage returns alone,
+            or has a line of more than 16 MiB.
+    """
+    name, rest, count = name or file, b"", 0
+    for block in chain(filter(None, _blocks(file, name)), [b""]):
+        if not count and not rest:
+            _check_start(block, name)
+        text = rest + block
+        *whole, rest = text.split(b"\n")
+        if not block and rest:  # the last line, without a line feed
+            whole, rest = [rest], b""
+        if len(rest) > LONGEST_LINE:
+            raise DataError(
+                f"{name} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence per line"
+            )
+        if whole:
+            if sentences:
+                _check_sentences(whole, count, name)
+            if b"\r" in text:
+                whole = [line.removesuffix(b"\r") for line in whole]
+            yield whole
+            count += len(whole)
+
+
+def uncompressed(name: str) -> str:
+    """The name of a file without the suffix of its compression: "fr.txt.xz" -> "fr.txt"."""
+    suffix = Path(name).suffix
+    return name.removesuffix(suffix) if suffix in SUFFIXES else name
+
+
+def column_hint(line: str, columns: int) -> str:
+    """The end of a message about a line with another number of columns: what may separate them; "" if nothing does."""
+    if "\r" in line:
+        return "; it has a carriage return inside: end lines in a line feed"
+    for mark in ";,|" if "\t" not in line else "":
+        try:
+            if len(next(csv.reader([line], delimiter=mark), ())) == columns:
+                return f"; if '{mark}' separates them, save the table with tabs"
+        except csv.Error:  # a cell of more than 131,072 characters
+            continue
+    return ""
+
+
+def _check_start(block: bytes, name: Path) -> None:
+    """Raise DataError if a file that begins so is not text in UTF-8 with line feeds."""
+    if what := next((what for start, what in NOT_TEXT.items() if block.startswith(start)), ""):
+        raise DataError(f"{name}: {what}.")
+    if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
+        raise DataError(f"{name}: {encoding}; save it as UTF-8, as by: iconv -f {encoding} -t UTF-8 {name}")
+    if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
+        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: tr '\\r' '\\n' < {name}")
+
+
+def _wide(block: bytes) -> str:
+    """The encoding in 16 or 32 bits that makes text with line ends of bytes with NULs; "" if none does."""
+    sample = block[:SAMPLE]
+    for encoding in WIDE if b"\0" in sample else ():
+        text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
+        good = sum(char.isprintable() or char.isspace() for char in text)
+        if "\n" in text and "\N{REPLACEMENT CHARACTER}" not in text[:-1] and good > 0.95 * len(text):
+            return encoding
+    return ""
+
+
+def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
+    """Raise DataError if these lines, after `before` others, are not one sentence each."""
+    expected = "expected one sentence per line"
+    number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
+    if not before and number:
+        kind = Path(uncompressed(name.name)).suffix.lower()
+        if kind in RECORDS or _is_json(line):
+            kind = kind if kind in RECORDS else "JSON"
+            raise DataError(f"{name}: a file of records ({kind}); {expected}: save that column as plain text.")
+        with_tab = sum(b"\t" in each for each in some)
+        if b"\t" in line or 2 * with_tab > sum(bool(each.strip()) for each in some):
+            cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
+            shown = " | ".join(cell[:30] for cell in cells[:4]) + " | ..." * (len(cells) > 4)
+            raise DataError(
+                f"{name}:{number}: {len(cells)} columns ({shown}); {expected}. Take one column, as by: cut -f1 {name}"
+            )
+    for number, line in enumerate(some, before + 1):
+        if b"\r" in line.rstrip(b"\r"):
+            raise DataError(
+                f"{name}:{number}: a carriage return inside the line; {expected}. Replace it: tr '\\r' '\\n' < {name}"
+            )
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return line.lstrip()[:1] in (b"{", b"[") and isinstance(json.loads(line), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _blocks(file: Path, name: Path) -> Iterator[bytes]:
+    if str(file) == STDIN:
+        while block := sys.stdin.buffer.read1(BLOCK):
+            yield block
+        return
+    try:
+        opened: Callable[..., BinaryIO] = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)  # type: ignore[assignment]
+        with opened(file, "rb") as raw:
+            if file.suffix == ".zst":
+                yield from _unzst(raw)  # to the end of the file
+            while block := raw.read(BLOCK):
+                yield block
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise DataError(f"{name} is cut short or damaged: {error}; fetch it again") from error
+    except OSError as error:
+        raise NotFound(f"{name}: can't be read ({error.strerror})") from error
+
+
+def _unzst(raw: BinaryIO) -> Iterator[bytes]:
+    """Decompress frame by frame: zstandard's own file reader takes a truncated file for a complete one."""
+    frame = None
+    while block := raw.read(BLOCK // 8):
+        while block:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(block)
+            block, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame:
+        raise EOFError("the last frame is incomplete")

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import lines, text_lines
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
@@ -49,7 +48,7 @@ def read_sentences(path: Path) -> Sentences:
     """
     if path.suffix == ".npy":
         raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")
-    sentences = distinct(line for _, line in text_lines(path))
+    sentences = distinct(line for _, line in text_lines(path, sentences=True))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")
     return sentences

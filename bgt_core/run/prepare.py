@@ -21,7 +21,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import LABEL, Source, parse_columns, parse_weights, read_columns
 from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
-from bgt_core.data.parallel import sentences
+from bgt_core.data.parallel import sentences, source_files
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
@@ -52,6 +52,8 @@ def prepare_run(
     check_kinds(recipe.train.kind_weights, sources)
     check_columns(recipe.data.columns, sources)
     check_targets(recipe, sources)
+    for source in sources:
+        source_files(source.path, source.columns)  # an absent file is an error before the encoder opens
     if any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
     recipe, encoder = with_encoder(recipe, device)

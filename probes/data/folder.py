@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.parallel import lines, uncompressed
+from bgt_core.data.textfile import lines, uncompressed
 from bgt_core.errors import NotFound, UsageError
 from probes.data.labelled import SPLIT_NAMES
 from probes.data.texts import pair_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bgt_core.data.detokenise import detokenise
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError
 from probes.task import Items
 from probes.words import split_words
@@ -30,7 +30,8 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
     for number, line in text_lines(file):
         cells = line.rstrip().split("\t")
         if len(cells) < 3:
-            raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence.")
+            hint = column_hint(line, 3)
+            raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence{hint}.")
         if cells[0] not in SPLIT_NAMES:
             raise DataError(f"{file}:{number}: split '{cells[0]}'; expected {', '.join(SPLIT_NAMES)}.")
         sentence = " ".join(cells[-1].split()) if verbatim else _text(cells[-1], lang)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bgt_core.data.text import normalise
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError
 from probes.data.items import distinct
 from probes.data.labelled import SPLIT_NAMES
@@ -27,7 +27,8 @@ def read_splits(file: Path) -> dict[str, str]:
         split, *rest = line.split("\t")
         sentence = normalise(rest[0]) if len(rest) == 1 else ""
         if split not in NAMES or not sentence:
-            raise DataError(f"{file}:{number}: expected a split ({', '.join(NAMES)}), a tab and a sentence.")
+            hint = column_hint(line, 2)
+            raise DataError(f"{file}:{number}: expected a split ({', '.join(NAMES)}), a tab and a sentence{hint}.")
         if split_of.setdefault(sentence, NAMES[split]) != NAMES[split]:
             raise DataError(f"{file}:{number}: '{sentence}' is in two splits; keep one of them.")
     return split_of

@@ -29,7 +29,8 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
     damaged, not UTF-8 or without that column; UsageError for a TSV without `column`.
     """
     sentences = []
-    for number, line in text_lines(file):
+    with_tab = "\t" in next(text_lines(file), (1, ""))[1]  # the error below says more of these
+    for number, line in text_lines(file, sentences=column is None and not with_tab):
         cells = line.split("\t")
         if column is None and len(cells) > 1:
             text = f"is needed: {file}:{number} has {len(cells)} columns; give the column of the sentences, from 1."

@@ -1,7 +1,10 @@
 """Readers of parallel text: what comes out of each kind of file, and what is said of bad lines."""
 
 import gzip
+import io
 import lzma
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from bgt_core.data import parallel
-from bgt_core.data.parallel import Skipped, read_pairs, sentences, uncompressed
-from bgt_core.errors import BgtError
+from bgt_core.data import parallel, textfile
+from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.textfile import uncompressed
+from bgt_core.errors import BgtError, UsageError
 
 LANGS = ("en", "fr")
 PAIRS = [("The cat sleeps.", "Le chat dort."), ("Good evening!", "Bonsoir !"), ("A red house.", "Une maison rouge.")]
@@ -175,7 +179,7 @@ def test_unusable_parquet_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_without_line_feeds_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(textfile, "LONGEST_LINE", 1000)
     source = tmp_path / "corpus.tsv"
     source.write_bytes(b"x" * 1001)
     with pytest.raises(BgtError, match="a line of more than 1000 bytes"):
@@ -194,3 +198,23 @@ def test_sentences_of_all_sources(tmp_path: Path) -> None:
 def test_a_name_without_the_suffix_of_compression() -> None:
     names = {"fr.txt": "fr.txt", "fr.txt.gz": "fr.txt", "fr.xz": "fr", "fr.zst.txt": "fr.zst.txt", "fr.gz.zst": "fr.gz"}
     assert {name: uncompressed(name) for name in names} == names
+
+
+def test_stdin_and_pipes_are_read_where_once_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(tsv(PAIRS))))
+    assert read(Path("-")) == (PAIRS, Skipped())
+    reader, writer = os.pipe()
+    os.write(writer, tsv(PAIRS))
+    os.close(writer)
+    pipe = Path(f"/dev/fd/{reader}")
+    with pytest.raises(UsageError, match="a pipe, but this text is read more than once"):
+        parallel.source_files(pipe, LANGS)
+    assert read(pipe) == (PAIRS, Skipped())
+    os.close(reader)
+
+
+def test_a_nul_is_a_bad_line(tmp_path: Path) -> None:
+    source = tmp_path / "corpus.tsv"
+    source.write_bytes(tsv(PAIRS) + b"a\0\tb\n")
+    pairs, skipped = read(source)
+    assert pairs == PAIRS and skipped.examples == [f"{source}:4: has a NUL; expected text"]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bgt_core.contracts import EOS
-from bgt_core.data import encode, parallel, store
+from bgt_core.data import encode, parallel, store, textfile
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.parallel import Skipped, read_pairs, sentences
 from bgt_core.data.store import prepare
@@ -166,7 +166,7 @@ def test_skipped_lines_are_reported_by_the_store(source: Path) -> None:
 def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Those that have encoded: text this small has several only because the limits are lowered here."""
     monkeypatch.setattr(store, "SMALL", 0)
-    monkeypatch.setattr(parallel, "BLOCK", 5000)
+    monkeypatch.setattr(textfile, "BLOCK", 5000)
     monkeypatch.setattr(parallel, "CHUNK", 5000)
     started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
@@ -344,7 +344,7 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the pairs, same peak: a list of them would need ten times as much."""
-    for module, size in ((store, "BLOCK"), (parallel, "BLOCK"), (parallel, "CHUNK")):
+    for module, size in ((store, "BLOCK"), (textfile, "BLOCK"), (parallel, "CHUNK")):
         monkeypatch.setattr(module, size, 4096)
     peaks = []
     for size in (500, 500, 5000):  # the first call also pays for what is made once

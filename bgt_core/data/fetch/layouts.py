@@ -19,7 +19,8 @@ from typing import IO
 from bgt_core.data.fetch.request import Archives, Converted, OutputFile, Request
 from bgt_core.data.fetch.unpack import check_size, damaged, unpack
 from bgt_core.data.pairfile import pair_file
-from bgt_core.data.parallel import LONGEST_LINE, Row, lines
+from bgt_core.data.parallel import Row
+from bgt_core.data.textfile import LONGEST_LINE, lines
 from bgt_core.errors import DataError
 from bgt_core.files import atomic_file, writing
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core.data.columns import SKIPPED
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError
 
 COLUMNS = ("label", "a", "b")  # as in most files of Quora and MRPC
@@ -53,7 +53,9 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     for number, line in text_lines(Path(path)):
         fields = line.split("\t")
         if len(fields) <= max(at):
-            raise DataError(f"{path}:{number}: {len(fields)} columns, expected {max(at) + 1}: {', '.join(columns)}.")
+            hint = column_hint(line, len(columns))
+            found = f"{len(fields)} columns, expected {max(at) + 1}: {', '.join(columns)}"
+            raise DataError(f"{path}:{number}: {found}{hint}.")
         label, *texts = (fields[column].strip() for column in at)
         if label not in ("0", "1"):
             raise DataError(f"{path}:{number}: the label is {label[:60]!r}; expected 1 (they mean the same) or 0.")

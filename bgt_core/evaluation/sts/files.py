@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.parallel import uncompressed
+from bgt_core.data.textfile import uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.sts.parse import GOLD_FIRST, lines, read_semeval, read_tsv
 from bgt_core.evaluation.sts.score import StsSet

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.data.parallel import SUFFIXES, uncompressed
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import SUFFIXES, column_hint, text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 
@@ -36,7 +35,8 @@ def read_tsv(
         except (IndexError, ValueError):
             line, numbers = "\t".join(fields), ", ".join(str(column + 1) for column in columns)
             expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
-            raise DataError(f"{path}:{number}: {expected}, found {line[:60]!r}.") from None
+            hint = column_hint(line, len(columns))
+            raise DataError(f"{path}:{number}: {expected}, found {line[:60]!r}{hint}.") from None
         left.append(left_text)
         right.append(right_text)
     return named(path, year, name, gold, left, right, langs)
@@ -62,7 +62,8 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
         if not given[0].strip():
             continue
         if len(fields) < 2:
-            raise DataError(f"{path}:{number}: expected sentence <tab> sentence, found {fields[0][:60]!r}.")
+            hint = column_hint(fields[0], 2)
+            raise DataError(f"{path}:{number}: expected sentence <tab> sentence, found {fields[0][:60]!r}{hint}.")
         try:
             values.append(finite(given[0]))
         except ValueError:

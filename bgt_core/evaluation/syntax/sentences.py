@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core.data.conllu import Parsed, Word, read_conllu
-from bgt_core.data.parallel import uncompressed
+from bgt_core.data.textfile import uncompressed
 from bgt_core.data.trees import ROOTS, Tree, read_trees
 from bgt_core.errors import UsageError
 

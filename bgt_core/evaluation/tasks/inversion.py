@@ -67,11 +67,11 @@ class Inversion(Task[Texts]):
         check_least(2, limit=self.limit)
         check_least(0, corrections=self.corrections)
         path, (fewest, most) = one_path(paths, "one file of sentences"), read_lengths(self.lengths)
-        fitting = [text for _, text in text_lines(path) if fewest <= len(text.split()) <= most]
+        fitting = [text for _, text in text_lines(path, sentences=True) if fewest <= len(text.split()) <= most]
         if len(fitting) < 2:
             raise DataError(f"{path}: {len(fitting)} lines have {fewest} to {most} words; expected 2 or more.")
         count = min(self.limit, len(fitting))
-        train = [text for _, text in text_lines(self.train) if text.strip()] if self.train else []
+        train = [text for _, text in text_lines(self.train, sentences=True) if text.strip()] if self.train else []
         return Texts([fitting[row * len(fitting) // count] for row in range(count)], list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
@@ -71,7 +71,8 @@ def read_triples(path: Path | str, kinds: Sequence[str] = ()) -> Triples:
         width = width or len(fields)
         if len(fields) != width or width not in (3, 4):
             columns = "kind, sentence, paraphrase and altered sentence, or the last three, in every line"
-            raise DataError(f"{path}:{number}: {len(fields)} columns; expected {columns}.")
+            hint = column_hint(line, 4) or column_hint(line, 3)
+            raise DataError(f"{path}:{number}: {len(fields)} columns; expected {columns}{hint}.")
         kind, sentence, paraphrase, altered = fields if len(fields) == 4 else ["", *fields]
         if not sentence or not altered:
             raise DataError(f"{path}:{number}: an empty sentence; remove the line.")

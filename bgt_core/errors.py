@@ -57,6 +57,12 @@ class DataError(BgtError):
     exit_code = 4
 
 
+class OutOfMemory(BgtError):
+    """The memory of this machine, or of its GPU, is too small for the work."""
+
+    exit_code = 6
+
+
 class Diverged(BgtError):
     """Training diverged: a loss is NaN or infinite, or exploded; earlier checkpoints are kept."""
 

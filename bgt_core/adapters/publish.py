@@ -14,7 +14,7 @@ from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
-from bgt_core.files import read_json
+from bgt_core.files import check_absent, read_json
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 SPLIT = "split:"
@@ -49,6 +49,7 @@ def export(
     default the first). Raises UsageError for an unknown form, options of another form and a folder that exists.
     """
     check_choice(FORMS, to=to)
+    check_absent(out)
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
             "is for a checkpoint: export one first, then convert it to another form.",

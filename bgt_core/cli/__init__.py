@@ -5,7 +5,7 @@ One file per command: it parses, calls the library and prints. `errors` turns th
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
-checkpoint, 5 some of many trainings failed, 8 a training diverged, 130 interrupted with the state saved.
+checkpoint, 5 some of many trainings failed, 6 out of memory, 8 a training diverged, 130 interrupted.
 """
 
 from __future__ import annotations

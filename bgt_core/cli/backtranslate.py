@@ -19,7 +19,6 @@ from bgt_core.cli.translate import (
     direction,
     open_translator,
 )
-from bgt_core.errors import Interrupted
 
 
 def backtranslate(
@@ -64,25 +63,24 @@ def backtranslate(
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.cli.progress import rows_bar
+    from bgt_core.data.resumable_table import ResumableTable
 
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
     search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
+    ResumableTable(out, (), (), "", "").check()  # before the model opens
     translator = open_translator(context, model, command, device, precision, **search)
-    try:
-        with rows_bar(out.name) as report:
-            done = translate_file(
-                translator,
-                source,
-                out,
-                langs=langs.split(","),
-                into=into,
-                shard=numbers,
-                strict=strict,
-                report=report,
-            )
-    except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command continues after the rows written so far.") from None
+    with rows_bar(out.name) as report:
+        done = translate_file(
+            translator,
+            source,
+            out,
+            langs=langs.split(","),
+            into=into,
+            shard=numbers,
+            strict=strict,
+            report=report,
+        )
     for example in done.skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     counts = {

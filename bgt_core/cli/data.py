@@ -14,7 +14,7 @@ import typer
 from bgt_core.cli import options
 from bgt_core.cli.compare import ClassifierOption, LanguageModelOption, WordsOption, compare, sentence_models
 from bgt_core.cli.errors import Command
-from bgt_core.errors import DataError, Interrupted, UsageError
+from bgt_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
@@ -101,8 +101,10 @@ def download(
                 agree=lambda offer: agree(offer, yes),
                 report=lambda so_far, total: bar()(so_far, total),
             )
-    except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command continues after what has arrived.") from None
+    except KeyboardInterrupt as stop:
+        if any(out.rglob("*.part")):
+            stop.add_note("Stopped; the same command continues after what has arrived.")
+        raise
     for path in done.files:
         print(path)
     left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count)
@@ -166,9 +168,11 @@ def prepare(
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.clean import CleaningRules, clean
     from bgt_core.data.filters.scores import ScoreRange
+    from bgt_core.data.pairfile import suffix
 
     if bool(langs) == bool(columns):
         raise UsageError("or --columns: give one of them, to name the columns.", parameter="langs")
+    suffix(out)  # before a model opens
     with rows_bar("pairs read") as report:
         ranges = tuple(map(ScoreRange.parse, keep or []))
         models = sentence_models(language_model, classifier, words, device, {each.score for each in ranges})

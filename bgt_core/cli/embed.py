@@ -12,7 +12,7 @@ import typer
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.options import open_encoder
-from bgt_core.errors import Interrupted, UsageError
+from bgt_core.errors import UsageError
 
 
 def embed(
@@ -35,14 +35,13 @@ def embed(
     """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
     from bgt_core import bulk
     from bgt_core.cli.progress import rows_bar
+    from bgt_core.vectors.file import ResumableWriter
 
     numbers = parse_shard(shard) if shard else None
+    ResumableWriter(out, 1).check()  # before the encoder opens
     encoder = open_encoder(model, device, precision)
-    try:
-        with rows_bar(out.name) as report:
-            written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
-    except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command continues after the rows written so far.") from None
+    with rows_bar(out.name) as report:
+        written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 
 

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
+from collections.abc import Mapping
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bgt_core.errors import BgtError, NotFound, UsageError
+from bgt_core.cli.options import check_paths, modified
+from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+NO_MEMORY = re.compile("can't allocate memory|not enough memory|out ?of ?memory|bad_alloc", re.IGNORECASE)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
 
 
@@ -46,14 +51,42 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Named:
-    """A base class of commands and groups, whose errors name their own options and arguments."""
+    """A base class of commands and groups, which checks paths first, and whose errors name their own options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)  # type: ignore[misc]
+            outputs = check_paths(ctx.params)
+            try:
+                return super().invoke(ctx)  # type: ignore[misc]
+            except KeyboardInterrupt as error:
+                raise Interrupted(stopped(error, outputs)) from None
         except BgtError as error:
             name_option(error, self)
             raise
+        except (MemoryError, RuntimeError, OSError) as error:
+            if not out_of_memory(error):
+                raise
+            way_out = note_of(error) or "use less text at once, shorter sentences or a smaller model"
+            raise OutOfMemory(f"out of memory: {way_out}.") from error
+
+
+def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:
+    """What an interruption leaves: as its note says, else by the outputs, whose times of change were these before."""
+    changed = [path for path, before in outputs.items() if modified(path) != before]
+    left = f"; {changed[0]} may be incomplete" if changed else "; nothing was written" if outputs else ""
+    return note_of(error) or f"Stopped{left}."
+
+
+def note_of(error: BaseException) -> str:
+    """The note that was added last to an error: the way out; "" without one."""
+    return next(iter(getattr(error, "__notes__", [])[::-1]), "")
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory was too small; torch has an error of its own for a GPU, and a plain RuntimeError for a CPU."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))
 
 
 class Command(Named, TyperCommand):

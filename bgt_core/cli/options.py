@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgt_core.data.columns import is_file
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.tables import STDOUT
 
@@ -84,6 +86,8 @@ DistanceOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
+OUTPUTS = ("out", "csv", "latex", "parquet", "md", "predictions", "report")  # parameters that are written
+ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
 
 
@@ -141,6 +145,40 @@ def split_names(values: Sequence[str] | None) -> list[str]:
 def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
     """Return the names of the files given as "-", which are printed."""
     return [name for name, path in files.items() if path == STDOUT]
+
+
+def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
+    """Check the paths among a command's arguments, before it opens a model.
+
+    Args:
+        given: Its arguments by name. Those in `ELSEWHERE` may name something on the hub, or have a message of their
+            own, and are left out.
+
+    Returns:
+        When each output was last changed, by its path.
+
+    Raises:
+        NotFound: An input is absent, as itself and as X of X.en and X.fr; or an output can't be written.
+    """
+    outputs: dict[Path, int] = {}
+    for name, value in given.items():
+        for path in value if isinstance(value, list | tuple) else [value]:
+            made = name in ELSEWHERE or (name == "data" and given.get("download"))
+            if not isinstance(path, Path) or path == STDOUT or made:
+                continue
+            if name in OUTPUTS:
+                outputs[path] = modified(path)
+                folder = next(each for each in path.absolute().parents if is_file(str(each)))
+                if not folder.is_dir() or not os.access(folder, os.W_OK):
+                    raise NotFound(f"{path}: can't be written: {folder} is no folder to write to.", parameter=name)
+            elif not is_file(str(path)) and not any(path.parent.glob(f"{glob.escape(path.name)}.*")):
+                raise NotFound(f"{path}: no such file or folder.", parameter=name)
+    return outputs
+
+
+def modified(path: Path) -> int:
+    """When a file or folder was last changed; 0 if it does not exist."""
+    return path.stat().st_mtime_ns if is_file(str(path)) else 0
 
 
 def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:

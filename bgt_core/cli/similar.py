@@ -13,7 +13,7 @@ from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
 from bgt_core.cli.options import open_encoder
-from bgt_core.errors import Interrupted, UsageError
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.questions import Hit, QuestionStore
@@ -48,21 +48,18 @@ def build(
 
     labelled = read_labelled(dev, columns.split(",")) if dev else None
     encoder = open_encoder(model, device, precision)
-    try:
-        with rows_bar(out.name) as report:
-            card = build_store(
-                source,
-                out,
-                encoder,
-                model=model,
-                lang=lang,
-                topics=topics,
-                dev=labelled,
-                seed=seed,
-                report=report,
-            )
-    except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command continues after the rows embedded so far.") from None
+    with rows_bar(out.name) as report:
+        card = build_store(
+            source,
+            out,
+            encoder,
+            model=model,
+            lang=lang,
+            topics=topics,
+            dev=labelled,
+            seed=seed,
+            report=report,
+        )
     about = [f"{card.questions:,} questions by {card.by}", f"{card.topics} topics" if card.topics else "no topics"]
     if card.calibration and card.calibrated_on:
         scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"

@@ -79,6 +79,7 @@ def split(
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped, source_files
     from bgt_core.errors import check_choice
+    from bgt_core.files import check_absent
     from bgt_core.splitting import METHODS, files, store
     from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
     from bgt_core.splitting.gather import gather
@@ -87,8 +88,7 @@ def split(
     check_choice(METHODS, method=method)
     if sts_data and not report:
         raise UsageError("is used by the report only; add --report", parameter="sts_data")
-    if out.exists():
-        raise UsageError(f"{out}: exists already; choose another folder, or remove it.", parameter="out")
+    check_absent(out, "out")
     options.check_files({"out": out})
     sources, languages = files.sources(data, langs)
     skipped = Skipped()

@@ -96,8 +96,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """
     partial = folder.with_name(folder.name + PARTIAL)
     with alone(folder), writing(folder):
-        if folder.exists():
-            raise UsageError(f"{folder}: exists already; choose another folder, or remove it.")
+        check_absent(folder)
         remove(partial)
         partial.mkdir(parents=True)
         try:
@@ -109,6 +108,12 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         sync(folder.parent)
+
+
+def check_absent(folder: Path, parameter: str = "") -> None:
+    """Raise UsageError if a new folder exists already."""
+    if folder.exists():
+        raise UsageError(f"{folder}: exists already; choose another folder, or remove it.", parameter=parameter)
 
 
 def remove(path: Path) -> None:

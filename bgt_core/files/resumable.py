@@ -36,12 +36,11 @@ class ResumableFile:
         self.lock = self.partial.with_name(self.partial.name + ".lock")
         self.counts, self.complete = dict.fromkeys(counts, 0), False
         self.provenance: dict[str, object] = {}
+        self.known = True  # whether its maker has a fingerprint, so that it can be continued
 
     def __enter__(self) -> Self:
+        self.check()
         with writing(self.out), ExitStack() as held:
-            for is_wrong, code in ((self.out.is_dir(), errno.EISDIR), (not self.out.parent.is_dir(), errno.ENOENT)):
-                if is_wrong:
-                    raise OSError(code, os.strerror(code))
             if not held.enter_context(file_lock(self.lock)):
                 raise UsageError(f"{self.partial}: another process is writing it; wait for it, or choose another file.")
             held.callback(self.lock.unlink, missing_ok=True)
@@ -50,8 +49,16 @@ class ResumableFile:
             self._held = held.pop_all()
         return self
 
+    def check(self) -> None:
+        """Raise NotFound if `out` is a folder, or its own folder does not exist."""
+        with writing(self.out):
+            for is_wrong, code in ((self.out.is_dir(), errno.EISDIR), (not self.out.parent.is_dir(), errno.ENOENT)):
+                if is_wrong:
+                    raise OSError(code, os.strerror(code))
+
     def begin(self, provenance: Mapping[str, object]) -> None:
         """Start over. UsageError if there is content, because its inputs are unknown."""
+        self.known = False
         if os.fstat(self.file.fileno()).st_size and record_path(self.partial).exists():
             raise UsageError(
                 f"{self.partial}: begun with {self.maker} that has no fingerprint, so it may be another one "
@@ -103,7 +110,7 @@ class ResumableFile:
         """The record beside the complete file; it holds counts and provenance."""
         return {**self.counts, **self.provenance}
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         record = record_path(self.partial)
         try:
             if kind is None and not self.complete:
@@ -118,6 +125,10 @@ class ResumableFile:
         finally:
             if not record.exists():  # no earlier content
                 self.partial.unlink(missing_ok=True)
+            elif isinstance(error, KeyboardInterrupt):
+                after = f" after row {self.counts['rows']:,}" if self.counts["rows"] else ""
+                way = f"the same command continues {self.out}{after}" if self.known else f"remove {self.partial}"
+                error.add_note(f"Stopped; {way}.")
             with suppress(OSError):  # on a full disk this fails as the write before
                 self._held.close()
 

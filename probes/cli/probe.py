@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -16,8 +15,6 @@ from bgt_core.cli import options
 from bgt_core.cli.options import split_names
 from bgt_core.errors import UsageError
 from probes.cli.cache import CacheOption
-
-OUT_OF_MEMORY, STOPPED = 6, 130
 
 
 def probe(
@@ -175,7 +172,7 @@ def probe(
     chosen["control"] = None if control == "none" else control
     configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]
     kept = None if no_cache else Cache(cache) if cache else Cache()
-    with interruptions(), readable_twice(data) as source:
+    with way_out(), readable_twice(data) as source:
         grid = Grid((), split_names(tasks) or [ALL], langs, source, column, split_file, configs, senteval, kept)
         grid.check_tasks()
         rules = read_rules(fail_on or [], [task.name for task in grid.named()])
@@ -203,17 +200,10 @@ def readable_twice(data: Path | None) -> Iterator[Path | None]:
 
 
 @contextmanager
-def interruptions() -> Iterator[None]:
-    """Exit with a code of its own, and a way out, if memory was too small; and with 130 if the user stopped it."""
+def way_out() -> Iterator[None]:
+    """Note what to do if memory is too small."""
     try:
         yield
-    except KeyboardInterrupt:  # before or after measuring
-        raise typer.Exit(STOPPED) from None
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and type(error).__name__ != "OutOfMemoryError":  # torch's, of a GPU
-            raise
-        print(
-            "bgt-probe: out of memory: give --max-items or --max-train, or --device cpu; finished cells are kept.",
-            file=sys.stderr,
-        )
-        raise typer.Exit(OUT_OF_MEMORY) from None
+        error.add_note("give --max-items or --max-train, or --device cpu; finished cells are kept")
+        raise

@@ -24,6 +24,7 @@ from bgt_core.cli.options import tune_training
 from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.generation.search import decode
 from bgt_core.grammar import Pair
+from bgt_core.vectors.file import ResumableWriter
 from tests.close import BFLOAT16, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +102,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "no length": ("generate --source a --style b --max-length 0 --model model", 2, "--max-length 0"),
     "sts of a bad line": ("evaluate sts sts --sets 2013 --model model", 4, r"bad\.tsv:1"),
     "sts of no set": ("evaluate sts sts --sets soon --model model", 2, "'soon' is not an STS set"),
-    "sts without its folder": ("evaluate sts nowhere --model model", 3, "nowhere: no such folder"),
+    "sts without its folder": ("evaluate sts nowhere --model model", 3, "nowhere: no such file or folder"),
     "sts in an unknown language": ("evaluate sts sts --sets 2012 --lang de --model model", 2, "--lang de: "),
     "hard sts of few pairs": ("evaluate sts sts --sets 2012 --hard --model model", 4, "Hard STS: .*pool more"),
     "export over something": ("export model --out sts", 2, "sts: exists already"),
@@ -146,6 +147,40 @@ def test_an_error_is_one_line_and_a_code(name: str, bgt: Bgt, here: Path) -> Non
     assert {path: time for path, time in after.items() if path.is_file()} == {
         path: time for path, time in before.items() if path.is_file()
     }
+
+
+EARLY = {  # a path that is wrong, found before a model that does not exist either
+    "embed absent.txt --out x.npy": "IN absent.txt: no such file",
+    "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
+    "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",
+    "embed text.txt --out sts/folder.npy": "folder.npy: can't be written (Is a directory)",
+    "mine text.txt absent.txt --langs en,fr --out x.tsv": "B absent.txt",
+    "mine text.txt text.txt --langs en,fr --gold absent.txt --out x.tsv": "--gold absent.txt",
+    "split absent.tsv --langs en,fr --out x": "no file absent.tsv",
+    "split pairs.tsv --langs en,fr --report --sts-data absent --out x": "--sts-data absent",
+    "split pairs.tsv --langs en,fr --out sts": "--out sts: exists already",
+    "compare absent.tsv --langs en,fr --model one": "DATA absent.tsv",
+    "evaluate inversion text.txt --train absent.txt": "--train absent.txt",
+    "evaluate retrieval pairs.tsv --langs en,fr --csv text.txt/x.csv": "--csv text.txt/x.csv: can't be written",
+    "generate --source a --encoder b --sentences absent.txt": "--sentences absent.txt",
+    "generate --vectors absent.npy": "--vectors absent.npy",
+    "diagnose absent.tsv": "FILE absent.tsv",
+    "retrieve-similar build absent.txt --out x": "QUESTIONS absent.txt",
+    "retrieve-similar build text.txt --dev absent.tsv --out x": "--dev absent.tsv",
+    "translate absent.txt": "IN absent.txt",
+    "data backtranslate absent.tsv --langs en,fr --out x.tsv": "IN absent.tsv",
+    "data backtranslate pairs.tsv --langs en,fr --out x.txt": "x.txt: expected a name ending in",
+    "train writer --langs en,fr --encoder nowhere --out x --data absent.tsv": "no file absent.tsv",
+}
+
+
+@pytest.mark.parametrize("command", EARLY)
+def test_a_wrong_path_is_an_error_before_a_model_opens(command: str, bgt: Bgt, here: Path) -> None:
+    Path("sts/folder.npy").mkdir()
+    model = () if command.startswith("train") else ("--model", "nowhere")
+    done = bgt(*command.split(), *model)
+    assert done.code in (2, 3) and EARLY[command] in done.err and done.err.count("\n") == 1
+    assert not Path("x").exists()
 
 
 @pytest.mark.parametrize(
@@ -232,12 +267,40 @@ def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: p
     monkeypatch.setattr(bgt_core.Embedder, "embed", stopped)
     done = bgt(*command)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "bgt: Stopped; the same command continues after the rows written so far.\n"
+    assert done.err == "bgt: Stopped; the same command continues x.npy after row 1.\n"
     assert not Path("x.npy").exists()
     done = bgt(*command)
     assert (done.code, done.err) == (0, "x.npy: 2 x 12 float32, semantic latent\n")
     assert seen[3:] == [[], ["Anna reads."]]
     np.testing.assert_array_equal(np.load("x.npy"), expected)
+
+
+def test_an_interruption_tells_what_it_leaves(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bgt_core.Embedder, "_read", stop)
+    for command, told in {
+        "embed text.txt --out x.npy": "Stopped; nothing was written.",
+        "mine text.txt text.txt --langs en,fr --out x.tsv": "Stopped; nothing was written.",
+        "evaluate retrieval pairs.tsv --langs en,fr": "Stopped.",
+        "retrieve-similar build text.txt --out store": "Stopped; store may be incomplete.",
+    }.items():
+        done = bgt(*command.split(), "--model", "model")
+        assert (done.code, done.out, done.err) == (130, "", f"bgt: {told}\n")
+        assert not list(here.glob("x*"))
+
+
+def test_what_can_not_be_recognised_is_not_continued(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with ResumableWriter(tmp_path / "x.npy", 2) as rows:
+            rows.begin({})
+            rows.append(np.ones((3, 2)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        interrupted()
+    assert stopped.value.__notes__ == [f"Stopped; remove {tmp_path}/x.npy.partial."]
 
 
 def test_embed_in_shards(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import errno
+from collections.abc import Iterator
+from itertools import chain
+from typing import Annotated, Any
 
+import numpy as np
 import pytest
+import torch
 import typer
 
-from bgt_core.cli.errors import Command, Group, run
+from bgt_core.cli import program as bgt
+from bgt_core.cli.errors import Command, Group, Named, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
+from probes.cli import app as bgt_probe
+from probes.cli.card import app as card
 
 group = typer.Typer(cls=Group)
 
@@ -74,6 +82,43 @@ def test_the_parser_of_the_arguments_answers_in_one_line_too(
     told = capsys.readouterr().err
     assert told.startswith(f"program: {start}")
     assert told.count("\n") == 1
+
+
+@group.command(cls=Command)
+def fail(number: int) -> None:
+    raise FAILURES[number]
+
+
+FAILURES = [
+    MemoryError(),
+    np._core._exceptions._ArrayMemoryError((2**40,), np.dtype("f4")),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
+    OSError(errno.ENOMEM, "Cannot allocate memory"),
+    RuntimeError("std::bad_alloc"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FAILURES)))
+def test_too_little_memory_is_one_line_and_a_code(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr("sys.argv", ["program", "fail", str(number)])
+    with pytest.raises(SystemExit) as end:
+        run(group, "program")
+    told = capsys.readouterr().err
+    assert end.value.code == 6 and told.startswith("program: out of memory: ") and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("program", [bgt, bgt_probe, card])
+def test_every_command_answers_in_this_way(program: typer.Typer) -> None:
+    def commands(command: Any) -> Iterator[Any]:
+        names = command.list_commands(None) if hasattr(command, "list_commands") else []
+        yield from (
+            [command] if not names else chain.from_iterable(commands(command.get_command(None, n)) for n in names)
+        )
+
+    assert all(isinstance(each, Named) for each in commands(typer.main.get_command(program)))
 
 
 def test_what_is_checked_names_its_parameter() -> None:

@@ -171,7 +171,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("retrieval pairs.tsv --langs en,de", 2, "lang de: model has en, fr"),
         ("retrieval pairs.tsv --langs en,fr --margin ratios", 2, "--margin 'ratios': choose from"),
         ("retrieval pairs.tsv --langs en,fr --margin ratio --k 0", 2, "--k 0"),
-        ("retrieval absent.tsv --langs en,fr", 3, "no file absent.tsv"),
+        ("retrieval absent.tsv --langs en,fr", 3, "DATA absent.tsv: no such file or folder"),
         ("retrieval empty.tsv --langs en,fr", 4, "empty.tsv is empty"),
         ("retrieval side.tsv --langs en,fr", 4, "side.tsv:1: 1 column, expected 2"),
         ("retrieval pairs.tsv --langs en,fr --model nowhere", 3, "nowhere: no such checkpoint"),

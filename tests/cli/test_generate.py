@@ -88,7 +88,7 @@ def test_bad_vectors_are_one_line(writer: Path, bgt: Bgt, tmp_path: Path, array:
     assert done.code == 4 and message in done.err and done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("given", [(), ("--source", "a", "--vectors", "x.npy")])
+@pytest.mark.parametrize("given", [(), ("--source", "a", "--vectors", __file__)])
 def test_text_or_vectors_but_not_both(writer: Path, bgt: Bgt, given: tuple[str, ...]) -> None:
     done = bgt("generate", *given, "--model", writer)
     assert done.code == 2 and "--source or --vectors is needed, and only one of them" in done.err

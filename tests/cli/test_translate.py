@@ -149,7 +149,7 @@ ERRORS = {
     "a model that does not translate": (f"{BACK} --model SAVED", 2, "This model does not translate"),
     "scores of no columns": ("translate pairs.tsv --score --command cat", 2, "--langs : expected two languages"),
     "columns of no scores": ("translate text.fr --langs en,fr --command cat", 2, "--langs needs --score"),
-    "an absent file": ("translate no.fr --command cat", 3, "no.fr: can't be read"),
+    "an absent file": ("translate no.fr --command cat", 3, "no.fr: no such file or folder"),
     "a written latent": ("generate --source a --style b --model MODEL", 2, "can't generate from its latents"),
     "diagnose a generative model": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "neither a latent"),
     "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "can't generate"),

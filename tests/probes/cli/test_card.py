@@ -67,8 +67,8 @@ def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., 
     ("more", "code", "message"),
     [
         (("--transfers", "7"), 4, "12 sentences of 'en'; --transfers 7 needs twice as many"),
-        (("--transfers", "3", "--sentences", "absent.txt"), 3, "absent.txt: can't be read"),
-        (("--about", "absent.json"), 3, "absent.json: can't be read"),
+        (("--transfers", "3", "--sentences", "absent.txt"), 3, "absent.txt: no such file or folder"),
+        (("--about", "absent.json"), 3, "absent.json: no such file or folder"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -133,7 +133,7 @@ def test_the_command(probe: Callable, results: Callable, tmp_path: Path) -> None
         (["--sts", "FILE"], "expected fr=FILE"),
         (["--sts", "fr=absent.json"], "absent.json: can't be read (No such file"),
         (["--pairs", "fr-es=x.tsv"], "expected English and one other"),
-        (["absent.json"], "can't be read"),
+        (["absent.json"], "no such file or folder"),
     ],
 )
 def test_bad_input_is_named(probe: Callable, arguments: list[str], message: str) -> None:

@@ -11,11 +11,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import zstandard
 
 from bgt_core.errors import DataError, NotFound
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
@@ -167,7 +170,7 @@ def _is_json(line: bytes) -> bool:
 
 def _blocks(file: Path, name: Path) -> Iterator[bytes]:
     if str(file) == STDIN:
-        while block := sys.stdin.buffer.read1(BLOCK):
+        while block := cast("BufferedReader", sys.stdin.buffer).read1(BLOCK):
             yield block
         return
     try:

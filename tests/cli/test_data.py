@@ -146,7 +146,7 @@ def test_prepare_then_check(bgt: Bgt) -> None:
         ("download books --out here", 2, "pair is needed: "),
         ("download books --pair en-fr --release v9 --out here", 3, "404"),
         ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "IN absent.tsv: no such file or folder"),
-        ("prepare bgt-data.json --langs en,fr --out o.txt", 2, "ending in"),
+        ("prepare . --langs en,fr --out o.txt", 2, "ending in"),
         ("check absent.tsv", 3, "no card"),
         ("check .", 3, "it does not exist or is empty"),
         ("list --pair english", 2, "--pair english"),

@@ -13,6 +13,7 @@ from torch import nn
 
 from bgt_core.backend import on_grid
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError, check_whole
@@ -83,6 +84,7 @@ class Embedder:
         >>> bgt.embed(["Where is the dog?", "It is late."], lang="en", latent="language").shape
         (2, 64)
         """
+        lang = known_lang(lang, self.langs, "this model")
         encoder = self.encoder(lang, latent)
         if batch_size is not None:
             check_whole(1, batch_size=batch_size)
@@ -100,6 +102,7 @@ class Embedder:
         A single string is one sentence, (1, L). Compare them by `posterior.distances`. Raises UsageError as `embed`,
         and for a model whose posteriors are not Gaussian.
         """
+        lang = known_lang(lang, self.langs, "this model")
         encoder, units = self.encoder(lang, latent), self.width(lang, latent)
         ids = self.tokenizer.encode(sentences)
         mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
@@ -132,6 +135,7 @@ class Embedder:
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Units of that latent."""
+        lang = known_lang(lang, self.langs, "this model")
         encoder = self.encoder(lang, latent)
         if encoder not in self._widths:
             empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
@@ -167,8 +171,7 @@ class Embedder:
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """The encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
-        if lang not in self.langs:
-            raise UsageError(f"{lang}: this model has {', '.join(self.langs)}.", parameter="lang")
+        lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
             raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
         return self.encoders[latent, lang]

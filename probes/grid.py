@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.columns import split_langs
+from bgt_core.data.columns import lang_codes, split_langs
 from bgt_core.errors import BgtError, NotFound, UsageError, check_choice
 from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
@@ -93,7 +93,7 @@ def table(
     tasks = [tasks] if isinstance(tasks, str) else tasks
     langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
-    grid = Grid(encoders, tasks, langs, data, column, split_file, configs, senteval, cache)
+    grid = Grid(encoders, tasks, list(map(lang_codes, langs)), data, column, split_file, configs, senteval, cache)
     measured = ProbeTable()
     for label, outcome in grid.measure(report, lambda error: report(f"skipped: {error}")):
         measured.add(label, outcome)

@@ -10,7 +10,8 @@ from functools import partial
 from sklearn.base import ClassifierMixin
 
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
-from bgt_core.data.columns import split_langs
+from bgt_core.data.columns import lang_codes, split_langs
+from bgt_core.data.languages import known_lang
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES, Inputs
 from probes.measures import controls
@@ -69,7 +70,7 @@ def run(
     probes and, with several encoder seeds, new encoders. Raises UsageError for an unknown task, language or latent, and
     DataError for too few items.
     """
-    task = find(task) if isinstance(task, str) else task
+    task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
     encoders = [encoder, *encoder_seeds]
     for trained in encoders:
@@ -113,7 +114,7 @@ def run_senteval_protocol(
     Of `config` it uses `probe` (hidden units), `seed`, `level`, `max_train` and `max_items`, by default all. Items keep
     their order and their repeats; for SentEval's own items use `load_items` with `senteval` on a labelled file.
     """
-    task = find(task) if isinstance(task, str) else task
+    task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
     check(encoder, lang, latents)
     config = senteval_config(config)
@@ -142,10 +143,8 @@ def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
     """Raise UsageError for a language or latent that an encoder doesn't have; an encoder without languages takes
     any."""
     langs = split_langs(lang)
-    if encoder.langs and not set(langs) <= set(encoder.langs):
-        raise UsageError(
-            f"{lang}: the model has {', '.join(encoder.langs)}; use one trained with '{lang}'.", parameter="lang"
-        )
+    for each in langs:
+        known_lang(each, encoder.langs, "the model")
     for latent in latents:
         if latent not in encoder.latents:
             raise UsageError(f"'{latent}': choose from {', '.join(encoder.latents)}.", parameter="latents")

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import UsageError
 from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides
@@ -57,8 +58,7 @@ class ExternalEncoder:
         Raises UsageError for a language or latent it does not have, and for anything but a string or a sequence of
         strings; DataError for anything but N finite vectors.
         """
-        if self.langs and lang not in self.langs:
-            raise UsageError(f"{lang}: {self.name} has {', '.join(self.langs)}.", parameter="lang")
+        lang = known_lang(lang, self.langs, self.name)
         if latent not in self.latents:
             raise UsageError(f"{latent}: {self.name} has {', '.join(self.latents)}.", parameter="latent")
         given = sentence_list(sentences)

@@ -20,11 +20,8 @@ from mteb.models.model_meta import ScoringFunction
 from bgt_core import PRETRAINED, checkpoint, load
 from bgt_core.checkpoint import WEIGHTS
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.columns import THREE_LETTERS
+from bgt_core.data.languages import lang_code
 from bgt_core.errors import UsageError
-
-# mteb uses ISO 639-3, checkpoints mostly ISO 639-1; a language missing here has the same code in both
-CODES = {three: two for two, three in THREE_LETTERS.items()}
 
 
 class MtebEncoder(AbsEncoder):
@@ -53,8 +50,7 @@ class MtebEncoder(AbsEncoder):
     def _lang(self, task: Any, subset: str) -> str:
         """The language of a subset; of two, the first known one, because all share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
-        codes = [script.split("-")[0] for script in scripts]
-        langs = list(dict.fromkeys(CODES.get(code, code) for code in codes))
+        langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, eng-Latn
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             raise UsageError(

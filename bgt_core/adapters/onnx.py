@@ -31,6 +31,7 @@ from bgt_core import checkpoint
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
 from bgt_core.errors import DataError, NotFound, needs
@@ -51,7 +52,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
-    lang = lang or loaded.model.langs[0]
+    lang = known_lang(lang or loaded.model.langs[0], loaded.model.langs, "this model")
     embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.model.langs, "fp32")
     encoder = embedder.encoder(lang, latent)
     padded = Padded(encoder).eval()

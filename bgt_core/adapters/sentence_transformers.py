@@ -33,6 +33,7 @@ from bgt_core.adapters.modelcard import model_card
 from bgt_core.adapters.split import open_split
 from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
 from bgt_core.contracts import SEMANTIC, Tokens
+from bgt_core.data.languages import known_lang
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 from bgt_core.files import atomic_folder
@@ -67,7 +68,7 @@ class BGTModule(InputModule):
         self, features: dict[str, Tensor], latent: str = SEMANTIC, lang: str | None = None, **_: object
     ) -> dict[str, Tensor]:
         """Add sentence_embedding (B, L), with a gradient if gradients are enabled."""
-        lang = lang or self.reader.langs[0]
+        lang = known_lang(lang or self.reader.langs[0], self.reader.langs, "this model")
         encoder = self.reader.encoder(lang, latent)
         side = Tokens.of(features["input_ids"], features["attention_mask"].bool(), lang)
         return {**features, "sentence_embedding": encoder(side).mean}

@@ -11,6 +11,7 @@ import numpy as np
 from bgt_core.adapters.named import Opens, identity, named_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer, sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, UsageError
@@ -61,7 +62,7 @@ class WriterEmbedder(Embedder):
                 show_progress=show_progress,
                 normalize=normalize,
             )
-        self.encoder(lang, latent)
+        lang = known_lang(lang, self.langs, "this model")
         texts = sentence_list(sentences)
         vectors = matrix(self.inner.embed(texts, lang=lang), self.stored.encoder, (len(texts), "D"), texts=texts)
         if vectors.shape[-1] != self.width(lang):

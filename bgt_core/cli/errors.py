@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bgt_core.cli.options import check_paths, modified
+from bgt_core.cli.options import check_paths, modified, spell_langs
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -55,6 +55,7 @@ class Named:
 
     def invoke(self, ctx: Any) -> Any:
         try:
+            spell_langs(ctx.params)
             outputs = check_paths(ctx.params)
             try:
                 return super().invoke(ctx)  # type: ignore[misc]

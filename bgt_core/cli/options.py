@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgt_core.data.columns import is_file
+from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.tables import STDOUT
 
@@ -86,6 +86,7 @@ DistanceOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
+LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
 OUTPUTS = ("out", "csv", "latex", "parquet", "md", "predictions", "report")  # parameters that are written
 ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
@@ -145,6 +146,16 @@ def split_names(values: Sequence[str] | None) -> list[str]:
 def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
     """Return the names of the files given as "-", which are printed."""
     return [name for name, path in files.items() if path == STDOUT]
+
+
+def spell_langs(given: dict[str, Any]) -> None:
+    """Spell the languages among a command's arguments as `lang_code` does: en for EN, eng and eng_Latn."""
+    for name in LANGS & given.keys():
+        value = given[name]
+        if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
+            given[name] = [",".join(map(lang_codes, each.split(","))) for each in value]
+        elif isinstance(value, str):
+            given[name] = ",".join(map(canonical_column, value.split(",")))
 
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgt_core.data.languages import lang_code, lang_hint, matching
+from bgt_core.data.languages import primary as primary
 from bgt_core.errors import UsageError
 
 LABEL = "label"  # a column with this in place of a language holds numbers
@@ -14,12 +16,6 @@ ALTERED = "altered"  # prefix of the names of columns whose sentences have anoth
 SKIPPED = "_"  # a column with this in place of a name is skipped
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
-THREE_LETTERS = {  # ISO 639-1 -> ISO 639-3
-    "ar": "ara", "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "eo": "epo", "es": "spa",
-    "et": "est", "fa": "pes", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin", "hu": "hun", "id": "ind", "it": "ita",
-    "ja": "jpn", "ko": "kor", "lt": "lit", "lv": "lvs", "nl": "nld", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus",
-    "sk": "slk", "sl": "slv", "sv": "swe", "th": "tha", "tr": "tur", "uk": "ukr", "vi": "vie", "zh": "cmn",
-}  # fmt: skip
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 
@@ -63,11 +59,6 @@ def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(column for column in columns if column != SKIPPED)
 
 
-def primary(lang: str) -> str:
-    """Remove script and region from a language code: "pt-BR" -> "pt"."""
-    return lang.partition("-")[0]
-
-
 def split_langs(text: str) -> list[str]:
     """Split languages joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
 
@@ -75,6 +66,17 @@ def split_langs(text: str) -> list[str]:
     zh-Hant, pt-BR, es-419, de-1996.
     """
     return _JOINED.findall(text)
+
+
+def lang_codes(langs: str) -> str:
+    """Spell languages joined by hyphens as `lang_code` does: "eng_Latn-FR" -> "en-fr"."""
+    return "-".join(map(lang_code, split_langs(langs)))
+
+
+def canonical_column(column: str) -> str:
+    """Spell the language of a column as `lang_code` does: "eng_Latn" -> "en", "a:EN" -> "a:en"."""
+    name, colon, lang = column.rpartition(":")
+    return f"{name}{colon}{lang_code(lang)}"
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -87,9 +89,12 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     for column in columns:
         name, colon, lang = column.partition(":")
         lang = lang if colon else name
+        if not LANG.fullmatch(lang):  # other codes stay as they are: a stored model may have them
+            lang, name = lang_code(lang), name if colon else lang_code(name)
         if name == SKIPPED or not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
             raise UsageError(
-                f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en", parameter="columns"
+                f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en.{lang_hint(lang)}",
+                parameter="columns",
             )
         if name in parsed:
             raise UsageError(
@@ -117,7 +122,8 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
             raise UsageError(f"'{text}': give its columns, as en-fr={text}", parameter="data")
         return Source(Path(text), tuple(columns))
     plain = named[2].split("," if "," in head else "-")
-    names = tuple(plain if "," in head or {*plain} <= {*columns} else split_langs(named[2]))
+    plain = plain if "," in head or {*plain} <= {*columns} else split_langs(named[2])
+    names = tuple(matching(name, columns) or canonical_column(name) for name in plain)
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
         raise UsageError(f"'{text}': no column '{unknown[0]}'; expected {', '.join(columns)}", parameter="data")
     return Source(Path(path), names, kind=named[1] or "")

@@ -7,6 +7,7 @@ Nothing here holds a file in memory: lines stream in, pairs stream out.
 
 from __future__ import annotations
 
+import glob
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from bgt_core.data.columns import SKIPPED, read_columns
+from bgt_core.data.languages import matching
 from bgt_core.data.text import normalise
-from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines
+from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines, uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files.parquet import reading_parquet
 
@@ -86,6 +88,10 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{lang}{end}")).is_file()] for lang in langs]
+    if not all(sides):  # files may be named by other codes, as corpus.eng_Latn
+        beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in siblings(source)}
+        others = [matching(lang, beside) for lang in langs]
+        sides = [side or ([beside[code]] if code else []) for side, code in zip(sides, others, strict=True)]
     if all(sides):
         return [paths[0] for paths in sides]
     if any(sides):
@@ -95,6 +101,11 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
     what = f"{source} is a folder" if source.is_dir() else f"no file {source}"
     aligned = " and ".join(f"{source.name}.{lang}" for lang in langs)
     raise NotFound(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
+
+
+def siblings(source: Path) -> list[Path]:
+    """The files X.* beside a path X."""
+    return [path for path in sorted(source.parent.glob(f"{glob.escape(source.name)}.*")) if path.is_file()]
 
 
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
@@ -196,7 +207,8 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
 
     with reading_parquet(file), pq.ParquetFile(file) as table:
         types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
-        names = read_columns(langs)
+        names = [matching(lang, types) or lang for lang in read_columns(langs)]
+        langs = [lang if lang == SKIPPED else matching(lang, types) or lang for lang in langs]
         for lang in names:
             if lang not in types:
                 raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.columns import UNSPACED
 from bgt_core.data.detokenise import COMBINING
+from bgt_core.data.languages import primary
 from bgt_core.data.text import normalise
 
 WORD = re.compile(rf"\w[\w{COMBINING}]*(?:['’-]\w[\w{COMBINING}]*)*|[^\w\s]")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import ROUNDING
@@ -103,8 +104,8 @@ def systems(
     for name, encoder in encoders.items():
         if latent and latent not in encoder.latents:
             raise UsageError(f"{latent}: {name} has {', '.join(encoder.latents)}.", parameter="latent")
-        if missing := [lang for lang in langs if encoder.langs and lang not in encoder.langs]:
-            raise UsageError(f"{missing[0]}: {name} has {', '.join(encoder.langs)}.", parameter="lang")
+        for lang in langs:
+            known_lang(lang, encoder.langs, name)
         if across and latent == LANGUAGE:
             raise UsageError(
                 f"{name}: language latents are not comparable across languages; compare the semantic latent."

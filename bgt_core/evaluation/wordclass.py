@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bgt_core.data.columns import primary
+from bgt_core.data.languages import primary
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.fidelity.kept import NAME_LANGS
 

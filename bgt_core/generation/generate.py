@@ -16,6 +16,7 @@ import torch
 
 from bgt_core.capabilities import CorrectingModel
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Tokens
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
@@ -135,6 +136,7 @@ def from_vectors(
             latent for it.
         DataError: Vectors of another width, and as `matrix`.
     """
+    lang = known_lang(lang, bgt.langs, "this model")
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
     vectors = matrix(vectors, "vectors", ("N", width))
     latents = {SEMANTIC: vectors}
@@ -191,6 +193,7 @@ def candidates(
     writer reads the best text so far as a draft; what it then writes are candidates too.
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
+    lang = known_lang(lang, bgt.langs, "this model")
     if isinstance(search, Sample):
         if corrections:
             raise UsageError(f"{corrections}: needs a search; leave out --sample.", parameter="corrections")

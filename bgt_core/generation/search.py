@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Model, SentenceEncoder
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
@@ -88,6 +89,7 @@ def decode(
     >>> decode(bgt, latents, lang="en")
     ['is it late?']
     """
+    lang = known_lang(lang, bgt.langs, "this model")
     joined, decoder = decoder_input(bgt, latents, lang, max_length), generative(bgt).decoder(lang)
     generator = torch.Generator(joined.device).manual_seed(seed)
     written: list[list[int]] = []

@@ -8,6 +8,7 @@ import torch
 
 from bgt_core.capabilities import TranslationModel
 from bgt_core.contracts import Tokens
+from bgt_core.data.languages import matching
 from bgt_core.data.text import normalise
 from bgt_core.data.translations import Translation
 from bgt_core.device import autocast
@@ -45,8 +46,8 @@ class BeamTranslator:
         if not isinstance(bgt.model, TranslationModel):
             raise UsageError("This model does not translate; use one trained by `bgt train translator`.")
         self.bgt, self.model, written = bgt, bgt.model, bgt.model.translates
-        self.source_lang, self.lang = bgt.langs[0], lang or written[0]
-        if self.lang not in written or source_lang not in (None, self.source_lang):
+        self.source_lang, self.lang = bgt.langs[0], matching(lang or written[0], written) or str(lang)
+        if self.lang not in written or not matching(source_lang or self.source_lang, [self.source_lang]):
             wrong = f"{source_lang or self.source_lang} to {self.lang}"
             raise UsageError(f"This model translates {self.source_lang} to {' or '.join(written)}, not {wrong}.")
         if not 1 <= count <= beam:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from bgt_core.contracts import SEMANTIC, Prediction, Tokens
+from bgt_core.data.languages import known_lang
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative
@@ -82,7 +83,7 @@ class Writer:
         self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
     ) -> Iterator[Prediction]:
         """The decoder's predictions of sentences with these token ids, `AT_ONCE` at a time."""
-        model = generative(self.bgt)
+        model, lang = generative(self.bgt), known_lang(lang, self.bgt.langs, "this model")
         device, decoder = next(model.parameters()).device, model.decoder(lang)
         for start in range(0, len(ids), AT_ONCE):
             part = slice(start, start + AT_ONCE)

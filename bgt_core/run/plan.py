@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import checkpoint, recipes
-from bgt_core.data.columns import Source, parse_columns, parse_source, read_columns
+from bgt_core.data.columns import Source, canonical_column, parse_columns, parse_source, read_columns
 from bgt_core.data.targets import read_targets
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
@@ -37,7 +37,7 @@ def build(
     settings: dict[str, Any] = {}
     if init_from:
         settings |= inherited(name, str(init_from))
-    if columns := list(columns) or named_columns(data):
+    if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
     return recipes.build(name, settings | dict(overrides))
 

@@ -8,6 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting.moments import HeldOut, Moments
@@ -172,8 +173,8 @@ def gather(
     """
     data = [(langs, of if isinstance(of, Iterator) else parsed(langs, of)) for langs, of in data]
     for langs, _ in data:
-        if unknown := [lang for lang in langs if encoder and encoder.langs and lang not in encoder.langs]:
-            raise UsageError(f"{unknown[0]}: the encoder has {', '.join(encoder.langs)}", parameter="langs")  # type: ignore[union-attr]
+        for lang in langs:
+            known_lang(lang, encoder.langs if encoder else (), "the encoder", "langs")
     sizes = [None if isinstance(columns, Iterator) else len(columns[0]) for _, columns in data]
     total = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
     whole = [columns for _, columns in data if not isinstance(columns, Iterator)]

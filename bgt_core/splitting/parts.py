@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.errors import UsageError
+from bgt_core.data.languages import known_lang
 from bgt_core.vectors.convert import matrix
 
 
@@ -113,11 +113,7 @@ class Split:
 
     def of(self, lang: str) -> Map:
         """The map of a language; UsageError for one that it does not know."""
-        if lang not in self.maps:
-            raise UsageError(
-                f"{lang}: the split was fitted on {', '.join(self.langs)}; fit it on it too", parameter="lang"
-            )
-        return self.maps[lang]
+        return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
         """Vectors of any kind as an array (N, D) of its own precision; DataError as `matrix`."""

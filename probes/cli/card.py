@@ -23,6 +23,7 @@ from bgt_core.cli import options
 from bgt_core.cli.errors import Command, run
 from bgt_core.cli.options import split_names
 from bgt_core.data.columns import split_langs
+from bgt_core.data.languages import lang_code
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
@@ -121,8 +122,9 @@ Translations = tuple[list[str], list[tuple[str, ...]]]  # languages, and rows wi
 def read_translations(text: str, langs: Sequence[str]) -> Translations:
     """FILE with a column for each of `langs`, or en-de=FILE with one for each language named."""
     name, _, file = text.rpartition("=")
-    if name and set(split_langs(name)) <= set(langs) and not Path(text).exists():
-        columns = split_langs(name)
+    named = list(map(lang_code, split_langs(name)))
+    if name and set(named) <= set(langs) and not Path(text).exists():
+        columns = named
     else:
         columns, file = list(langs), text
     return columns, list(read_pairs(Path(file), columns, Skipped()))

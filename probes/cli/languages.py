@@ -12,6 +12,7 @@ import typer
 
 from bgt_core.cli import options
 from bgt_core.cli.options import check_files, on_stdout
+from bgt_core.data.columns import lang_codes
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
     name, equals, file = text.partition("=")
     if not (name and equals and file):
         raise UsageError(f"{text}: expected {example}.", parameter=parameter)
-    return name, Path(file)
+    return lang_codes(name), Path(file)
 
 
 def measured(pairs: Sequence[str], vocab_size: int) -> Distances:

@@ -250,6 +250,25 @@ def test_embed_writes_a_row_a_line(latent: str, suffix: str, bgt: Bgt, here: Pat
     assert not list(here.glob("*.partial"))
 
 
+@pytest.mark.parametrize("lang", ["FR", "fra", "fra_Latn", "fre"])
+def test_a_language_has_one_spelling_in_every_command(lang: str, bgt: Bgt, here: Path) -> None:
+    assert bgt("embed", "text.txt", "--out", "x.npy", "--model", "model", "--lang", lang).code == 0
+    model, lines = bgt_core.load("model"), Path("text.txt").read_text().splitlines()
+    np.testing.assert_array_equal(np.load("x.npy"), model.embed(lines, lang="fr"))
+    np.testing.assert_array_equal(
+        model.embed(lines, lang=lang, latent="language"), model.embed(lines, lang="fr", latent="language")
+    )
+    for command in (
+        f"evaluate retrieval pairs.tsv --langs eng_Latn,{lang} --resamples 100 --model model",
+        f"generate --source a --style b --lang {lang} --model model",
+        f"mine text.txt text.txt --langs EN,{lang} --out y.tsv --model model",
+        f"data prepare pairs.tsv --langs eng,{lang} --out y.tsv",
+    ):
+        assert bgt(*command.split()).code == 0
+    done = bgt("embed", "text.txt", "--out", "x.npy", "--model", "model", "--lang", "French")
+    assert done.code == 2 and "Did you mean 'fr'?" in done.err
+
+
 def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "CHUNK", 1)
     command = ("embed", "text.txt", "--out", "x.npy", "--model", "model")

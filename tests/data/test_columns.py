@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from bgt_core import run
 from bgt_core.data.clean import clean
-from bgt_core.data.columns import Source, parse_columns, parse_source, split_langs
+from bgt_core.data.columns import Source, canonical_column, lang_codes, parse_columns, parse_source, split_langs
 from bgt_core.data.inspection import inspect_table
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import prepare
@@ -145,6 +146,24 @@ def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str])
     assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
     if "a" not in langs:
         assert parse_columns(langs) == {lang: lang for lang in langs}
+
+
+def test_languages_have_one_spelling() -> None:
+    assert parse_columns(["eng_Latn", "b:FR", "eng"]) == {"en": "en", "b": "fr", "eng": "eng"}
+    assert canonical_column("a:eng") == "a:en" and canonical_column("_") == "_"
+    assert lang_codes("eng_Latn-FR") == "en-fr"
+    assert parse_source("eng_Latn-fra_Latn=x.tsv").columns == ("en", "fr")
+    assert parse_source("eng,fra=x.tsv", ("en", "fr")).columns == ("en", "fr")
+    with pytest.raises(UsageError, match=r"Did you mean 'fr'\?$"):
+        parse_columns(["en", "french"])
+
+
+def test_files_and_columns_may_be_named_by_other_codes(tmp_path: Path) -> None:
+    for code, text in (("eng_Latn", "a cat\n"), ("fra_Latn.gz", gzip.compress(b"un chat\n"))):
+        (tmp_path / f"dev.{code}").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert list(read_pairs(tmp_path / "dev", ("en", "fr"), Skipped())) == [("a cat", "un chat")]
+    pq.write_table(pa.table({"fra_Latn": ["un chat"], "eng_Latn": ["a cat"]}), tmp_path / "dev.parquet")
+    assert list(read_pairs(tmp_path / "dev.parquet", ("en", "_", "fr"), Skipped())) == [("a cat", "un chat")]
 
 
 def test_a_source_of_unknown_columns_is_refused() -> None:

@@ -98,7 +98,7 @@ def test_blocks_of_a_long_text_change_nothing(
     side = random_tokens([40, 7, 23], 30)
     whole = pooled(roles, average, side, PackedLayout.of(side))
     monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries at once
-    torch.testing.assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
+    assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
 @pytest.mark.parametrize("units", [0, 8, 24])

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import requests
 
+from bgt_core.data.columns import split_langs
 from bgt_core.data.fetch.transfer import TIMEOUT
+from bgt_core.data.languages import lang_code, lang_hint
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import parse_json
 
@@ -28,11 +30,13 @@ class OpusEntry(NamedTuple):
 
 
 def languages(pair: str) -> tuple[str, str]:
-    """ "en-fr" -> ("en", "fr"), in the order given."""
-    codes = re.fullmatch(f"({CODE})-({CODE})", pair)
-    if not codes or codes[1] == codes[2]:
-        raise UsageError(f"{pair}: expected two language codes, as in en-fr.", parameter="pair")
-    return codes[1], codes[2]
+    """ "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"), in the order given; regions stay as they are, as in pt_BR."""
+    given = split_langs(pair)
+    first, *rest = [code if "-" not in (code := lang_code(lang)) else lang for lang in given] or [""]
+    if len(rest) != 1 or rest[0] == first or not all(re.fullmatch(CODE, lang) for lang in (first, *rest)):
+        hint = next(filter(None, map(lang_hint, given)), "")
+        raise UsageError(f"{pair}: expected two language codes, as in en-fr.{hint}", parameter="pair")
+    return first, rest[0]
 
 
 def label(text: str) -> str:

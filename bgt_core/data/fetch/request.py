@@ -8,8 +8,8 @@ from pathlib import Path
 
 import requests
 
-from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.data.fetch import opus
+from bgt_core.data.languages import THREE_LETTERS
 from bgt_core.errors import UsageError
 
 Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there

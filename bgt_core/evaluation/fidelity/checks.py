@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.languages import primary
 from bgt_core.evaluation.fidelity.kept import has_negation, length, names, numbers, words
 
 # Words that a question moves: "You can" and "Can you". Their order says nothing of who does what to whom.

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from text_to_num import alpha2digit, text2num
 
-from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.languages import primary
 
 APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 

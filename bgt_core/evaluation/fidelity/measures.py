@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bgt_core.data.columns import UNSPACED, primary
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.languages import primary
 from bgt_core.evaluation.bootstrap import pearson
 from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
 

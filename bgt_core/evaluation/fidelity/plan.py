@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.languages import lang_hint
 from bgt_core.errors import BgtError, UsageError
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
@@ -75,7 +76,8 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
         except BgtError as error:
             raise type(error)(f"{name}: {error}") from None
         if missing := [lang for lang in langs if lang not in writer.langs]:
-            raise UsageError(f"{missing[0]}: {name} has {', '.join(writer.langs)}.", parameter="langs")
+            hint = lang_hint(missing[0], writer.langs)
+            raise UsageError(f"{missing[0]}: {name} has {', '.join(writer.langs)}.{hint}", parameter="langs")
         named[name] = writer
     return named
 

@@ -56,15 +56,7 @@ def test_a_model_may_have_any_spelling() -> None:
     assert (primary("por_Latn"), primary("zh-Hant")) == ("pt", "zh")
 
 
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        ("english", " Did you mean 'en'?"),
-        ("zho_Hans", " Did you mean 'zh'?"),
-        ("fr-CA", " Did you mean 'fr'?"),
-        ("xx", ""),
-    ],
-)
+@pytest.mark.parametrize(("given", "hint"), [("english", "'en'"), ("zho_Hans", "'zh'"), ("fr-CA", "'fr'"), ("xx", "")])
 def test_an_unknown_language_is_told_what_was_meant(given: str, hint: str) -> None:
     with pytest.raises(UsageError) as error:
         known_lang(given, ("en", "fr", "zh"), "it")

@@ -74,7 +74,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException | None) -> str:
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
     status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else None
     match error:
@@ -89,5 +89,7 @@ def _reason(error: BaseException | None) -> str:
             return f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
         case _ if status:
             return f"the hub answered {status}; try again later."
-    advice = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
-    return f"no such folder here, not fetched before, and the hub can't be reached; {advice}."
+    from bgt_core.data.fetch.transfer import proxy_of
+
+    through, advice = proxy_of(constants.ENDPOINT), "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+    return f"no such folder here, not fetched before, and the hub can't be reached{through}; {advice}."

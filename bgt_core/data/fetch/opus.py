@@ -9,7 +9,7 @@ from typing import NamedTuple
 import requests
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.fetch.transfer import TIMEOUT
+from bgt_core.data.fetch.transfer import TIMEOUT, one_line, unreachable
 from bgt_core.data.languages import lang_code, lang_hint
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import parse_json
@@ -76,8 +76,10 @@ def corpora(
             )
             for item in parse_json(response.content, API)["corpora"]
         ]
+    except (requests.ConnectionError, requests.Timeout) as error:
+        raise unreachable(API, error) from error
     except requests.RequestException as error:
-        raise NotFound(f"{API}: OPUS does not answer ({type(error).__name__}); try later.") from error
+        raise NotFound(f"{API}: OPUS does not answer ({one_line(error)}); try later.") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotFound(f"{API}: OPUS's answer has an unexpected form ({error!r}).") from error
     if not entries:

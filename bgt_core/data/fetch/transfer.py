@@ -22,6 +22,7 @@ from typing import IO, NamedTuple
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
 
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import file_lock, read_json, write_json, writing
@@ -29,6 +30,7 @@ from bgt_core.files import file_lock, read_json, write_json, writing
 BLOCK = 2**20  # bytes read, hashed and written together
 RETRIES = urllib3.Retry(  # for a request, and for a file without progress: after 0, 2, 4, 8 and 16 seconds
     total=5,
+    connect=1,  # a refused connection, of a server or a proxy, is rarely accepted later
     backoff_factor=1,
     status_forcelist={408, 425, 429, 500, 502, 503, 504},  # statuses of temporary failures
     raise_on_status=False,
@@ -36,7 +38,7 @@ RETRIES = urllib3.Retry(  # for a request, and for a file without progress: afte
 )
 UNPROMISED = 2**30  # maximum size of a file whose size the server does not give
 SAFE = 2**26  # bytes after which the part is synced to disk and recorded
-TIMEOUT = (15.0, 60.0)  # seconds: to connect, and between two blocks
+TIMEOUT = (10.0, 60.0)  # seconds: to connect, and between two blocks
 FULL = {errno.ENOSPC, errno.EDQUOT}
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # as stored, so that parts and sizes fit the file
 
@@ -178,7 +180,7 @@ def _request(http: requests.Session, method: str, url: str, headers: dict[str, s
     try:
         response = http.request(method, url, headers=headers, stream=True, timeout=TIMEOUT, allow_redirects=True)
     except (requests.ConnectionError, requests.Timeout) as error:
-        raise NotFound(f"{url}: no connection ({type(error).__name__}); gave up. Try again later.") from error
+        raise unreachable(url, error) from error
     except (
         requests.RequestException,
         urllib3.exceptions.HTTPError,
@@ -190,6 +192,25 @@ def _request(http: requests.Session, method: str, url: str, headers: dict[str, s
             response.close()
             raise NotFound(f"{url}: redirects to {hop.url}, which is not encrypted; nothing was read.")
     return response
+
+
+def unreachable(url: str, error: BaseException | None) -> NotFound:
+    """An error for an address without a connection: it names the reason, and a proxy with its variable."""
+    reason, proxy = type(error).__name__, proxy_of(url)
+    while error is not None:  # the system's error is the innermost
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else reason
+        error = error.__cause__ or error.__context__
+    way_out = "check that variable, or unset it" if proxy else "check the network, or try again later"
+    return NotFound(f"{url}: no connection{proxy} ({reason}); {way_out}.")
+
+
+def proxy_of(url: str) -> str:
+    """The proxy for an address and the variable that names it, as messages show them; "" without one."""
+    proxy = select_proxy(url, get_environ_proxies(url))
+    if not proxy:
+        return ""
+    variables = [name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value == proxy]
+    return f" through the proxy {proxy.rpartition('@')[2]} ({', '.join(variables) or 'of the system'})"  # no password
 
 
 def one_line(error: BaseException) -> str:

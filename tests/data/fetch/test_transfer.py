@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 
-from bgt_core.data.fetch import transfer
+from bgt_core.data.fetch import opus, transfer
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.files import file_lock
 
@@ -153,6 +153,34 @@ def test_no_server_at_all(tmp_path: Path, site: Any) -> None:
     with transfer.session() as http, pytest.raises(BgtError, match="no connection"):
         transfer.fetch(http, "http://127.0.0.1:9/x", tmp_path / "x")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", r"proxy 127\.0\.0\.1:9 \(HTTPS_PROXY\) \(Connection refused\)"),
+        ("https_proxy", "127.0.0.1:9", r"proxy 127\.0\.0\.1:9 \(https_proxy\) \(Connection refused\)"),
+        ("ALL_PROXY", "http://127.0.0.1:9", r"proxy http://127\.0\.0\.1:9 \(ALL_PROXY\) \(Connection refused\)"),
+    ],
+)
+def test_a_dead_proxy_is_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(opus, "API", "https://localhost.invalid/api")
+    with transfer.session() as http:
+        for ask in (
+            lambda: transfer.fetch(http, "https://localhost.invalid/x", tmp_path / "x"),
+            lambda: opus.corpora(http, ("en", "fr")),
+        ):
+            with pytest.raises(NotFound, match=told) as error:
+                ask()
+            assert "secret" not in str(error.value)
+    assert sum(waited) <= 2 and not list(tmp_path.iterdir())
 
 
 def test_a_full_disk_keeps_the_part(site: Any, get: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

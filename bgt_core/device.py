@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -92,12 +93,23 @@ def resolve(device: torch.device, precision: str) -> str:
     check_precision(precision)
     if precision != "auto":
         return precision
+    return "bf16" if multiplies_bf16(device) else "fp32"
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether a device has instructions that multiply bf16."""
     if device.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        capabilities = torch.cpu.get_capabilities()
-        native = capabilities.get("amx_bf16") or capabilities.get("avx512_bf16")
-    return "bf16" if native else "fp32"
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+
+
+def warn_if_slow(device: torch.device, precision: str) -> None:
+    """Warn of bf16 on a device that only emulates it."""
+    if precision == "bf16" and not multiplies_bf16(device):
+        name = "processor" if device.type == "cpu" else "GPU"
+        text = f"this {name} has no bf16 instructions: products take many times longer than in fp32; use precision auto"
+        warnings.warn(text, stacklevel=2)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -15,7 +15,7 @@ from bgt_core.backend import on_grid
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
+from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve, warn_if_slow
 from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
@@ -49,6 +49,7 @@ class Embedder:
             raise UsageError(
                 f"'int8' runs on a CPU only, and this model is on {self.device}; choose bf16.", parameter="precision"
             )
+        warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
         self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
         self.latents = tuple(model.latents)

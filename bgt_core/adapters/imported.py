@@ -26,10 +26,11 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from bgt_core.device import autocast, check_precision, pick_device
+    from bgt_core.device import autocast, check_precision, pick_device, warn_if_slow
 
     check_precision(precision)
     chosen, spec = pick_device(device), f"sentence-transformers:{name}"
+    warn_if_slow(chosen, precision)
     try:
         model = SentenceTransformer(name, device=str(chosen))
     except (OSError, ValueError, ImportError) as error:

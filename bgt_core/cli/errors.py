@@ -11,7 +11,9 @@ import errno
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
@@ -101,6 +103,7 @@ class Group(Named, TyperGroup):
 def run(app: typer.Typer, program: str) -> None:
     """Run a program; print an expected error in one line on stderr and exit with its code."""
     open_streams()
+    warnings.showwarning = partial(show_warning, program)
     try:
         sys.exit(app(standalone_mode=False))
     except BgtError as error:
@@ -127,6 +130,11 @@ def run(app: typer.Typer, program: str) -> None:
             pass
         except OSError as error:
             unwritten(program, error)
+
+
+def show_warning(program: str, message: Warning | str, *_: object) -> None:
+    """Print a warning in one line, without the line of code that it comes from."""
+    print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def open_streams() -> None:

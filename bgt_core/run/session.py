@@ -20,7 +20,7 @@ from bgt_core import checkpoint
 from bgt_core.data.columns import Source
 from bgt_core.data.corpus import open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import keep_memory, pick_device, usual_defaults
+from bgt_core.device import keep_memory, pick_device, usual_defaults, warn_if_slow
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
 from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
@@ -173,6 +173,7 @@ class Run:
         model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
         step = newest.config["step"] if newest else 0
         device = pick_device(self.device)
+        warn_if_slow(device, recipe.train.precision if self.workers.is_main else "auto")
         keep_memory()
         model = model.to(device).train()
         freeze(model, recipe.freeze)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import warnings
 from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Any
@@ -108,6 +109,18 @@ def test_too_little_memory_is_one_line_and_a_code(
         run(group, "program")
     told = capsys.readouterr().err
     assert end.value.code == 6 and told.startswith("program: out of memory: ") and told.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(context: Any) -> None:
+        warnings.warn("slow:\n  use another", stacklevel=1)
+
+    monkeypatch.setattr(Command, "invoke", lambda self, context: warn(context))
+    monkeypatch.setattr("sys.argv", ["program", "fail", "0"])
+    with pytest.raises(SystemExit):
+        run(group, "program")
+    assert capsys.readouterr().err == "program: slow: use another\n"
 
 
 @pytest.mark.parametrize("program", [bgt, bgt_probe, card])

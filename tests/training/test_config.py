@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import bgt_core
 from bgt_core.device import autocast, pick_device
 from bgt_core.errors import BgtError
 from bgt_core.training.config import TrainConfig
@@ -57,3 +60,26 @@ def test_auto_is_a_device_that_works() -> None:
 def test_precision_decides_what_products_are_made_in(precision: str, dtype: torch.dtype) -> None:
     with autocast(torch.device("cpu"), precision):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("native", [{}, {"avx512_bf16": True}, {"amx_bf16": True}])
+def test_bf16_on_a_processor_without_it_is_warned_of(
+    saved: Path, native: dict[str, bool], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: native)
+    assert bgt_core.load(saved, "cpu").precision == ("bf16" if native else "fp32")
+    assert not recwarn
+    bgt_core.load(saved, "cpu", "bf16").embed(["one"] * 3, lang="en")
+    told = [str(each.message) for each in recwarn]
+    assert len(told) == (not native) and all("no bf16 instructions" in line for line in told)
+
+
+@pytest.mark.filterwarnings("always")
+def test_training_in_bf16_without_it_is_warned_of_once(
+    tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "train.precision": "bf16"}
+    bgt_core.train("sp", [tsv], tmp_path / "run", columns=["en", "fr"], overrides=settings, device="cpu")
+    assert [str(each.message).count("no bf16 instructions") for each in recwarn] == [1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bgt_core.adapters.distances import PosteriorEncoder
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.embedder import Embedder
-from bgt_core.errors import DataError
+from bgt_core.errors import DataError, NotFound
 
 Opens = Callable[[str], SentenceEncoder]
 
@@ -34,9 +34,16 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
         The encoder.
 
     Raises:
-        DataError: The encoder has changed since.
+        NotFound: The encoder is absent.
+        DataError: It has changed since.
     """
-    encoder = opens(name)
+    try:
+        encoder = opens(name)
+    except NotFound as error:
+        raise NotFound(
+            f"{user}: made from vectors of {name}, which is not found from here. If that is a path, go to the folder "
+            f'where it leads to the encoder, or correct "encoder" in the JSON file of {user}. ({error})'
+        ) from None
     if known and identity(encoder) != known:
         raise DataError(
             f"{name}: has changed since {user} was made from its vectors (it was {known[:40]}, now it is "

@@ -29,7 +29,8 @@ def folder(name: str | Path) -> Path:
     if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
         return SHIPPED / name
     match = NAME.fullmatch(str(name))
-    if not match or Path(name).parent.is_dir():  # a name inside an existing folder is a path, not a name on the hub
+    # a name inside an existing folder, or in the usual folder of runs, is a path, not a name on the hub
+    if not match or Path(name).parent.is_dir() or Path(name).parent == Path("runs"):
         return Path(name)
     try:
         needs("huggingface_hub", "hub")

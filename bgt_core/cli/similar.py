@@ -13,7 +13,7 @@ from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
 from bgt_core.cli.options import open_encoder
-from bgt_core.errors import UsageError
+from bgt_core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.questions import Hit, QuestionStore
@@ -111,7 +111,15 @@ def query(
     card = StoreCard.load(store)
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
-    opened = QuestionStore.open(store, open_encoder(spec, device, precision))
+    try:
+        encoder = open_encoder(spec, device, precision)
+    except NotFound as error:
+        if model:
+            raise
+        raise NotFound(
+            f"is needed: {store} was made with {spec}, which is not found ({error})", parameter="model"
+        ) from None
+    opened = QuestionStore.open(store, encoder)
     results = opened.query(texts, k=k, within=within, shortlist=None if exact else shortlist)
     if as_json:
         queries = [

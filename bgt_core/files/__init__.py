@@ -19,8 +19,10 @@ from typing import Any, NoReturn
 
 from filelock import FileLock, Timeout
 
+from bgt_core import PRETRAINED
 from bgt_core.errors import DataError, NotFound, UsageError
 
+OF_FILES = ("sentence-transformers", "onnx", "vectors", "scores", "split")  # kinds of encoders that may name a path
 PARTIAL = ".partial"  # suffix of an unfinished file or folder
 # Machines that share a disk may have equal process numbers.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
@@ -114,6 +116,19 @@ def check_absent(folder: Path, parameter: str = "") -> None:
     """Raise UsageError if a new folder exists already."""
     if folder.exists():
         raise UsageError(f"{folder}: exists already; choose another folder, or remove it.", parameter=parameter)
+
+
+def lasting_name(encoder: str) -> str:
+    """Name an encoder so that it is found from every folder: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
+
+    A model that ships is named without its folder; names on the hub, of modules and of baselines stay.
+    """
+    if Path(encoder).parent == PRETRAINED.parent:
+        return Path(encoder).name
+    kind, _, path = encoder.partition(":")
+    if kind in OF_FILES and not Path(encoder).exists() and Path(path).exists():
+        return f"{kind}:{os.path.abspath(path)}"
+    return os.path.abspath(encoder) if encoder and Path(encoder).exists() else encoder
 
 
 def remove(path: Path) -> None:

@@ -13,7 +13,7 @@ from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.pairs.files import LabelledPairs
-from bgt_core.files import alone, atomic_file, sha256_file, write_text, writing
+from bgt_core.files import alone, atomic_file, lasting_name, sha256_file, write_text, writing
 from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
@@ -66,7 +66,7 @@ def build(
             questions=len(questions),
             text=sha256_file(out / QUESTIONS),
             encoder=identity(encoder),
-            model=model,
+            model=lasting_name(model),
             by=ranking.by,
             lang=lang,
             topics=topics,

@@ -18,7 +18,7 @@ from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, read_co
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.parallel import check, chunks
 from bgt_core.errors import UsageError
-from bgt_core.files import PARTIAL
+from bgt_core.files import PARTIAL, lasting_name
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.writer import WriterConfig
 from bgt_core.run.processes import Report
@@ -44,7 +44,8 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
         )
     encoder = named_encoder(model.encoder, model.fingerprint, partial(open_encoder, device=device), "the writer")
     width = encoder.embed([], lang=recipe.data.langs[0]).shape[1]
-    return replace(recipe, model=replace(model, fingerprint=identity(encoder), vector_dim=width)), encoder
+    stored = replace(model, encoder=lasting_name(model.encoder), fingerprint=identity(encoder), vector_dim=width)
+    return replace(recipe, model=stored), encoder
 
 
 def with_vectors(

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.files import atomic_folder, read_json, sha256_file, write_json, write_text
+from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.splitting.parts import Hidden, Map, Split
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
@@ -39,8 +39,8 @@ folder.
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split, and the name and fingerprint (`adapters.named.identity`) of the encoder that it was fitted on. Both are
-    "" for stored vectors without a named encoder."""
+    """A split, and the name and fingerprint (`adapters.named.identity`) of the encoder that it was fitted on; `save`
+    makes paths absolute. Both are "" for stored vectors without a named encoder."""
 
     split: Split
     encoder: str
@@ -62,7 +62,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         about = {
             "schema": SCHEMA,
             "method": split.method,
-            "encoder": stored.encoder,
+            "encoder": lasting_name(stored.encoder),
             "fingerprint": stored.fingerprint,
             "langs": list(split.langs),
             "about": dict(split.about),

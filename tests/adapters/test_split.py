@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import bgt_core
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.splitting import store
 from tests.close import assert_close
 
@@ -40,6 +42,32 @@ def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
     np.testing.assert_array_equal(again.embed(texts, lang="en"), shared)
     with pytest.raises(UsageError, match="split has en, fr"):
         encoder.embed(texts, lang="de")
+
+
+@pytest.mark.parametrize("spec", ["model", "vectors:v.npz", "split:first", "split:./first/../first"])
+def test_it_opens_from_every_folder(
+    saved: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(saved, "model")
+    shutil.copytree(folder, "first")
+    texts = [text for column in zip(*PAIRS, strict=True) for text in column]
+    np.savez("v.npz", vectors=np.random.default_rng(0).normal(size=(len(texts), 5)), sentences=texts)
+    inner = bgt_core.open_encoder(spec)
+    split = bgt_core.split(inner, [(["en", "fr"], list(zip(*PAIRS, strict=True)))], method="centring")
+    store.save(Path("second"), store.StoredSplit(split, spec, identity(inner)))
+    expected = bgt_core.open_encoder("split:second").embed(texts, lang="en")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    np.testing.assert_array_equal(bgt_core.open_encoder("split:../second").embed(texts, lang="en"), expected)
+
+
+def test_a_relative_path_of_before_is_explained(folder: Path) -> None:
+    about = json.loads((folder / "split.json").read_text())
+    (folder / "split.json").write_text(json.dumps(about | {"encoder": "runs/mine"}))
+    with pytest.raises(NotFound, match=r"made from vectors of runs/mine, which .* correct \"encoder\"") as error:
+        bgt_core.open_encoder(f"split:{folder}")
+    assert "runs/mine: no such checkpoint" in str(error.value) and "hub" not in str(error.value)
 
 
 def test_sentences_are_embedded_once_for_both_parts(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core import files
+from bgt_core import PRETRAINED, files
 from bgt_core.errors import NotFound, UsageError
 
 
@@ -41,7 +41,7 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from bgt_core import files
+from bgt_core import PRETRAINED, files
 with files.atomic_file(Path(sys.argv[1])) as partial:
     partial.write_text("theirs")
     print(partial.name, flush=True)
@@ -103,3 +103,24 @@ def test_a_lock_keeps_others_out_and_goes_with_its_process(tmp_path: Path) -> No
 def test_a_hash_is_of_the_bytes(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"\r\n\x00")
     assert files.sha256_file(tmp_path / "file") == hashlib.sha256(b"\r\n\x00").hexdigest()
+
+
+def test_a_stored_name_of_an_encoder_leads_to_it_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/a", "words", "x:y"):
+        Path(name).mkdir(parents=True)
+    for name, stored in {
+        "runs/a": f"{tmp_path}/runs/a",
+        "split:runs/a": f"split:{tmp_path}/runs/a",
+        "x:y": f"{tmp_path}/x:y",
+        "baseline:words": "baseline:words",
+        "python:runs:a": "python:runs:a",
+        "org/name@main": "org/name@main",
+        "sentence-transformers:org/name": "sentence-transformers:org/name",
+        "bgt-multilingual": "bgt-multilingual",
+        str(PRETRAINED): "bgt-en-fr",
+        "": "",
+    }.items():
+        assert files.lasting_name(name) == stored == files.lasting_name(stored)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from bgt_core import PRETRAINED, load
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.writer import with_inner
+from bgt_core.checkpoint import own_modules
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, did_you_mean
 
@@ -70,6 +71,8 @@ def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
         case "sentence-transformers":
             from bgt_core.adapters.imported import sentence_transformer
 
+            if own_modules(Path(name)):
+                return load(name, device, precision)
             return sentence_transformer(name, device, precision)
         case "onnx":
             from bgt_core.adapters.onnx import read

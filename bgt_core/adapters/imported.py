@@ -19,8 +19,8 @@ from bgt_core.errors import DataError, NotFound, UsageError, needs
 def sentence_transformer(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
     """A SentenceTransformer by its name on the hub or its folder, with its own pooling, prompts and scaling.
 
-    A folder of `bgt export --to sentence-transformers` is a checkpoint too: open it by its plain path. Raises NotFound
-    if the library is absent or can't load the model.
+    Raises NotFound if the library is absent or can't load the model. A folder with modules of ours alone is a
+    checkpoint, which `open_encoder` opens as one.
     """
     needs("sentence_transformers", "sentence-transformers")
     import torch

@@ -74,6 +74,15 @@ def kind_of_folder(folder: Path) -> str:
     return "onnx" if (folder / "onnx.json").is_file() else ""
 
 
+def own_modules(folder: Path) -> bool:
+    """Whether a folder of sentence-transformers has modules of ours alone: it is then a checkpoint, and no other
+    code."""
+    path = folder / "modules.json"
+    modules = read_json(path) if path.is_file() else []
+    types = [module.get("type") if isinstance(module, dict) else None for module in modules]
+    return bool(types) and all(each == "bgt_core.adapters.sentence_transformers.BGTModule" for each in types)
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:

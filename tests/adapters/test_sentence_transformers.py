@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import BertModel, BertTokenizerFast
 
 import bgt_core
-from bgt_core.adapters import open_encoder
+from bgt_core.adapters import open_encoder, publish
 from bgt_core.adapters.sentence_transformers import BGTModule, load_sentence_transformer
 from bgt_core.errors import BgtError
 from bgt_core.splitting import store
@@ -92,6 +92,27 @@ def test_saved_there_it_opens_three_ways_and_as_a_checkpoint(saved: Path, tmp_pa
         np.testing.assert_array_equal(opened.encode(TEXTS, latent="language", lang="fr"), expected)
     ours = bgt_core.load(folder, "cpu", "fp32")
     same(ours.embed(TEXTS, lang="fr", latent="language"), expected)
+
+
+def test_an_export_of_ours_opens_under_their_name_too(saved: Path, tmp_path: Path) -> None:
+    publish.export(saved, tmp_path / "st", to="sentence-transformers")
+    encoder, expected = open_encoder(f"sentence-transformers:{tmp_path / 'st'}", device="cpu"), bgt_core.load(saved)
+    assert encoder.latents == expected.latents and encoder.langs == expected.langs
+    theirs = SentenceTransformer(str(tmp_path / "st"), trust_remote_code=True, device="cpu")
+    same(encoder.embed(TEXTS, lang="en"), theirs.encode(TEXTS))
+
+
+@pytest.mark.parametrize("kind", ["planted.Module", "bgt_core_planted.Module", None])
+def test_no_code_of_others_runs_beside_ours(saved: Path, tmp_path: Path, kind: str | None) -> None:
+    folder = tmp_path / "st"
+    publish.export(saved, folder, to="sentence-transformers")
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([*modules, {"idx": 1, "name": "1", "path": "", "type": kind}]))
+    for name in ("planted", "bgt_core_planted"):
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with pytest.raises(BgtError, match="can't load it"):
+        open_encoder(f"sentence-transformers:{folder}", device="cpu")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_trained_there_it_is_saved_as_trained_and_without_old_figures(saved: Path, tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ bgt_core/models/vgvae.py bgt_core/nets/fast/dropout.py bgt_core/nets/fast/kv_cac
 bgt_core/nets/fast/softmax.py bgt_core/nets/layers.py bgt_core/nets/prediction.py bgt_core/nets/quantised.py
 bgt_core/questions/build.py bgt_core/questions/card.py bgt_core/questions/ranking.py bgt_core/run/plan.py
 bgt_core/run/processes.py bgt_core/training/guard.py bgt_core/training/shared.py
-bgt_core/vectors/arrays.py bgt_core/vectors/file.py probes/__init__.py probes/cells.py
-probes/classifiers/baselines.py probes/classifiers/lbfgs.py probes/data/built_in.py probes/data/corpora.py
+bgt_core/vectors/arrays.py bgt_core/vectors/file.py bgt_core/vectors/lbfgs.py probes/__init__.py probes/cells.py
+probes/classifiers/baselines.py probes/classifiers/mlp.py probes/data/built_in.py probes/data/corpora.py
 probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py probes/data/texts.py
 probes/dataset.py probes/measures/config.py probes/measures/control_task.py probes/measures/mdl.py
 probes/measures/study.py probes/measures/warnings.py probes/result.py probes/results/compare.py

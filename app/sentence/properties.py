@@ -23,7 +23,7 @@ from probes.tasks.length import LENGTH
 from probes.words import count_words
 
 if TYPE_CHECKING:
-    from probes.classifiers.classifier import LinearProbe
+    from bgt_core.vectors.linear_probe import LinearProbe
     from probes.measures.study import Study
 
 FOLDS = 2  # probes of each property, each tested on its own tenth of the sentences
@@ -159,7 +159,7 @@ def _study(lang: str, name: str) -> Study:
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
 def _fitted(loaded: Loaded, lang: str, name: str, latent: str) -> tuple[LinearProbe, float]:
     """The probe of the first fold, and the accuracy of the probes of all folds on their test sentences."""
-    from probes.classifiers.classifier import LinearProbe
+    from bgt_core.vectors.linear_probe import LinearProbe
 
     study = _study(lang, name)
     vectors = of_corpus(loaded, study.items.sentences, lang, latent)

@@ -71,6 +71,11 @@ class Statistics:
     def width(self) -> int:
         return len(next(iter(self.means.values())))
 
+    def constant(self, lang: str) -> np.ndarray:
+        """Units that are constant in a language but for rounding error, (D,) of booleans. Without its mean, the error
+        is left: it may tell the language."""
+        return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
+
 
 def statistics(moments: Iterable[Moments]) -> Statistics:
     """Pool the sums of several files, which may have different columns and different means.

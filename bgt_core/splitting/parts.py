@@ -100,7 +100,10 @@ class Split:
         """
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
-        return shared, vectors - shared @ of.back.T
+        private = vectors - shared @ of.back.T
+        # rounding error of a part that is 0 would have a direction, in which copies of a vector agree
+        private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
+        return shared, private
 
     def join(self, shared: np.ndarray, private: np.ndarray, lang: str) -> np.ndarray:
         """Put parts together, from one sentence or two: (N, K), (N, D) -> vectors (N, D) of that language.

@@ -10,6 +10,7 @@ import numpy as np
 
 from bgt_core.splitting.moments import HeldOut
 from bgt_core.splitting.parts import Split
+from bgt_core.vectors import ranks
 from bgt_core.vectors.compare import cosine_similarity
 
 ROWS = 1_000  # maximum number of held-out rows
@@ -52,24 +53,20 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Share of sentences whose nearest one in another column is of the same row."""
-    hits = []
+    """Share of sentences whose nearest one in another column is of the same row; k that are equally near share it."""
+    shares = []
     for left, right in combinations(columns, 2):
         similarity = cosine_similarity(left, right)
-        hits += [similarity.argmax(axis) == np.arange(len(left)) for axis in (0, 1)]
-    return float(np.mean(hits))
+        shares += [ranks.found(similarity), ranks.found(similarity.T)]
+    return float(np.mean(shares))
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
     """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
-    from sklearn.linear_model import LogisticRegression  # a second, which opening a split encoder need not wait
-    from sklearn.model_selection import PredefinedSplit, cross_val_score
+    from bgt_core.vectors.linear_probe import held_out_hits  # a second, which opening a split encoder need not wait
 
     if len(set(langs)) < 2:
         return None
     count = len(columns[0])
-    rows = np.concatenate([np.stack([column[row] for column in columns]) for row in range(count)])
-    scale = rows.std() or 1.0
-    labels = np.tile(np.array(langs), count)
-    folds = PredefinedSplit(np.repeat(np.arange(count) * FOLDS // count, len(columns)))
-    return float(cross_val_score(LogisticRegression(max_iter=500), rows / scale, labels, cv=folds).mean())
+    folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
+    return float(held_out_hits(np.concatenate(columns), np.repeat(langs, count), folds).mean())

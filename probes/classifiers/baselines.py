@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
-from probes.classifiers.classifier import LinearProbe
+from bgt_core.vectors.linear_probe import LinearProbe
 from probes.result import MAJORITY
 from probes.words import count_words
 

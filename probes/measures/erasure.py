@@ -1,7 +1,7 @@
 """Erase a property from vectors, to see what depends on it.
 
-LEACE (Belrose et al., 2023, theorem 4.3) is the least change, in mean square, after which no linear probe does better
-than the shares of the labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto the subspace that
+LEACE (`bgt_core.vectors.leace`) is the least change after which no linear probe does better than the shares of the
+labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto the subspace that
 they don't use, until they are at the majority. Removing any directions lowers accuracy, so each effect is compared with
 that of as many random directions.
 """
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probes.classifiers.classifier import LinearProbe
+from bgt_core.vectors.leace import TOLERANCE
+from bgt_core.vectors.leace import leace as least_squares
+from bgt_core.vectors.linear_probe import LinearProbe
 
-TOLERANCE = 1e-6  # singular values below this share of the largest are rounding error
 MARGIN = 0.01  # INLP ends when dev accuracy is this close to that of the majority
 MAX_ROUNDS = 50  # of INLP
 
@@ -26,6 +27,7 @@ class Eraser:
     mean: np.ndarray  # (D,)
     read: np.ndarray
     write: np.ndarray
+    gone: np.ndarray | None = None  # (D,), units that are set to their mean
 
     @property
     def rank(self) -> int:
@@ -33,23 +35,19 @@ class Eraser:
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """(N, D) -> (N, D) of the same type."""
-        return (vectors - (vectors - self.mean) @ self.read @ self.write.T).astype(vectors.dtype)
+        erased = vectors - (vectors - self.mean) @ self.read @ self.write.T
+        if self.gone is not None:
+            erased[:, self.gone] = self.mean[self.gone]
+        return erased.astype(vectors.dtype)
 
 
 def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
     """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is at most the number of labels minus 1."""
-    vectors = vectors.astype(np.float64)
-    mean, units = vectors.mean(0), vectors.std(0)
-    units[units <= TOLERANCE**2 * np.abs(mean)] = 1  # constant, except for rounding
-    # The eraser does not depend on the scales of features; with equal scales no axis of a small feature is lost.
-    centred = (vectors - mean) / units
-    values, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
-    kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
-    axes, scale = axes[:, kept], np.sqrt(values[kept])
+    mean = vectors.mean(0, dtype=np.float64)
+    centred = vectors - mean
     one_hot = labels[:, None] == np.unique(labels)  # (N, K)
-    cross = centred.T @ one_hot  # (D, K)
-    basis = column_space((axes / scale).T @ cross)  # of the whitened cross-covariance, (kept, r)
-    return Eraser(mean, (axes / scale) @ basis / units[:, None], (axes * scale) @ basis * units[:, None])
+    cross = centred.T @ (one_hot / np.sqrt(one_hot.sum(0))) / np.sqrt(len(vectors))
+    return Eraser(mean, *least_squares(mean, centred.T @ centred / len(vectors), cross))
 
 
 def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> Eraser:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from probes.classifiers.classifier import LinearProbe
+from bgt_core.vectors.linear_probe import LinearProbe
 from probes.measures.measure import fit
 from probes.measures.significance import wilson
 

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
-from probes.classifiers.classifier import LinearProbe, MLPProbe
+from bgt_core.vectors.linear_probe import LinearProbe
+from probes.classifiers.mlp import MLPProbe
 from probes.measures.config import hidden_units
 from probes.measures.information import bits, share_bits
 from probes.measures.splits import Cut

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
 
 import bgt_core
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
-from bgt_core.splitting.proof import language_told
+from bgt_core.splitting.proof import found, language_told
+from bgt_core.vectors.linear_probe import STRENGTHS
 
 ROWS, WIDTH = 400, 6
 MEANING = np.random.default_rng(0).standard_normal((ROWS, 3))
@@ -49,15 +53,66 @@ def test_the_same_seed_holds_the_same_rows_out() -> None:
 
 
 def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> None:
+    """scikit-learn's regression of standardised units, at the strength that the next fifth of the rows chooses."""
     rng = np.random.default_rng(0)
-    columns = [rng.standard_normal((333, 4)) + shift for shift in (0, 0.5)]
-    rows, labels = np.stack(columns, 1), np.tile(["en", "fr"], (333, 1))
-    scale, folds, right = rows.std(), np.arange(333) * 5 // 333, []
+    columns = [rng.standard_normal((333, 4)) * [1e-3, 1, 1, 1e6] + shift for shift in (0, [5e-4, 0.5, 0, 0])]
+    rows, labels = np.concatenate(columns), np.repeat(["en", "fr"], 333)
+    folds, right = np.tile(np.arange(333) * 5 // 333, 2), np.zeros(666, bool)
     for fold in range(5):
-        train, test = folds != fold, folds == fold
-        probe = LogisticRegression(max_iter=500).fit(rows[train].reshape(-1, 4) / scale, labels[train].ravel())
-        right.append(probe.score(rows[test].reshape(-1, 4) / scale, labels[test].ravel()))
-    assert language_told(columns, ["en", "fr"]) == pytest.approx(np.mean(right))
+        test, dev = folds == fold, folds == (fold + 1) % 5
+        standard = StandardScaler().fit(rows[~test & ~dev]).transform(rows)
+        probes = [  # of two labels, scikit-learn penalises one column of weights, the probe both halves of it
+            LogisticRegression(C=2 * strength, tol=1e-8).fit(standard[~test & ~dev], labels[~test & ~dev])
+            for strength in STRENGTHS
+        ]
+        best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
+        right[test] = best.predict(standard[test]) == labels[test]
+    assert language_told(columns, ["en", "fr"]) == pytest.approx(right.mean(), abs=1.5 / 666)  # a sentence at the edge
+
+
+def test_what_tells_the_language_does_not_depend_on_the_units_of_vectors() -> None:
+    """One unit that tells the language, beside others that say nothing and are up to 1e30 times as large."""
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((300, 48)).astype(np.float32) for _ in range(2)]
+    columns[1][:, 0] += 4
+    bayes = norm.cdf(2.0)
+    for unit, scale in [(0, 1.0), (5, 1e4), (5, 1e30), (0, 1e-30), (0, 1e30)]:
+        scaled = [column * np.where(np.arange(48) == unit, np.float32(scale), np.float32(1)) for column in columns]
+        assert language_told(scaled, ["en", "fr"]) == pytest.approx(bayes, abs=3 * np.sqrt(bayes * (1 - bayes) / 600))
+
+
+def test_a_private_part_that_is_nothing_finds_no_more_than_chance() -> None:
+    """Both columns are the same, so that only rounding error is left of each vector; all rows tie then."""
+    rng = np.random.default_rng(0)
+    for method in ("leace", "shift", "centring"):
+        column = rng.standard_normal((200, 6)) + 0.3
+        for kind in (np.float32, np.float64):
+            scores = bgt_core.split(None, [(["en", "fr"], [column.astype(kind)] * 2)], method=method).about["scores"]
+            assert scores["private"]["found"] == pytest.approx(1 / 20)  # of 20 rows held out
+            assert scores["shared"]["found"] == 1 and scores["private"]["language_told"] == 0.5
+
+
+def test_rows_that_are_equally_near_but_for_rounding_share_a_hit() -> None:
+    """A part of one dimension has cosines 1 and -1 alone: of the rows of a sign, each is as near as the others."""
+    rng = np.random.default_rng(0)
+    signs, direction = np.array([1] * 30 + [-1] * 10), rng.standard_normal(24)
+    left, right = (np.outer(signs * rng.uniform(0.1, 10, 40), direction).astype(np.float32) for _ in range(2))
+    assert found([left, right]) == pytest.approx(2 / 40)  # each sign has one right answer among its rows
+    assert found([left, -right]) == 0
+    assert found([left, 0 * right]) == pytest.approx(1 / 40)
+
+
+@pytest.mark.parametrize("method", ["leace", "centring", "shift"])
+def test_a_unit_that_is_the_language_leaves_no_rounding_error_to_tell_it(method: str) -> None:
+    rng = np.random.default_rng(0)
+    for units in [(-1, 1), (0.1, 0.3), (1e4, 1e4 + 1)]:
+        meaning = rng.standard_normal((1_000, 4)) * [1e-3, 1, 1, 1e3]
+        noisy = [meaning * (1 + 0.1 * rng.standard_normal((1_000, 4))) for _ in units]
+        columns = [np.column_stack([each, np.full(1_000, unit)]) for each, unit in zip(noisy, units, strict=True)]
+        split = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
+        shared = [split.shared(column, lang) for column, lang in zip(columns, ["en", "fr"], strict=True)]
+        assert language_told(columns, ["en", "fr"]) == 1
+        assert language_told(shared, ["en", "fr"]) == pytest.approx(0.5, abs=3 * 0.5 / np.sqrt(2_000))
 
 
 def test_paraphrases_of_one_language_are_split_too() -> None:

@@ -22,7 +22,6 @@ FOLDS = 5
 MARKS = ".?!…"  # closing marks, of whatever script; another ending is no mark
 SAME = str.maketrans({"。": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 THIRDS = 3
-ITERATIONS = 5_000  # of a probe at most: private parts, whose variances differ most, take more than 500
 GUESS = "the most frequent"  # the system that has no vector
 
 
@@ -51,6 +50,8 @@ class Surface(Task[Columns]):
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Fit the probes of each system."""
+        from bgt_core.vectors.linear_probe import held_out_hits  # a second, which other tasks need not wait
+
         langs = [lang for lang in self.langs.split(",") if lang != SKIPPED]
         if len(items) != len(langs) or len({len(column) for column in items}) != 1:
             raise UsageError(f"{self.langs}: expected a language for each column, and as many sentences in each.")
@@ -66,9 +67,9 @@ class Surface(Task[Columns]):
             system.check_widths(parts[0], parts[-1])
             vectors = np.concatenate(parts)
             for name, of in labels.items():
-                hits[name].append(right(vectors / (vectors.std() or 1.0), of, folds))
+                hits[name].append(held_out_hits(vectors, of, folds))
         for name, of in labels.items():
-            hits[name].append(right(np.zeros((len(of), 1)), of, folds))
+            hits[name].append(held_out_hits(np.zeros((len(of), 1)), of, folds))
         # sentences of one line tend to be right together: a line counts as one item
         by_line = {name: np.stack(each).reshape(-1, len(langs), lines).mean(1) for name, each in hits.items()}
         return Statistic(
@@ -98,18 +99,3 @@ def closing_mark(sentence: str) -> str:
     """Its last character if that is a closing mark, past closing quotes and brackets; otherwise nothing."""
     last = sentence.rstrip(" \u00a0\u202f\"'»”’)]").translate(SAME)[-1:]
     return last if last in MARKS else ""
-
-
-def right(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Whether a probe that has not seen a sentence's fold is right about it: (N, D), (N,), (N,) -> (N,) of 0 and 1."""
-    from sklearn.linear_model import LogisticRegression  # a second, which other tasks need not wait
-
-    hits = np.zeros(len(labels))
-    for fold in range(FOLDS):
-        seen = folds != fold
-        if len(set(labels[seen])) == 1:
-            predicted = np.full((~seen).sum(), labels[seen][0])
-        else:
-            predicted = LogisticRegression(max_iter=ITERATIONS).fit(vectors[seen], labels[seen]).predict(vectors[~seen])
-        hits[~seen] = predicted == labels[~seen]
-    return hits

@@ -13,4 +13,5 @@ from bgt_core.splitting.parts import Map, Split
 def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
     """Subtract from each vector the mean of its language."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
-    return Split("centring", {lang: Map(mean, same, same, none) for lang, mean in statistics.means.items()})
+    means = statistics.means.items()
+    return Split("centring", {lang: Map(mean, same * ~statistics.constant(lang), same, none) for lang, mean in means})

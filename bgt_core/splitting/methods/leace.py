@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bgt_core.splitting.linalg import roots
 from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
+from bgt_core.vectors.leace import leace
 
 
 def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
@@ -19,11 +19,10 @@ def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)
-    between = (means - mean).T  # (D, C), the covariance of vectors with the label of each language, times C
-    total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T / len(means)
-    whiten, colour = roots(*np.linalg.eigh(total))
-    basis, sizes, _ = np.linalg.svd(whiten @ between, full_matrices=False)
-    basis = basis[:, sizes > 1e-9 * max(sizes[0], np.finfo(float).tiny)]
+    between = (means - mean).T / np.sqrt(len(means))  # (D, C), the covariance with each language by its share's root
+    total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T
+    read, write, gone = leace(mean, total, between)
     same = np.eye(statistics.width)
-    erase = same - colour @ basis @ basis.T @ whiten
+    erase = same - write @ read.T
+    erase[gone] = 0
     return Split("leace", dict.fromkeys(statistics.langs, Map(mean, erase, same, mean)))

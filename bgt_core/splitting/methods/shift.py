@@ -12,6 +12,9 @@ from bgt_core.splitting.parts import Map, Split
 
 def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
     """Subtract from each vector the mean difference of its language and the first."""
-    same, none = np.eye(statistics.width), np.zeros(statistics.width)
+    same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
-    return Split("shift", {lang: Map(mean - first, same, same, none) for lang, mean in statistics.means.items()})
+    for lang, mean in statistics.means.items():
+        constant = statistics.constant(lang)
+        maps[lang] = Map(mean - first, same * ~constant, same, first * constant)
+    return Split("shift", maps)

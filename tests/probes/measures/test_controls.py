@@ -163,7 +163,7 @@ def test_dev_and_test_far_apart_are_warned_of() -> None:
 
 
 def test_a_probe_that_did_not_converge_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probes.classifiers.classifier.MAX_EVALUATIONS", 2)
+    monkeypatch.setattr("bgt_core.vectors.linear_probe.MAX_EVALUATIONS", 2)
     result = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
     assert warned(result, "semantic: 2 of 2 probes did not converge")
     assert "did not converge" in row(result).note

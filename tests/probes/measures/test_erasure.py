@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from probes.classifiers.classifier import LinearProbe
+from bgt_core.vectors.linear_probe import LinearProbe
 from probes.measures import erasure
 from probes.measures.erasure import Eraser, column_space, inlp, leace, random_directions
 from tests.close import FLOAT32, FLOAT64, assert_close
@@ -239,3 +239,13 @@ def test_constant_units_and_units_of_a_tiny_scale_do_not_disturb_leace() -> None
     erased = leace(np.hstack([vectors * scales, constant]), labels)(np.hstack([vectors * scales, constant]))
     assert_close(erased[:, :-2] / scales, leace(vectors, labels)(vectors))
     np.testing.assert_array_equal(erased[:, -2:], constant)
+
+
+def test_a_unit_that_is_the_label_leaves_no_rounding_error_to_tell_it() -> None:
+    labels = np.arange(300) % 2
+    noise = np.random.default_rng(0).standard_normal((300, 3)) * [1e-3, 1, 1e3]
+    for kind in (np.float32, np.float64):
+        vectors = np.column_stack([2 * labels - 1, noise + 0.3 * labels[:, None]]).astype(kind)
+        erased = leace(vectors, labels)(vectors)
+        assert np.ptp(erased[:, 0]) == 0
+        assert LinearProbe().fit(erased, labels).score(erased, labels) < 0.6

@@ -12,7 +12,7 @@ from scipy.stats import entropy
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
-from probes.classifiers.classifier import LinearProbe
+from bgt_core.vectors.linear_probe import LinearProbe
 from probes.measures.information import bits, share_bits
 from probes.measures.mdl import SCHEDULE, block_boundaries, codelength
 from probes.measures.measure import measure, probe_factory

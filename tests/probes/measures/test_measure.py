@@ -13,8 +13,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe
 from probes import ProbeConfig
-from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
+from probes.classifiers.mlp import MLPProbe
 from probes.measures import language, senteval_protocol
 from probes.measures.language import language_probe_accuracy
 from probes.measures.measure import embed_items, fit, measure, probe_factory

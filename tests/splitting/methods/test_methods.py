@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cross_decomposition import CCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from bgt_core.splitting import METHODS, Split
 from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
@@ -69,6 +70,21 @@ def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_languag
     joined = np.concatenate(columns)
     projected = (joined - joined.mean(0)) @ basis.T @ basis
     assert np.square(joined - np.concatenate(erased)).sum() < np.square(projected).sum()
+
+
+def test_leace_erases_the_language_from_units_of_any_scale() -> None:
+    """The language is in a small unit: a probe that standardises units reads as little there as on equal scales."""
+    langs = ["en", "fr"]
+    columns = [column + np.eye(WIDTH)[0] * shift for column, shift in zip(planted(langs, 2_000), (0, 9), strict=True)]
+    for scales in ([1e-3, 1e3, *[1] * 6], np.geomspace(1e-9, 1e9, WIDTH), np.geomspace(1e9, 1e-9, WIDTH)):
+        scaled = [column * scales for column in columns]
+        split, plain = leace.fit(summed(langs, scaled)), leace.fit(summed(langs, columns))
+        erased = [split.shared(vectors, lang) / scales for lang, vectors in zip(langs, scaled, strict=True)]
+        for lang, ours, vectors in zip(langs, erased, columns, strict=True):
+            np.testing.assert_allclose(ours, plain.shared(vectors, lang), rtol=1e-6, atol=1e-6)
+        standard = StandardScaler().fit_transform(np.concatenate(erased))
+        probe = LogisticRegression(C=1e6, max_iter=10_000).fit(standard, np.repeat(langs, 2_000))
+        np.testing.assert_allclose(probe.predict_proba(standard), 0.5, atol=1e-3)
 
 
 def test_subspace_takes_out_the_first_axes_of_each_language() -> None:

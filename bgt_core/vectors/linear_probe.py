@@ -1,7 +1,8 @@
-"""The probes: logistic regression and a network with one hidden layer, as scikit-learn estimators.
+"""The linear probe, as a scikit-learn estimator: the one probe of every task and table.
 
-Both standardise by their training items, train all strengths of the L2 penalty at once and keep the one with
-the least cross-entropy on dev, so that accuracy, codelength and V-information describe the same probe.
+A probe standardises by its training items, trains all strengths of the L2 penalty at once and keeps the one with the
+least cross-entropy on dev, so that accuracy, codelength and V-information describe the same probe. What it tells does
+not depend on the scale or the origin of a unit.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from probes.classifiers.lbfgs import minimise
-from probes.classifiers.senteval import Stack, forward
+from bgt_core.vectors.lbfgs import minimise
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
 MIN_ITEMS = 50  # with fewer, none is held out to choose a strength: the strongest penalty is used
 HELD_OUT = 0.1  # fraction of the items for choosing, without dev items
 MAX_EVALUATIONS = 200  # of a linear probe's loss
+BLOCK = 4_096  # items standardised at once, in float64
 
 Seed = int | np.random.RandomState | None  # as scikit-learn takes it
 Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
@@ -40,8 +41,8 @@ class FittedStrength(NamedTuple):
     converged: bool
 
 
-class _Probe(ClassifierMixin, BaseEstimator):
-    """The common part of both probes: checks, standardising, the choice of a strength, prediction.
+class Probe(ClassifierMixin, BaseEstimator):
+    """The common part of all probes: checks, standardising, the choice of a strength, prediction.
 
     After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the chosen one), `dev_losses_` (nats
     per item of each strength; empty if there were too few items to choose), `converged_`, `n_features_in_`.
@@ -53,7 +54,7 @@ class _Probe(ClassifierMixin, BaseEstimator):
     # One thread: on a busy machine several waste minutes, and small matrices gain little.
     @threadpool_limits.wrap(limits=1)
     @torch.inference_mode()
-    def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> _Probe:
+    def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
         """Fit (N, D) vectors and N labels; the strength is chosen on `dev`, or else on a random tenth of the items.
 
         Warns (ConvergenceWarning) if the chosen strength has not converged; ValueError for invalid arrays or a single
@@ -110,14 +111,15 @@ class _Probe(ClassifierMixin, BaseEstimator):
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
         """Standardised float32 vectors and numbers of classes, of the items whose label occurs in train."""
-        known = np.isin(labels, self.classes_)
-        standard = (vectors[known] - self.mean_.astype(np.float32)) / self.scale_.astype(np.float32)
-        return torch.from_numpy(standard.astype(np.float32, copy=False)), torch.from_numpy(
-            np.searchsorted(self.classes_, labels[known])
-        )
+        known = np.flatnonzero(np.isin(labels, self.classes_))
+        standard = np.empty((len(known), vectors.shape[1]), np.float32)
+        for start in range(0, len(known), BLOCK):
+            part = slice(start, start + BLOCK)
+            standard[part] = (vectors[known[part]] - self.mean_) / self.scale_
+        return torch.from_numpy(standard), torch.from_numpy(np.searchsorted(self.classes_, labels[known]))
 
 
-class LinearProbe(_Probe):
+class LinearProbe(Probe):
     """Multinomial logistic regression at its optimum; the seed only matters without dev items."""
 
     def __init__(
@@ -145,57 +147,34 @@ class LinearProbe(_Probe):
         ]
 
 
-class MLPProbe(_Probe):
-    """Linear, sigmoid, linear; Adam on minibatches, and each strength stops once dev stops improving."""
+def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Test a linear probe on each fold: the next fold chooses its strength, the others train it.
 
-    def __init__(
-        self,
-        hidden: int = 50,
-        strengths: Sequence[float] = STRENGTHS[2:],
-        learning_rate: float = 3e-3,
-        batch_size: int = 128,
-        patience: int = 5,
-        max_epochs: int = 200,
-        random_state: Seed = 0,
-    ):
-        self.hidden = hidden
-        self.strengths = strengths
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.patience = patience  # epochs without a better dev loss until training ends
-        self.max_epochs = max_epochs  # a strength that has not stopped by then has not converged
-        self.random_state = random_state
+    With fewer than `MIN_ITEMS` to train and choose on, all of these train the strongest penalty.
 
-    def _train(
-        self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
-    ) -> list[FittedStrength]:
-        vectors, labels = train[0], train[1].numpy()
-        penalties = [1 / (strength * len(labels)) for strength in strengths]
-        stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.learning_rate)
-        order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, the epoch, the layers then
-        running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
-        for epoch in range(self.max_epochs):
-            stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
-            scores = forward(stack.parameters, dev[0])  # (S, K, N)
-            targets = dev[1].expand(len(running), -1)  # (S, N)
-            losses = torch.nn.functional.cross_entropy(scores, targets, reduction="none").mean(1)
-            for network, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
-                if strength not in best or loss < best[strength][0]:
-                    best[strength] = loss, epoch, _layers([part[network] for part in stack.parameters])
-            survivors = [i for i, strength in enumerate(running) if epoch - best[strength][1] < self.patience]
-            if len(survivors) < len(running):
-                running = [running[network] for network in survivors]
-                if not running:
-                    break
-                stack.keep(survivors)
-        return [FittedStrength(best[strength][2], strength not in running) for strength in range(len(strengths))]
+    Args:
+        vectors: (N, D), in any units.
+        labels: (N,).
+        folds: Fold of each item, (N,), from 0 on; items that belong together are in one fold.
 
-
-def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Weight (out, in), bias (out, 1), ... -> copies as `Layers`."""
-    arrays = [part.double().numpy() for part in parameters]
-    return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
+    Returns:
+        Whether the probe is right about each item, (N,) of 0 and 1.
+    """
+    hits = np.zeros(len(labels))
+    for fold in np.unique(folds):
+        test, dev = folds == fold, folds == (fold + 1) % (folds.max() + 1)
+        train = ~(test | dev)
+        chooses = (~test).sum() >= MIN_ITEMS and dev.any() and len(np.unique(labels[train])) > 1
+        if not chooses:
+            train = dev = ~test
+        if len(known := np.unique(labels[train])) < 2:
+            hits[test] = np.isin(labels[test], known)
+            continue
+        probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # close to its optimum all the same
+            probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
+        hits[test] = probe.predict(vectors[test]) == labels[test]
+    return hits
 
 
 def _scores(layers: Layers, vectors: np.ndarray) -> np.ndarray:

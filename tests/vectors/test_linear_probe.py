@@ -8,10 +8,13 @@ import torch
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
-from probes.classifiers.lbfgs import principal_axes
+from bgt_core.vectors.lbfgs import principal_axes
+from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe, held_out_hits
+from probes.classifiers.mlp import MLPProbe
 from tests.close import assert_close
 
 PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
@@ -159,3 +162,71 @@ def test_the_seed_draws_the_tenth_that_chooses_and_nothing_else() -> None:
     dev = vectors, labels
     given = [LinearProbe(random_state=seed).fit(vectors, labels, dev).predict_proba(vectors) for seed in (1, 2)]
     assert (given[0] == given[1]).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_units_of_any_scale_and_origin_are_read_alike(kind: type) -> None:
+    """Standardised by hand in float64, the items give the same probabilities."""
+    (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
+    for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
+        given, chooses = (
+            (each * scales + shift).astype(kind) for each in (vectors.astype(float), dev[0].astype(float))
+        )
+        probe = LinearProbe().fit(given, labels, (chooses, dev[1]))
+        mean, scale = given.astype(float).mean(0), given.astype(float).std(0)
+        by_hand = [(each.astype(float) - mean) / scale for each in (given, chooses)]
+        expected = LinearProbe().fit(by_hand[0], labels, (by_hand[1], dev[1]))
+        assert probe.strength_ == expected.strength_
+        np.testing.assert_allclose(probe.predict_proba(chooses), expected.predict_proba(by_hand[1]), rtol=1e-3)
+
+
+def test_columns_that_are_constant_but_for_rounding_tell_nothing() -> None:
+    labels = np.arange(400) % 2
+    rounding = 3.0 + 1e-16 * labels[:, None] * 1e3
+    assert np.ptp(rounding) > 0
+    np.testing.assert_allclose(LinearProbe().fit(rounding, labels, (rounding, labels)).predict_proba(rounding), 0.5)
+
+
+def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
+    """The same as scikit-learn's regression at the strength that the next fold chooses."""
+    rng = np.random.default_rng(0)
+    vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
+    vectors[:, 0] += labels
+    vectors *= [1e4, 1e-4, 1, 1, 1]
+    right = np.zeros(300)
+    for fold in range(5):
+        test, dev = folds == fold, folds == (fold + 1) % 5
+        standard = StandardScaler().fit(vectors[~test & ~dev]).transform(vectors)
+        probes = [LogisticRegression(C=c).fit(standard[~test & ~dev], labels[~test & ~dev]) for c in STRENGTHS]
+        best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
+        right[test] = best.predict(standard[test]) == labels[test]
+    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # a sentence at the edge
+
+
+def test_a_fold_whose_others_have_one_label_gets_that() -> None:
+    labels = np.array(["b", *"aaaaaaa"])
+    folds = np.array([0, 0, 0, 1, 1, 2, 3, 4])
+    np.testing.assert_array_equal(held_out_hits(np.arange(8.0)[:, None], labels, folds)[:3], [0, 1, 1])
+
+
+def test_few_items_choose_no_strength(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 49 to train and choose on, all train the strongest penalty; with 50, the next fold chooses."""
+    seen: list[tuple[int, int, int]] = []
+    fit = LinearProbe.fit
+
+    def watched(self: LinearProbe, X: np.ndarray, y: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> LinearProbe:
+        seen.append((len(X), len(dev[0]), len(self.strengths)))
+        return fit(self, X, y, dev)
+
+    monkeypatch.setattr(LinearProbe, "fit", watched)
+    for items in (61, 63):
+        held_out_hits(np.arange(items)[:, None], np.arange(items) % 2, np.arange(items) % 5)
+    assert seen[0] == (48, 48, 1) and seen[5] == (37, 13, len(STRENGTHS))
+
+
+def test_units_of_very_different_variances_give_no_warning() -> None:
+    """A warning would fail the test."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((600, 40)) @ rng.standard_normal((40, 40)) * np.geomspace(1e-3, 30, 40)
+    labels = (vectors[:, 20] / vectors[:, 20].std() > rng.standard_normal(600)).astype(int)
+    assert held_out_hits(vectors, labels, np.arange(600) % 5).mean() > 0.6

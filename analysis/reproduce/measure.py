@@ -62,8 +62,8 @@ def nonempty_latents(embedder: Embedder) -> list[str]:
 
 
 def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray]:
-    """By file of translations: which of N pairs are found, left to right and back, (2, N) bool; empty for a model of
-    one language."""
+    """By file of translations: which of N pairs are found alone, left to right and back, (2, N) bool; empty for a model
+    of one language."""
     if not set(dataset.langs) <= set(embedder.langs):
         return {}
     hits = {}
@@ -72,7 +72,7 @@ def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray
         left, right = (
             embed_distinct(system, column, lang) for column, lang in zip(columns, dataset.langs, strict=True)
         )
-        hits[name] = np.stack(hits_of(left, right, embedder.similarity))
+        hits[name] = np.stack(hits_of(left, right, embedder.similarity)) == 1
     return hits
 
 

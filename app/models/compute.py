@@ -78,7 +78,7 @@ def disagreements(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.Data
 def translations_found(
     models: Sequence[Loaded], text: ParallelText, langs: tuple[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """By model, whether each pair's left sentence finds its right one, and the right one its left, (N,) bool each."""
+    """By model, whether each pair's left sentence finds its right one, and the right one its left, (N,) `hits` each."""
     table = corpora.sentences(text, MAX_PAIRS)
     left, right = (tuple(table.loc[table["lang"] == lang, "text"]) for lang in langs)
     hits = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from bgt_core.splitting.moments import HeldOut
 from bgt_core.splitting.parts import Split
 from bgt_core.vectors import ranks
-from bgt_core.vectors.compare import cosine_similarity
 
 ROWS = 1_000  # maximum number of held-out rows
 FOLDS = 5
@@ -54,11 +53,7 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 def found(columns: Sequence[np.ndarray]) -> float:
     """Share of sentences whose nearest one in another column is of the same row; k that are equally near share it."""
-    shares = []
-    for left, right in combinations(columns, 2):
-        similarity = cosine_similarity(left, right)
-        shares += [ranks.found(similarity), ranks.found(similarity.T)]
-    return float(np.mean(shares))
+    return float(np.mean([ranks.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:

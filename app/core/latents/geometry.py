@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.compare import unit
+from bgt_core.vectors.ranks import hits
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
@@ -221,7 +222,7 @@ def mean_cosine(vectors: np.ndarray) -> float:
 class PairScores:
     """How often row i of one language finds row i of another, and the chance level."""
 
-    left_finds_right: float  # fraction of rows whose nearest row on the other side is their own
+    left_finds_right: float  # fraction of rows whose nearest row on the other side is their own; ties share a hit
     right_finds_left: float
     chance: float
     translations: float  # mean similarity of row i with row i
@@ -232,8 +233,8 @@ def pair_scores(similarities: np.ndarray) -> PairScores:
     """Scores of N translation pairs from the similarity of each left sentence (rows) to each right one, (N, N)."""
     own = np.arange(len(similarities))
     return PairScores(
-        left_finds_right=float((similarities.argmax(1) == own).mean()),
-        right_finds_left=float((similarities.argmax(0) == own).mean()),
+        left_finds_right=float(hits(similarities, own).mean()),
+        right_finds_left=float(hits(similarities.T, own).mean()),
         chance=1 / len(similarities),
         translations=float(similarities.diagonal().mean()),
         others=float(similarities[own, np.roll(own, -1)].mean()),

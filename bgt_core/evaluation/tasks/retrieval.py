@@ -1,9 +1,9 @@
 """Translation retrieval: how often is the nearest neighbour in the other language the translation?
 
-    pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) bool -> their share
+    pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> their share
 
-A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. Of equally
-similar sentences the first line is found; differences below rounding are ties.
+A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. Of k sentences that
+are equally similar, but for rounding, each is found one time in k.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.mining import scores
 from bgt_core.mining.margin import check, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
-from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, nearest
+from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity
+from bgt_core.vectors.ranks import found
 
 POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
 SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine
@@ -154,11 +155,13 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search in both directions: whether each line finds its partner, forward and backward, (N,) bool each."""
+    """Search in both directions: whether each line finds its partner, forward and backward, (N,) each, as `hits`."""
     forward, backward = (
-        nearest(queries.vectors, answers.vectors, similarity) for queries, answers in ((left, right), (right, left))
+        found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
+        * on_own_line(np.arange(len(answers.vectors)), answers, answers)
+        for queries, answers in ((left, right), (right, left))
     )
-    return on_own_line(forward, left, right), on_own_line(backward, right, left)
+    return forward, backward
 
 
 def pool_ranks(
@@ -205,5 +208,5 @@ def on_own_line(rows: np.ndarray, queries: EmbeddedSentences, answers: EmbeddedS
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
-    """Share of rows of queries (N, D) whose most similar row of answers (N, D) has the same index."""
-    return float((nearest(queries, answers, similarity) == np.arange(len(queries))).mean())
+    """Share of rows of queries (N, D) whose most similar row of answers (N, D) has the same index; ties share a hit."""
+    return float(found(queries, answers, similarity=similarity).mean())

@@ -11,6 +11,7 @@ directions are then learnt as fast as strong ones, and 5 to 50 evaluations suffi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import torch
@@ -65,16 +66,29 @@ def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
     varies = vectors.any(0)
     columns = int(varies.sum())
     if min(items, columns) == width:
-        return torch.linalg.eigh(vectors.mT @ vectors / items)
+        return symmetric_axes(vectors.mT @ vectors / items)
     vectors = vectors[:, varies]
     axes = torch.zeros(width, min(items, columns))
     if columns <= items:
-        variances, axes[varies] = torch.linalg.eigh(vectors.mT @ vectors / items)
+        variances, axes[varies] = symmetric_axes(vectors.mT @ vectors / items)
     else:
         basis, rows = torch.linalg.qr(vectors.mT)  # (columns, N), (N, N): vectors = rows.mT @ basis.mT
-        variances, turned = torch.linalg.eigh(rows @ rows.mT / items)
+        variances, turned = symmetric_axes(rows @ rows.mT / items)
         axes[varies] = basis @ turned
     return variances, axes
+
+
+def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues, rising, and eigenvectors of a symmetric float32 matrix.
+
+    Of a matrix of low rank, LAPACK's solver in float32 may not converge, or return NaN: then it is solved in float64.
+    """
+    with suppress(torch.linalg.LinAlgError):
+        values, axes = torch.linalg.eigh(matrix)
+        if axes.isfinite().all() and values.isfinite().all():
+            return values, axes
+    values, axes = torch.linalg.eigh(matrix.double())
+    return values.float(), axes.float()
 
 
 class Problem(NamedTuple):

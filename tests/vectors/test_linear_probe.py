@@ -230,3 +230,21 @@ def test_units_of_very_different_variances_give_no_warning() -> None:
     vectors = rng.standard_normal((600, 40)) @ rng.standard_normal((40, 40)) * np.geomspace(1e-3, 30, 40)
     labels = (vectors[:, 20] / vectors[:, 20].std() > rng.standard_normal(600)).astype(int)
     assert held_out_hits(vectors, labels, np.arange(600) % 5).mean() > 0.6
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_vectors_of_few_dimensions_are_fitted_whatever_their_width(rank: int) -> None:
+    """As of a split's private part. The eigenvalues are all 0 but one or two, which stops LAPACK in float32 or gives
+    NaN; each column is the same number but for its sign or a mixture of two, so the truth is a probe of these."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        items, width = int(rng.integers(60, 500)), int(rng.choice([300, 1024]))
+        few = rng.integers(0, 2, (items, rank)).astype(float)
+        labels = (few.sum(1) + rng.standard_normal(items) > rank / 2).astype(int)
+        mixing = rng.standard_normal((rank, width))
+        probe = LinearProbe([0.1]).fit(few @ mixing, labels, (few @ mixing, labels))
+        standard = StandardScaler().fit_transform(few @ mixing)
+        exact = LogisticRegression(C=0.2, tol=1e-8, max_iter=10_000).fit(standard, labels)
+        np.testing.assert_allclose(
+            probe.predict_proba(few @ mixing), exact.predict_proba(standard), rtol=0.02, err_msg=f"{seed}"
+        )

@@ -295,7 +295,5 @@ def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture,
 
 def rows_until(metrics: Path, step: int) -> list[str]:
     """The rows up to that step, without invalid ones, such as one cut off by a kill."""
-    if not metrics.exists():
-        return []
-    rows = json_lines(metrics)
+    rows = json_lines(metrics) if metrics.exists() else []
     return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]

@@ -265,8 +265,7 @@ class Run:
             self.keep_newest()
             if metrics.exists():
                 write_text(metrics, "".join(kept))
-        rows = map(json.loads, kept)
-        return [row["information"] for row in rows if row["kind"] == "information"]
+        return [row["information"] for row in map(json.loads, kept) if row["kind"] == "information"]
 
     def keep_newest(self) -> None:
         """Remove older checkpoints, each as a whole, so that a kill never leaves a partial one."""

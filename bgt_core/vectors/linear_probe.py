@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from bgt_core.device import usual_defaults
 from bgt_core.vectors.lbfgs import minimise
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
@@ -53,6 +54,7 @@ class Probe(ClassifierMixin, BaseEstimator):
 
     # One thread: on a busy machine several waste minutes, and small matrices gain little.
     @threadpool_limits.wrap(limits=1)
+    @usual_defaults()
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
         """Fit (N, D) vectors and N labels; the strength is chosen on `dev`, or else on a random tenth of the items.

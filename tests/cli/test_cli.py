@@ -243,10 +243,10 @@ def test_embed_writes_a_row_a_line(latent: str, suffix: str, bgt: Bgt, here: Pat
     done = bgt("embed", "-", "--out", out, "--lang", "fr", "--latent", latent, "--model", "model", stdin=text)
     assert (done.code, done.out) == (0, "")
     assert f"{latent} latent" in done.err
-    found = np.load(out) if suffix == ".npy" else load_file(out)["vectors"]
+    vectors = np.load(out) if suffix == ".npy" else load_file(out)["vectors"]
     expected = bgt_core.load("model").embed(lines, lang="fr", latent=latent)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, expected)
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, expected)
     assert not list(here.glob("*.partial"))
 
 

@@ -241,9 +241,7 @@ def test_attention_in_blocks_is_that_of_the_whole(
     allowed = None if masked is None else torch.rand(masked) < 0.7
     monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries at once
     assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
-    torch.testing.assert_close(
-        layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-    )
+    assert_close(layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
 
 
 def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:

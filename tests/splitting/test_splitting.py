@@ -263,5 +263,5 @@ def test_defaults_of_torch_change_no_split(method: str) -> None:
 
 def test_a_language_that_the_split_does_not_know_is_named() -> None:
     split = bgt_core.split(ENCODER, DATA, method="centring")
-    with pytest.raises(BgtError, match="lang de: the split was fitted on en, fr"):
+    with pytest.raises(BgtError, match="lang de: the split has en, fr"):
         split.shared(np.ones((2, WIDTH)), "de")

@@ -8,6 +8,7 @@ import torch
 
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
+from tests.close import BFLOAT16, FLOAT32, assert_close
 
 RNG = np.random.default_rng(0)
 LEFT, RIGHT = RNG.standard_normal((2, 6, 40))
@@ -18,8 +19,8 @@ EXACT = (LEFT / np.linalg.norm(LEFT, axis=1)[:, None]) @ (RIGHT / np.linalg.norm
 def test_cosines_do_not_depend_on_the_size_of_the_numbers(scale: float) -> None:
     for left, right in ((scale, 1.0), (1.0, scale), (scale, scale)):
         sides = [np.float32(side * of) for side, of in ((LEFT, left), (RIGHT, right))]
-        np.testing.assert_allclose(cosine_similarity(*sides), EXACT, atol=3e-6)
-        np.testing.assert_allclose(cosines(*sides), EXACT.diagonal(), atol=3e-6)
+        assert_close(cosine_similarity(*sides), EXACT, FLOAT32)
+        assert_close(cosines(*sides), EXACT.diagonal(), FLOAT32)
     np.testing.assert_allclose(np.linalg.norm(unit(np.float32(LEFT * scale)), axis=1), 1, rtol=1e-6)
 
 
@@ -27,7 +28,7 @@ def test_each_row_has_a_scale_of_its_own_and_finer_types_keep_their_digits() -> 
     scales = np.logspace(-300, 300, len(LEFT))[:, None]
     np.testing.assert_allclose(cosine_similarity(LEFT * scales, RIGHT), EXACT, rtol=1e-13)
     half = np.float16(100 * LEFT)  # the squares are beyond float16
-    np.testing.assert_allclose(cosine_similarity(half, RIGHT), EXACT, atol=1e-3)
+    assert_close(cosine_similarity(half, RIGHT), EXACT, 2e-3)
     assert unit(half).dtype == np.float32
 
 
@@ -42,7 +43,7 @@ def test_vectors_of_any_library_are_compared() -> None:
     sides = LEFT.tolist(), torch.tensor(RIGHT, requires_grad=True)
     np.testing.assert_allclose(cosine_similarity(*sides), EXACT, rtol=1e-12)
     np.testing.assert_allclose(cosine_similarity(LEFT[0], RIGHT), EXACT[0], rtol=1e-12)
-    np.testing.assert_allclose(cosines(torch.tensor(LEFT).bfloat16(), RIGHT), EXACT.diagonal(), atol=0.01)
+    assert_close(cosines(torch.tensor(LEFT).bfloat16(), RIGHT), EXACT.diagonal(), BFLOAT16)
 
 
 def test_vectors_that_cannot_be_compared_are_named() -> None:

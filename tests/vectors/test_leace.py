@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bgt_core.vectors.leace import leace
+from tests.close import assert_close
 
 
 @pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
@@ -21,7 +22,7 @@ def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.nd
     expected = cross @ np.linalg.pinv(cross.T @ inverse @ cross, rcond=1e-9) @ cross.T @ inverse
     read, write, gone = leace(vectors.mean(0), covariance * scales * scales[:, None], cross * scales[:, None])
     assert read.shape == write.shape == (5, 2) and not gone.any()
-    np.testing.assert_allclose((write / scales[:, None]) @ (read * scales[:, None]).T, expected, atol=1e-9)
+    assert_close((write / scales[:, None]) @ (read * scales[:, None]).T, expected, 1e-9)
 
 
 def test_nothing_is_erased_where_labels_covary_with_nothing_but_rounding_error() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -135,7 +136,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
         text = b"\n".join(some) + b"\n"
         _decode(text, total, name)
         total += len(some)
-        blank = blank and not text.strip()
+        blank = blank and not text.removeprefix(BOM_UTF8).strip()
         digest.update(text)
     if blank:
         raise DataError(f"{name}: empty; expected one sentence per line.")

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import lzma
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -37,7 +38,10 @@ NOT_TEXT = {  # how a file begins -> what it is, and the way out
 }
 WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+NEW_LINES = r"tr '\r' '\n'"
 SAMPLE = 4_096  # bytes that tell the encoding; a multiple of 4
+UNPACK = {".gz": "gzip -dc", ".xz": "xz -dc", ".zst": "zstd -dc"}
+QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
 RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # files of records, which are never one sentence per line
 
 
@@ -122,9 +126,17 @@ def _check_start(block: bytes, name: Path) -> None:
     if what := next((what for start, what in NOT_TEXT.items() if block.startswith(start)), ""):
         raise DataError(f"{name}: {what}.")
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
-        raise DataError(f"{name}: {encoding}; save it as UTF-8, as by: iconv -f {encoding} -t UTF-8 {name}")
+        raise DataError(f"{name}: {encoding}; save it as UTF-8: {_piped(f'iconv -f {encoding} -t UTF-8', name)}")
     if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
-        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: tr '\\r' '\\n' < {name}")
+        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: {_piped(NEW_LINES, name)}")
+
+
+def _piped(command: str, name: Path) -> str:
+    """A command line that reads a file, compressed or not, or stdin."""
+    if str(name) == STDIN:
+        return command
+    unpack = UNPACK.get(name.suffix)
+    return f"{unpack} {name} | {command}" if unpack else f"{command} < {name}"
 
 
 def _wide(block: bytes) -> str:
@@ -144,21 +156,19 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:
         kind = Path(uncompressed(name.name)).suffix.lower()
-        if kind in RECORDS or _is_json(line):
-            kind = kind if kind in RECORDS else "JSON"
+        if kind in RECORDS or QUOTED_CSV.fullmatch(line) or _is_json(line):
+            kind = kind if kind in RECORDS else "quoted CSV" if line.startswith(b'"') else "JSON"
             raise DataError(f"{name}: a file of records ({kind}); {expected}: save that column as plain text.")
         with_tab = sum(b"\t" in each for each in some)
         if b"\t" in line or 2 * with_tab > sum(bool(each.strip()) for each in some):
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
             shown = " | ".join(cell[:30] for cell in cells[:4]) + " | ..." * (len(cells) > 4)
-            raise DataError(
-                f"{name}:{number}: {len(cells)} columns ({shown}); {expected}. Take one column, as by: cut -f1 {name}"
-            )
+            found = f"{name}:{number}: {len(cells)} columns ({shown}); {expected}"
+            raise DataError(f"{found}. Take one column, as by: {_piped('cut -f1', name)}")
     for number, line in enumerate(some, before + 1):
         if b"\r" in line.rstrip(b"\r"):
-            raise DataError(
-                f"{name}:{number}: a carriage return inside the line; {expected}. Replace it: tr '\\r' '\\n' < {name}"
-            )
+            found = f"{name}:{number}: a carriage return inside the line; {expected}"
+            raise DataError(f"{found}. Replace it: {_piped(NEW_LINES, name)}")
 
 
 def _is_json(line: bytes) -> bool:

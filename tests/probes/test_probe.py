@@ -124,7 +124,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lang": "es"}, "lang es: the model has en, fr; use one trained with 'es'"),
+        ({"lang": "es"}, "lang es: the model has en, fr"),
         ({"latents": ["meaning"]}, "latents 'meaning': choose from semantic, language"),
         ({"latents": ["semantic", "semantic"]}, "latents must be one or more different latents"),
         (

@@ -97,7 +97,7 @@ def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.Monke
             2,
             "--latent 'meaning': bgt-en-fr has no such latent",
         ),
-        (("--lang", "es", "--task", "length"), 2, "--lang es: the model has en, fr; use one"),
+        (("--lang", "es", "--task", "length"), 2, "--lang es: the model has en, fr."),
         (("--lang", "fr", "--seeds", "99"), 2, "choose 1 to 10"),
         (("--lang", "fr", "--device", "abacus"), 2, "abacus"),
     ],

@@ -136,7 +136,7 @@ def test_vectors_that_are_none_are_named_with_their_set() -> None:
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
             return np.full((len(sentences), 2), np.nan)
 
-    with pytest.raises(BgtError, match=r"^2012 A: m: the vector of '0' contains NaN"):
+    with pytest.raises(BgtError, match=r"^2012 A: m: row 1 contains NaN or infinity, for '0'"):
         measured({"m": Broken()}, SETS)
 
 

@@ -18,6 +18,7 @@ from app.core.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
 from bgt_core.grammar import triples
 from bgt_core.grammar.triple_frames import NEGATION
+from bgt_core.vectors.ties import rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
@@ -121,20 +122,19 @@ def sentences(table: pd.DataFrame, source: PairSource) -> pd.DataFrame:
 def similarities(
     loaded: Loaded, source: PairSource, latents: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compare rows `left` and `right` of both latents, (N, D) and (N, M), in meaning and in style: (P,) each."""
+    """Compare rows `left` and `right` of both latents, (N, D) and (N, M): in meaning and in style, rounded, (P,) each."""
     meaning, style = latents
     pairwise = loaded.encoder.similarity_pairwise
     in_style = (
-        pairwise(style[left], style[right]).astype(float)
-        if source.left == source.right
-        else across(loaded, style, left, right)
+        pairwise(style[left], style[right]) if source.left == source.right else across(loaded, style, left, right)
     )
-    return pairwise(meaning[left], meaning[right]).astype(float), in_style
+    return rounded(pairwise(meaning[left], meaning[right])), rounded(in_style)
 
 
 def ranks(values: pd.Series, random: pd.Series) -> np.ndarray:
-    """The share of random pairs that are less alike than each value, in percent: (N,)."""
-    return 100 * np.searchsorted(np.sort(random), values, side="left") / max(1, len(random))
+    """The share of random pairs that are less alike than each value, in percent, ties counting half: (N,)."""
+    below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
+    return 50 * below / max(1, len(random))
 
 
 @cache

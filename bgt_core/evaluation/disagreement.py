@@ -19,7 +19,7 @@ from bgt_core.evaluation.systems import System
 class Disagreement:
     """N pairs of sentences by two encoders; columns are the encoders, in their order."""
 
-    similarities: np.ndarray  # (N, 2)
+    similarities: np.ndarray  # (N, 2), rounded: equal ones tie
     ranks: np.ndarray  # (N, 2): the share of the other pairs that are less similar, from 0 to 1; ties count half
 
     @property

@@ -11,8 +11,8 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.vectors.compare import ROUNDING
 from bgt_core.vectors.convert import matrix, numbers
+from bgt_core.vectors.ties import rounded
 
 PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
 
@@ -46,9 +46,10 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compare each sentence with the one of the same row, (N,) float64; equal but for rounding is exactly equal.
+        """Compare each sentence with the one of the same row, (N,) float64, by `rounded`: equal ones tie.
 
-        A string is one sentence. Raises UsageError for different numbers of sentences.
+        A string is one sentence. Raises UsageError for different numbers of sentences, DataError for a similarity that
+        is not finite.
         """
         left, right = sentence_list(left, "left"), sentence_list(right, "right")
         if len(left) != len(right):
@@ -63,8 +64,7 @@ class System:
             self.check_widths(*vectors)
             given = self.encoder.similarity_pairwise(*vectors)
             parts.append(numbers(given, f"{self.name}, similarity_pairwise", (len(sides[0]),)))
-        similarity = np.concatenate(parts).astype(np.float64)
-        return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
+        return rounded(np.concatenate(parts))
 
     def check_widths(self, left: np.ndarray, right: np.ndarray) -> None:
         """Raise DataError unless the vectors of two languages, (N, D) and (M, D), have the same width."""

@@ -59,6 +59,20 @@ def test_a_scale_that_another_encoder_uses_otherwise_is_no_disagreement() -> Non
     assert_close(made.gaps, 0)
 
 
+def test_pairs_that_are_equally_similar_have_one_rank_whatever_their_last_bits() -> None:
+    """Identical sentences have a cosine of 1 by any encoder, but for rounding; half of the pairs are such."""
+    alike, noise = [f"{text} again" for text in LEFT], np.random.default_rng(0)
+    encoders = {
+        name: ExternalEncoder(
+            name, lambda texts, lang, latent: counts("aeiou").embed(texts, lang=lang),
+            similarity_pairwise=lambda left, right: cosines(left, right) - noise.uniform(0, 2e-7, len(left)),
+        )
+        for name in ("one", "other")
+    }  # fmt: skip
+    made = disagreement(encoders, [*alike, *LEFT], [*alike, *RIGHT], ("en", "en"))
+    assert (made.ranks[: len(alike)] == made.ranks[0, 0]).all() and (made.gaps == 0).all()
+
+
 def test_a_word_adds_what_the_pair_loses_without_it() -> None:
     left, right = "The cat sees us.", "Le chat nous voit !"
     made = word_effects(ENCODERS, left, right, LANGS)

@@ -142,14 +142,26 @@ def test_many_pairs_are_embedded_in_parts_to_the_same_similarities(monkeypatch: 
     assert len(encoder.seen) == 1 + 5 and max(len(texts) for texts, _, _ in encoder.seen[1:]) <= 8
 
 
-@pytest.mark.parametrize(("spread", "alike"), [(3e-7, True), (3e-6, False)])
-def test_similarities_that_differ_by_rounding_alone_are_all_the_first(spread: float, alike: bool) -> None:
-    class Near(Letters):
-        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-            return 0.3 + np.linspace(0, spread, len(left))
+class Scored(Letters):
+    """Gives these similarities, one for each pair."""
 
-    given = System("x", Near()).similarities(["a"] * 3, ["b"] * 3, "en", "en")
-    assert given.tolist() == ([0.3] * 3 if alike else [0.3, 0.3 + spread / 2, 0.3 + spread])
+    def __init__(self, *similarities: float):
+        super().__init__()
+        self.similarities = similarities
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.array(self.similarities, np.float32)
+
+
+def test_similarities_that_differ_by_rounding_alone_are_equal() -> None:
+    near = Scored(0.5, 0.5000002, 1, 0.9999999, 0.9)
+    assert System("x", near).similarities(["a"] * 5, ["b"] * 5, "en", "en").tolist() == [0.5, 0.5, 1, 1, 0.9]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_similarity_that_is_no_number_is_named_by_its_pair(value: float) -> None:
+    with pytest.raises(DataError, match=f"^x: the similarity of 'b' and 'd' is {value}; expected a number"):
+        System("x", Scored(0.5, value)).similarities(["a", "b"], ["c", "d"], "en", "en")
 
 
 def test_two_languages_have_vectors_of_one_width() -> None:

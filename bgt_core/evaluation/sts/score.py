@@ -10,7 +10,6 @@ import numpy as np
 
 from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import pearson, spearman
-from bgt_core.vectors.compare import DECIMALS
 
 AGGREGATES = {  # ways to average the data sets of a year; published scores differ
     "mean": "Pearson of each data set, averaged (the BGT paper)",
@@ -84,7 +83,7 @@ def scores(
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
-        correlations["Spearman"] = rank_correlation
+        correlations["Spearman"] = spearman
     table: dict[ScoreKey, np.ndarray] = {}
     years: dict[ScoreKey, list[np.ndarray]] = {}  # by the key that averages them
     label = span([data.year for data in sets])
@@ -102,7 +101,7 @@ def scores(
                 drawn, joined = (np.concatenate([part[i] for i in numbers], -1) for part in (weights, systems))
                 gold = np.concatenate([sets[number].gold for number in numbers])
                 key = ScoreKey(year, "all", "concatenated Spearman", sum(sizes))
-                score = 100 * rank_correlation(drawn, joined, gold)
+                score = 100 * spearman(drawn, joined, gold)
             else:
                 key = ScoreKey(year, "all", f"{aggregate} Pearson", sum(sizes))
                 score = np.average(each["Pearson"], axis=0, weights=sizes if aggregate == "weighted" else None)
@@ -110,15 +109,6 @@ def scores(
             years.setdefault(ScoreKey(label, "average", key.score, 0), []).append(score)
     pairs = sum(len(data.gold) for data in sets if data.year.isdigit())
     return table | {key._replace(pairs=pairs): np.mean(values, axis=0) for key, values in years.items()}
-
-
-def rank_correlation(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Spearman's rho of similarities, as `spearman`; similarities that differ only by rounding tie.
-
-    A sentence's vector has other last bits in another batch, and copies of a pair should tie. On 2012's SMTeuroparl,
-    where a third of the pairs are repeated, unrounded cosines score 0.0001 to 0.0004 apart.
-    """
-    return spearman(weights, systems.round(DECIMALS), gold)
 
 
 def span(years: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from bgt_core.evaluation.pairs.files import COLUMNS, LabelledPairs, read_labelle
 from bgt_core.evaluation.pairs.measures import accuracy, auc, best_threshold, f1, roc
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
+from bgt_core.vectors.ties import rounded
 
 ACCURACY, F1, AUC, THRESHOLD, ROC = "accuracy", "F1", "AUC", "threshold", "ROC"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"
@@ -82,7 +83,7 @@ class Pairs(Task[PairsData]):
         scorers |= {BAG: bag_of_words, TFIDF: TfIdf(train or test)}
         if train:
             scorers[CLASSIFIER] = TfIdfClassifier(train)
-        scores = np.stack([scorer(test) for scorer in scorers.values()])
+        scores = np.stack([rounded(scorer(test)) for scorer in scorers.values()])
         thresholds = [threshold(scorer, dev) for scorer in scorers.values()]
         keys = {measure: PairsKey(measure, len(test)) for measure in (ACCURACY, F1, AUC, ROC)}
         positive = int(test.labels.sum())
@@ -122,7 +123,7 @@ def threshold(scorer: Scorer, dev: LabelledPairs | None) -> float | None:
     """The minimum score of a positive: the system's own threshold, or the best on `dev`; None without either."""
     if isinstance(scorer, HasThreshold):
         return scorer.threshold
-    return best_threshold(scorer(dev), dev.labels) if dev else None
+    return best_threshold(rounded(scorer(dev)), dev.labels) if dev else None
 
 
 def measured(

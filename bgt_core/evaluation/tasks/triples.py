@@ -20,7 +20,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 from bgt_core.grammar.triples import LANGS, triples
-from bgt_core.vectors.compare import DECIMALS
+from bgt_core.vectors.ties import above
 
 ALL = "all"  # the score over triples of every kind
 BLOCK = 2_048  # triples embedded at once, to bound memory
@@ -168,15 +168,15 @@ TASK = TriplesTask
 def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
     """For each triple 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie: (N,).
 
-    Similarities that differ by less than rounding are a tie.
+    Similarities that differ only by rounding are a tie.
     """
-    gains = []
+    nearer = []
     for start in range(0, len(items), BLOCK):
         columns = [each[start : start + BLOCK] for each in (items.sentences, items.paraphrases, items.altered)]
         sentence, paraphrase, altered = np.split(system.embed([text for each in columns for text in each], lang), 3)
         compare = system.encoder.similarity_pairwise
-        gains.append(compare(sentence, paraphrase) - compare(sentence, altered))
-    return (np.sign(np.concatenate(gains).round(DECIMALS)).astype(float) + 1) / 2
+        nearer.append(above(compare(sentence, paraphrase), compare(sentence, altered)))
+    return np.concatenate(nearer)
 
 
 def rows_by_kind(kinds: Sequence[str]) -> dict[str, np.ndarray]:

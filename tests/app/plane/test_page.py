@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from operator import eq, lt
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,8 @@ def test_each_pair_is_ranked_among_random_pairs(loaded: state.Loaded) -> None:
     table, random = pairs(loaded, GRAMMAR, 40, WITHIN), compute.background(loaded, GRAMMAR, 40, WITHIN)
     assert len(random) > 15_000
     for axis in compute.AXES:
-        expected = [100 * (random[axis] < value).mean() for value in table[axis]]
+        less, equal = ([by(random[axis], value).mean() for value in table[axis]] for by in (lt, eq))
+        expected = [100 * (below + tied / 2) for below, tied in zip(less, equal, strict=True)]
         assert table[f"{axis}_rank"].tolist() == pytest.approx(expected)
     near = table[table["kind"] == compute.NEAR_IN_MEANING]["semantic_rank"]
     assert near.min() > table[table["kind"] == compute.RANDOM]["semantic_rank"].median()

@@ -122,7 +122,7 @@ def sentences(table: pd.DataFrame, source: PairSource) -> pd.DataFrame:
 def similarities(
     loaded: Loaded, source: PairSource, latents: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compare rows `left` and `right` of both latents, (N, D) and (N, M): in meaning and in style, rounded, (P,) each."""
+    """Compare rows `left` and `right` of both latents, (N, D) and (N, M), in meaning and in style: (P,), rounded."""
     meaning, style = latents
     pairwise = loaded.encoder.similarity_pairwise
     in_style = (

@@ -4,11 +4,12 @@ The part of a mean's error due to its test items comes from a bootstrap over who
 sentence are not independent); all predictors are scored on the same resamples, so differences are paired. The part
 due to its seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not
 share is already in that spread (with folds, where no item is tested twice, all of it) and is not counted again: items
-only add the noise that all seeds share.
+only add the noise that all seeds share. A few seeds may agree by chance, so their spread counts as at least the noise
+of the items that they do not share. The error is therefore never below that of the test items.
 
-The degrees of freedom of the sum are those of the seeds, divided by their share of it. Welch's (1947) divide by its
-square; with three seeds such intervals cover the truth in as few as 92.2% of cases, these in 94.2 to 96.3% with three
-seeds or more, whatever the share.
+The degrees of freedom of the sum are those of the seeds, divided by their share of it. For this share, too, seeds that
+agree by chance count: with half the noise of their items. The interval covers the truth in 95% of cases or more, and in
+93% or more of those in which the seeds agree; with five folds it is a tenth wider than Student's.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
     "none": ("no correction", lambda p: p),
 }
-# lower limit of the error, as a share of the error over test items: a few seeds may agree by chance
-MIN_ERROR = 1 / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +65,10 @@ class Runs:
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
-        between = scores.var(ddof=1) / seeds
-        variance = max(0.0, items - noise.var(1, ddof=1).mean() / seeds) + between
-        freedom = (seeds - 1) * variance / between if between else math.inf
-        return math.sqrt(max(variance, MIN_ERROR**2 * items)), freedom
+        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: of items not shared
+        variance = max(0.0, items - own) + max(between, own)
+        spread = max(between, own / 2)
+        return math.sqrt(variance), (seeds - 1) * variance / spread if spread else math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval of the mean."""

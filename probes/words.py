@@ -11,10 +11,11 @@ import string
 import unicodedata
 from functools import cache
 
-from bgt_core.data.detokenise import CJK, COMBINING
+from bgt_core.data.detokenise import CJK
+from bgt_core.data.words import MARK, WITHIN
 
-_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{COMBINING}])*")
-_TOKEN = re.compile(rf"{_WORD.pattern}|[^\w\s]")
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{WITHIN}])*")
+_TOKEN = re.compile(f"{_WORD.pattern}|{MARK}")
 
 
 def split_words(sentence: str) -> list[str]:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from bgt_core import grammar
-from bgt_core.data.detokenise import COMBINING
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import normalise
+from bgt_core.data.words import COMBINING
 from bgt_core.evaluation.fidelity.kept import has_negation
 from probes.tasks import TASKS
 

@@ -13,7 +13,6 @@ import re
 
 from bgt_core.data.text import normalise
 
-COMBINING = r"\u0300-\u036f\u064b-\u065f\u0670"  # accents and Arabic vowel signs, which are within words
 CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, as the inside of a regular expression's brackets
 
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}

@@ -9,6 +9,7 @@ import numpy as np
 
 from bgt_core.data.languages import primary
 from bgt_core.data.text import normalise
+from bgt_core.data.words import COMBINING, MARK
 from bgt_core.evaluation.fidelity.kept import NAME_LANGS
 
 FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END = "function", "number", "name", "punctuation", "other", "end"
@@ -41,16 +42,17 @@ _FUNCTION = {  # articles, pronouns, prepositions, conjunctions, auxiliaries, ne
         werde wirst wird werden wurde kann können konnte muss müssen will wollen soll sollte sehr auch nur""",
 }
 FUNCTION_WORDS = {lang: frozenset(words.split()) for lang, words in _FUNCTION.items()}
-_PART = re.compile(r"\d[\d.,:]*\d|\d|[^\W\d_]+|[^\w\s]|_")
+_DIGIT = rf"\d[{COMBINING}]*"
+_PART = re.compile(rf"{_DIGIT}(?:[.,:]*{_DIGIT})*|[^\W\d_](?:[^\W\d_]|[{COMBINING}])*|{MARK}|_")
 _SENTENCE_STARTS = re.compile(r"(?:^|[.!?…:;«»“”\"(—–-])\s*$")
 
 
 def words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
     """Yield first character, end and class of each word, number and mark of a normalised text.
 
-    A word is a run of letters, so that "don't" is two words and a mark. A name is a capitalised word inside a sentence
-    ("I" aside), if the language capitalises names alone; in other languages names are "other", as are function words
-    of a language without a list.
+    A word is a run of letters with their accents and vowel signs, so that "don't" is two words and a mark. A name is a
+    capitalised word inside a sentence ("I" aside), if the language capitalises names alone; in other languages names
+    are "other", as are function words of a language without a list.
 
     >>> [kind for *_, kind in words("Is Tom 5?", "en")]
     ['function', 'name', 'number', 'punctuation']

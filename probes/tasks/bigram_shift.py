@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
-from bgt_core.data.detokenise import COMBINING
+from bgt_core.data.words import LETTERS
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(
-    rf"\w[\w{COMBINING}]*(?:['’-]\w[\w{COMBINING}]*)*"
-)  # with its apostrophes and hyphens: only whole words change places
+_WORD = re.compile(LETTERS)  # with its apostrophes and hyphens: only whole words change places
 _QUOTES = re.compile(r'["“”„«»]')
 
 

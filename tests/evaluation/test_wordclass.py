@@ -30,6 +30,10 @@ from bgt_core.evaluation.wordclass import (
         ("L'ami de Tom", "fr", [FUNCTION, PUNCTUATION, OTHER, FUNCTION, NAME]),
         ("Der Hund bellt", "de", [FUNCTION, OTHER, OTHER]),  # German nouns have capitals
         ("Koira näkee Pekan", "fi", [OTHER, OTHER, OTHER]),
+        ("هَلْ أَنْتَ هُنَا؟", "ar", [OTHER, OTHER, OTHER, PUNCTUATION]),  # with vowel signs
+        ("मैं हिन्दी बोलता हूँ।", "hi", [OTHER, OTHER, OTHER, OTHER, PUNCTUATION]),
+        ("שָׁלוֹם עֲלֵיכֶם", "he", [OTHER, OTHER]),
+        ("5\ufe0f\u20e3 x\u0303\u0323 👍🏽 🇫🇷 ❤️", "en", [NUMBER, OTHER, PUNCTUATION, PUNCTUATION, PUNCTUATION]),
     ],
 )  # fmt: skip
 def test_words_have_the_class_that_a_reader_gives_them(text: str, lang: str, expected: list[str]) -> None:

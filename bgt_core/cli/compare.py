@@ -49,7 +49,7 @@ def compare(
     import numpy as np
 
     from bgt_core.data.columns import LABEL, parse_columns, read_columns
-    from bgt_core.data.encode import number
+    from bgt_core.data.numbers import no_number, number
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.data.textfile import text_lines
     from bgt_core.evaluation.backtranslation import compare as compare_sides
@@ -65,7 +65,7 @@ def compare(
     costs = np.array([number(cell) for index in labels for cell in cells[index]]) if labels else None
     if costs is not None and np.isnan(costs).any():
         line = int(np.flatnonzero(np.isnan(costs))[0])
-        raise DataError(f"{path}:{line + 1}: the {list(langs)[labels[0]]} is not a number.")
+        raise DataError(f"{path}:{line + 1}: the {list(langs)[labels[0]]} {no_number(cells[labels[0]][line])}.")
     comparison = compare_sides(
         *(cells[index] for index in texts),
         words=words,

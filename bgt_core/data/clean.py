@@ -17,10 +17,10 @@ import numpy as np
 
 from bgt_core.data import filters, manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, read_columns
-from bgt_core.data.encode import number
 from bgt_core.data.filters import Candidates, Filter, Seen
 from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.languages import primary
+from bgt_core.data.numbers import no_number, number
 from bgt_core.data.pairfile import pair_file, suffix
 from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
 from bgt_core.data.text import Tokenizer, normalise
@@ -168,8 +168,12 @@ class _Reader(NamedTuple):
         if self.label >= 0 and pairs:
             sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
             numbers = np.array([number(pair[self.label]) for pair in pairs])
-            reason = f"the {read_columns(self.columns)[self.label]} is not a number"
-            bad = sorted([*bad, *((int(index), "no number", reason) for index in sound[np.isnan(numbers)])])
+            name = f"the {read_columns(self.columns)[self.label]}"
+            wrong = [
+                (int(sound[i]), "no number", f"{name} {no_number(pairs[i][self.label])}")
+                for i in np.flatnonzero(np.isnan(numbers))
+            ]
+            bad = sorted([*bad, *wrong])
             pairs = [pair for pair, value in zip(pairs, numbers, strict=True) if not np.isnan(value)]
             cells = [pair[self.label] for pair in pairs]
             pairs = [pair[: self.label] + pair[self.label + 1 :] for pair in pairs]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import marshal
-import math
 import os
 import subprocess
 import sys
@@ -28,12 +27,12 @@ import numpy as np
 
 from bgt_core.data.columns import read_columns
 from bgt_core.data.filters import hashes
+from bgt_core.data.numbers import no_number, number
 from bgt_core.data.parallel import Bad, Row, check
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
 MAX_PROCESSES = 8  # as many as one reader can feed
-NO_NUMBER = "the label is not a number; expected 0, 1, 2, ... for classes"
 COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
 
 
@@ -77,8 +76,10 @@ class RowTokenizer(NamedTuple):
         columns = list(zip(*pairs, strict=True)) or [() for _ in read_columns(self.columns)]
         labels = np.zeros(len(pairs), np.float32)
         if self.label >= 0:
-            labels = np.array([number(text) for text in columns.pop(self.label)], np.float32)
-            bad = sorted([*bad, *((int(sound[i]), "no number", NO_NUMBER) for i in np.flatnonzero(np.isnan(labels)))])
+            given = columns.pop(self.label)
+            labels = np.array([number(text) for text in given], np.float32)
+            wrong = np.flatnonzero(np.isnan(labels))
+            bad = sorted([*bad, *((int(sound[i]), "no number", f"the label {no_number(given[i])}") for i in wrong)])
         sides = [self.tokenizer.encode(texts, normalised=True) for texts in columns]
         lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (columns, rows)
         labelled = ~np.isnan(labels)
@@ -97,15 +98,6 @@ class RowTokenizer(NamedTuple):
             kept=sound[stays].astype(np.int64).tobytes(),
             labels=labels[stays].tobytes() if self.label >= 0 else b"",
         )
-
-
-def number(text: str) -> float:
-    """Parse the finite number of a label; NaN for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
 
 
 def cores() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from app.core import checks, rows
 from app.core.startup import ParallelText
 from app.core.uploads import formats
 from bgt_core.data.examples import LANGS
+from bgt_core.data.numbers import no_number, number
 from bgt_core.errors import DataError
 
 GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text
@@ -106,7 +108,9 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
         raise DataError("More than one column of scores: keep one, and colour by the others.")
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not formats.numbers(table[title]):
-            raise DataError(f"Column {title} holds no numbers, so it can't hold scores; choose another use.")
+            wrong = [cell for cell in table[title] if cell and math.isnan(number(cell))]
+            why = f"a cell {no_number(wrong[0])}" if wrong else "it holds no numbers"
+            raise DataError(f"Column {title} can't hold scores: {why}. Choose another use.")
 
 
 def colours(table: pd.DataFrame, uses: Sequence[str]) -> dict[str, pd.Series]:

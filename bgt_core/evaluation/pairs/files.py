@@ -58,7 +58,8 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
             raise DataError(f"{path}:{number}: {found}{hint}.")
         label, *texts = (fields[column].strip() for column in at)
         if label not in ("0", "1"):
-            raise DataError(f"{path}:{number}: the label is {label[:60]!r}; expected 1 (they mean the same) or 0.")
+            rule = "expected 1 (they mean the same) or 0" + (", without a comma" if "," in label else "")
+            raise DataError(f"{path}:{number}: the label is {label[:60]!r}; {rule}.")
         if not all(texts):
             raise DataError(f"{path}:{number}: an empty sentence; remove the line.")
         labels.append(label == "1")

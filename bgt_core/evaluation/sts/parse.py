@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bgt_core.data.numbers import no_number, number
 from bgt_core.data.textfile import SUFFIXES, column_hint, text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
@@ -26,17 +27,16 @@ def read_tsv(
 ) -> StsSet:
     """Read a file of tab-separated columns, with the positions of gold, left and right; other columns are ignored."""
     gold, left, right = [], [], []
-    for number, fields in lines(path):
+    for place, fields in lines(path):
         if keep and not keep(fields):
             continue
-        try:
-            score, left_text, right_text = (fields[column] for column in columns)
-            gold.append(finite(score))
-        except (IndexError, ValueError):
+        if len(fields) <= max(columns):
             line, numbers = "\t".join(fields), ", ".join(str(column + 1) for column in columns)
             expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
             hint = column_hint(line, len(columns))
-            raise DataError(f"{path}:{number}: {expected}, found {line[:60]!r}{hint}.") from None
+            raise DataError(f"{path}:{place}: {expected}, found {line[:60]!r}{hint}.")
+        score, left_text, right_text = (fields[column] for column in columns)
+        gold.append(gold_score(path, place, score))
         left.append(left_text)
         right.append(right_text)
     return named(path, year, name, gold, left, right, langs)
@@ -58,16 +58,13 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
             "line N must score pair N, empty where it has no score."
         )
     values, left, right = [], [], []
-    for (number, fields), (_, given) in zip(pairs, scores, strict=True):
+    for (place, fields), (_, given) in zip(pairs, scores, strict=True):
         if not given[0].strip():
             continue
         if len(fields) < 2:
             hint = column_hint(fields[0], 2)
-            raise DataError(f"{path}:{number}: expected sentence <tab> sentence, found {fields[0][:60]!r}{hint}.")
-        try:
-            values.append(finite(given[0]))
-        except ValueError:
-            raise DataError(f"{gold}:{number}: expected a gold score, found {given[0][:60]!r}.") from None
+            raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {fields[0][:60]!r}{hint}.")
+        values.append(gold_score(gold, place, given[0]))
         left.append(fields[0])
         right.append(fields[1])
     return named(path, year, name, values, left, right, langs)
@@ -83,9 +80,10 @@ def named(
         raise type(error)(f"{path}: {error}") from None
 
 
-def finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(text)
+def gold_score(path: Path, line: int, text: str) -> float:
+    if math.isnan(value := number(text)):
+        header = "; remove the line if it is a header" if line == 1 else ""
+        raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
     return value
 
 

@@ -40,6 +40,7 @@ def test_a_file_is_read_whatever_the_order_of_its_columns(tmp_path: Path) -> Non
     [
         ("1\ta\tb\n1\ta\n", r"bad\.tsv:2: 2 columns, expected 3: label, a, b"),
         ("label\ta\tb\n", r"bad\.tsv:1: the label is 'label'; expected 1"),
+        ("1,0\ta\tb\n", r"bad\.tsv:1: the label is '1,0'; expected 1 .* or 0, without a comma"),
         ("1\ta\tb\n0.5\ta\tb\n", r"bad\.tsv:2: the label is '0\.5'"),
         ("1\ta\t \n", r"bad\.tsv:1: an empty sentence"),
         ("1\ta\tb\n1\tc\td\n", r"bad\.tsv: 2 of 2 labels are 1"),

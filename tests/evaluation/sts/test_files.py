@@ -183,7 +183,24 @@ def test_names_are_read_once_and_in_order(write: Write, tmp_path: Path) -> None:
 
 
 BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, exit code, message
-    "no number": ({"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"}, "2012", 4, r"bad\.tsv:2: expected gold <tab> sentence"),
+    "no number": (
+        {"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"},
+        "2012",
+        4,
+        r"bad\.tsv:2: the gold score is not a number: 'four'; expected one, as 4.5\.$",
+    ),
+    "a decimal comma": (
+        {"2012/bad.tsv": "5,5\ta\tb\n"},
+        "2012",
+        4,
+        r"bad\.tsv:1: the gold score .*'5,5'; write 5\.5,",
+    ),
+    "a header": (
+        {"2012/bad.tsv": "score\ta\tb\n"},
+        "2012",
+        4,
+        r"bad\.tsv:1: .*'score'.*remove the line if it is",
+    ),
     "a column short": ({"2012/bad.tsv": "4\ta\tb\n3\ta\n"}, "2012", 4, r"bad\.tsv:2"),
     "nan": ({"2012/bad.tsv": "4\ta\tb\nnan\ta\tb\n"}, "2012", 4, r"bad\.tsv:2"),
     "not UTF-8": ({"2012/bad.tsv": b"4\ta\tb\n3\tcaf\xe9\tb\n"}, "2012", 4, r"bad\.tsv:2: not UTF-8"),
@@ -201,7 +218,7 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, 
         {"2012/STS.input.A.txt": "a\tb\n", "2012/STS.gs.A.txt": "x\n"},
         "2012",
         4,
-        r"gs\.A\.txt:1: expected a gold",
+        r"gs\.A\.txt:1: the gold score is not a number",
     ),
     "one sentence": (
         {"2012/STS.input.A.txt": "a b\n", "2012/STS.gs.A.txt": "1\n"},

@@ -70,7 +70,7 @@ def test_rows_left_out_are_counted_by_reason() -> None:
         (["en", "en", "en"], "different languages"),
         (["en", "en", "fr"], "different languages"),
         (["en", "gold", "gold"], "More than one column of scores"),
-        (["en", "gold", "fr"], "b holds no numbers"),
+        (["en", "gold", "fr"], "b can't hold scores: a cell is not a number"),
         (["en", "fr", "de"], "No row has a sentence"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
-from bgt_core.errors import BgtError, NotFound, UsageError, check_choice
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError, check_choice
 from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
 from probes.dataset import Dataset, check_applicable, load_items
@@ -178,11 +178,13 @@ class Grid:
         `skipped` is called with the error of each task of a group that can't be measured in a language.
         """
         self.check()
-        rows = list(self._rows(skipped))
-        if not rows:
-            names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
-            langs = ", ".join(self.langs)
-            raise UsageError(f"{names}: none can be measured in {langs}; choose others.", parameter="tasks")
+        passed: list[BgtError] = []  # errors of the tasks that are skipped
+
+        def skip(error: BgtError) -> None:
+            passed.append(error)
+            skipped(error)
+
+        rows, measured = list(self._rows(skip)), False
         single = len(rows) * len(self.subjects) * len(self.configs) == 1
         notes: dict[str, None] = {}
         for task, lang, named in rows:
@@ -200,14 +202,18 @@ class Grid:
                 if single:
                     raise
                 if isinstance(error, NotFound) and not named:
-                    skipped(error)
+                    skip(error)
                 else:
+                    measured = True
                     yield f"{task.name} {lang}", error
                 continue
+            measured = True
             if dataset.note:
                 report(f"{task.name} {lang}: {dataset.note}")
-            for note in dataset.about.get("card", {}).get("notes", ()):
-                if note.startswith("passed over") and note not in notes:
+            remarks = dataset.about.get("card", {}).get("notes", ())
+            lost = [note for note in remarks if "left out" in note and "label" in note]
+            for note in [*(note for note in remarks if note.startswith("passed over")), *lost]:
+                if note not in notes:
                     notes[note] = None
                     report(note)
             for subject in self.subjects:
@@ -215,9 +221,18 @@ class Grid:
                     try:
                         yield "", do(Slot(subject, task, lang, dataset, config))
                     except BgtError as error:
+                        if lost and isinstance(error, DataError):
+                            error = DataError(f"{error} {'; '.join(lost)}.")
                         if single:
-                            raise
+                            raise error from None
                         yield f"{task.name} {lang}, {subject.name}", error
+        if not measured:
+            names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
+            text = f"none of {names} can be measured in {', '.join(self.langs)}."
+            if not passed:
+                raise UsageError(f"{text} Choose others.", parameter="tasks")
+            reason = next((error for error in passed if isinstance(error, NotFound)), passed[0])
+            raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skipped: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
         """(task, language, whether the task was named); tasks of groups only if they have a definition and a source."""

@@ -45,7 +45,7 @@ def measure(
         print(f"bgt-probe: stopped after {len(table.cells)} results{kept}", file=sys.stderr)
     if not table.cells:
         if table.failures and not stopped:
-            raise type(table.failures[0][1])("nothing could be measured.")
+            raise last(table.failures[0][1])
         return STOPPED
     cells = corrected(table.cells, outputs.correction)
     outputs.write(cells)
@@ -56,6 +56,11 @@ def measure(
     for line in broken:
         print(f"bgt-probe: {line}", file=sys.stderr)
     return BROKEN if broken else FAILED if table.failures else 0
+
+
+def last(error: BgtError) -> BgtError:
+    """The error that ends a command without any result: the first one, again, below all that was printed since."""
+    return type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
 
 
 def say(line: str) -> None:

@@ -9,7 +9,7 @@ import typer
 from bgt_core.errors import BgtError
 from bgt_core.tables import show
 from probes.cells import cell_path
-from probes.cli.measuring import FAILED, say, say_failed, skipped
+from probes.cli.measuring import FAILED, last, say, say_failed, skipped
 from probes.grid import Grid, Slot
 from probes.measures.study import prepare
 from probes.probe import senteval_config
@@ -27,13 +27,13 @@ def plan(grid: Grid, context: typer.Context, as_json: bool) -> int:
             failures.append(outcome)
         else:
             rows.append(outcome)
+    if failures and not rows:
+        raise last(failures[0])
     if as_json:
         document = {"schema": "bgt-probe-plan/1", "plan": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         show(COLUMNS, [list(map(str, row)) for row in rows], text=4)
-    if failures and not rows:
-        return failures[0].exit_code
     return FAILED if failures else 0
 
 

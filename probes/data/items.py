@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
 
+from bgt_core.data.copies import join_copies
 from probes.task import SPLITS, Items
 
 MIN_ITEMS = 200  # fewer give intervals too wide to be useful
@@ -24,22 +25,46 @@ def balance(items: Items, rng: Random) -> Items:
 
 
 def distinct(items: Items) -> Items:
-    """Keep each sentence once, and each group in one split.
+    """Keep each sentence once, and each group in one split, as `in_one_split`.
 
-    A sentence with two labels is left out. A group in several splits stays in test, or else in dev.
+    A sentence with two labels is left out.
     """
-    labels: dict[str, set[str]] = {}
+    unclear, items = contradicting(items), in_one_split(items)
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(items.sentences):
+        if sentence not in unclear:
+            rows.setdefault(sentence, row)
+    return items.take(list(rows.values()))
+
+
+def contradicting(items: Items) -> dict[str, list[str]]:
+    """The sentences that have several labels, with those."""
+    labels: dict[str, dict[str, None]] = {}
     for sentence, label in zip(items.sentences, items.labels, strict=True):
-        labels.setdefault(sentence, set()).add(label)
-    ranks = [SPLITS.index(split) for split in items.splits] if items.splits else [0] * len(items.labels)
+        labels.setdefault(sentence, {})[label] = None
+    return {sentence: list(of) for sentence, of in labels.items() if len(of) > 1}
+
+
+def some(labels: Collection[str]) -> str:
+    """Name at most three labels."""
+    more = f" and {len(labels) - 3:,} more" if len(labels) > 3 else ""
+    return ", ".join(f"'{label[:40]}'" for label in sorted(labels)[:3]) + more
+
+
+def in_one_split(items: Items) -> Items:
+    """Keep each group in one split: one in several stays in test, or else in dev."""
+    if items.splits is None:
+        return items
     highest: dict[int, int] = {}  # rank of each group's split
+    ranks = [SPLITS.index(split) for split in items.splits]
     for group, rank in zip(items.groups, ranks, strict=True):
         highest[group] = max(rank, highest.get(group, 0))
-    kept: dict[str, int] = {}  # sentence -> row
-    for row, (sentence, group) in enumerate(zip(items.sentences, items.groups, strict=True)):
-        if len(labels[sentence]) == 1 and ranks[row] == highest[group]:
-            kept.setdefault(sentence, row)
-    return items.take(list(kept.values()))
+    return items.take([row for row, group in enumerate(items.groups) if ranks[row] == highest[group]])
+
+
+def with_copies(items: Items) -> Items:
+    """Join the groups that share a copy of a sentence, in other case, spaces or Unicode form."""
+    return replace(items, groups=join_copies(items.sentences, items.groups))
 
 
 def common(items: Items) -> Items:

@@ -16,7 +16,7 @@ from bgt_core.errors import DataError
 from bgt_core.files import sha256_file
 from probes.data.corpora import provenance_of
 from probes.data.folder import LABELLED, TaskSource, find_source
-from probes.data.items import RARE, SIZES, common, distinct, draw_splits
+from probes.data.items import RARE, SIZES, common, contradicting, distinct, draw_splits, some, with_copies
 from probes.data.labelled import read_labelled
 from probes.data.texts import read_texts
 from probes.task import SPLITS, Items, ProbeTask
@@ -80,18 +80,20 @@ def load_task(
     if source.kind == LABELLED:
         rows = read_labelled(source.files[0], lang, task.reordered, verbatim)
         items = rows if verbatim else distinct(rows)
-        _note_left_out(notes, rows, items, "repeated, or in another split, perhaps in another version")
+        clear = rows if verbatim else _clear(rows, notes)
+        _note_left_out(notes, clear, items, "repeated, or in another split, perhaps in another version")
     else:
-        items = _build(task, source.kind, source.files, lang, rng, column)
+        items = with_copies(_build(task, source.kind, source.files, lang, rng, column))
     items = _learnable(items, notes)
     if items.splits is None and sizes is not None:
         drawn = draw_splits(items, rng, sizes)
         _note_left_out(notes, items, drawn, "beyond the sizes of the splits")
         items = _learnable(drawn, notes)
     if not items.labels:
+        why = "".join(f"{note}; " for note in notes)
         raise DataError(
-            f"Task '{task.name}' found no items in {data}: give more sentences of '{lang}', or lines of a split (tr, "
-            "va or te), a label and a sentence, with tabs between them."
+            f"Task '{task.name}' found no items in {data}: {why}give more sentences of '{lang}', or lines of a split "
+            "(tr, va or te), a label and a sentence, with tabs between them."
         )
     counts = Counter(items.splits or ["all"] * len(items.labels))
     if sizes is not None:
@@ -145,7 +147,16 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
 def _learnable(items: Items, notes: list[str]) -> Items:
     kept = common(items)
     why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
-    _note_left_out(notes, items, kept, why)
+    _note_left_out(notes, items, kept, f"{why}, {some(set(items.labels) - set(kept.labels))}")
+    return kept
+
+
+def _clear(items: Items, notes: list[str]) -> Items:
+    """The items without sentences that have several labels, which are noted."""
+    unclear = contradicting(items)
+    kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
+    for sentence, labels in list(unclear.items())[:1]:
+        _note_left_out(notes, items, kept, f"copies with contradicting labels, as '{sentence[:60]}': {some(labels)}")
     return kept
 
 

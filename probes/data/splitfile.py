@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bgt_core.data.text import normalise
+from bgt_core.data.copies import copy_key
 from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError
-from probes.data.items import distinct
+from probes.data.items import distinct, with_copies
 from probes.data.labelled import SPLIT_NAMES
 from probes.task import SPLITS, Items
 
@@ -20,17 +20,17 @@ def read_splits(file: Path) -> dict[str, str]:
     """Read sentence -> "train", "dev" or "test" from lines SPLIT TAB SENTENCE; tr, va and te are accepted, as in
     SentEval.
 
-    Sentences are normalised. Raises DataError with file and line.
+    Sentences are keys, as of `copy_key`. Raises DataError with file and line.
     """
     split_of: dict[str, str] = {}
     for number, line in text_lines(file):
         split, *rest = line.split("\t")
-        sentence = normalise(rest[0]) if len(rest) == 1 else ""
+        sentence = copy_key(rest[0]) if len(rest) == 1 else ""
         if split not in NAMES or not sentence:
             hint = column_hint(line, 2)
             raise DataError(f"{file}:{number}: expected a split ({', '.join(NAMES)}), a tab and a sentence{hint}.")
         if split_of.setdefault(sentence, NAMES[split]) != NAMES[split]:
-            raise DataError(f"{file}:{number}: '{sentence}' is in two splits; keep one of them.")
+            raise DataError(f"{file}:{number}: '{rest[0]}' is in two splits; keep one of them.")
     return split_of
 
 
@@ -40,7 +40,8 @@ def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
     A group in several splits stays in test, or else in dev, as in `distinct`. DataError if a split is empty.
     """
     split_of: dict[int, str] = {}  # group -> its split
-    for sentence, group in zip(items.sentences, items.groups, strict=True):
+    items = with_copies(items)
+    for sentence, group in zip(map(copy_key, items.sentences), items.groups, strict=True):
         if sentence in splits:
             split_of[group] = max(splits[sentence], split_of.get(group, splits[sentence]), key=SPLITS.index)
     kept = items.take([row for row, group in enumerate(items.groups) if group in split_of])

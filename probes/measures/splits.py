@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from probes.data.folds import FOLDS, folds
-from probes.data.items import common
+from probes.data.items import common, in_one_split, with_copies
 from probes.task import SPLITS, Items
 
 Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
@@ -17,9 +17,11 @@ Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
     """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
 
-    They come in the order drawn, or with `in_order`, in their own.
+    They come in the order drawn, or with `in_order`, in their own, repeats included. Copies of a sentence are one
+    group; without `in_order` they stay in one split.
     """
-    learnable = common(items)
+    joined = with_copies(items)
+    learnable = common(joined if in_order else in_one_split(joined))
     rows: dict[int, list[int]] = {}  # of each group
     for row, group in enumerate(learnable.groups):
         rows.setdefault(group, []).append(row)

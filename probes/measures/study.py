@@ -9,6 +9,7 @@ import numpy as np
 
 from bgt_core.errors import DataError
 from probes.data.built_in import built_in_items
+from probes.data.items import some
 from probes.measures.config import MIN_ITEMS, ProbeConfig
 from probes.measures.splits import Cut, cuts_of, select, subsample
 from probes.task import SPLITS, Items, ProbeTask
@@ -55,7 +56,8 @@ def prepare(
     items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
     names, labels = np.unique(items.labels, return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
-        counts = f"{len(labels)} items with {len(names)} labels"
+        kinds = f"the label {some(names)} alone" if len(names) == 1 else f"{len(names)} labels"
+        counts = f"{len(labels)} items with {kinds}"
         raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
     cuts = cuts_of(items, config.seeds, config.seed)
     if config.max_train:
@@ -63,4 +65,12 @@ def prepare(
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):
             raise DataError(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
+    parts = [("train", train) for train, _, _ in cuts] + [("test", np.concatenate([test for *_, test in cuts]))]
+    for name, rows in parts:
+        if len(kinds := np.unique(labels[rows])) < 2:
+            only = names[kinds[0]]
+            raise DataError(
+                f"Task '{task.name}' has no {name} items of {some(set(names) - {only})}, only of {some([only])}: give "
+                f"{name} items of each label, more seeds, or items without splits."
+            )
     return Study(task.name, lang, items, names.tolist(), labels, cuts, left_out)

@@ -7,10 +7,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.copies import copy_key
+from probes.data.items import RARE, some
 from probes.measures.measure import Measured
 from probes.measures.study import Study
 from probes.result import MAJORITY, ProbeScore
+from probes.task import SPLITS
 
 DOMINANT = 0.90  # share of one label above which accuracy is not informative
 MAX_DEVIATION = 3  # half-widths of an interval between dev and test; more is unlikely to be chance
@@ -32,15 +37,22 @@ def with_note(score: ProbeScore, scores: Mapping[str, ProbeScore], latents: Sequ
 def item_warnings(study: Study) -> list[str]:
     """Warnings about the labelled sentences, for any encoder."""
     warnings, items = [], study.items
-    label, count = Counter(items.labels).most_common(1)[0]
+    labels = Counter(items.labels)
+    label, count = labels.most_common(1)[0]
     if count > DOMINANT * len(items.labels):
         warnings.append(
             f"{100 * count / len(items.labels):.0f}% of the items are '{label}': accuracy is not informative."
         )
-    train, dev, test = ({items.sentences[row] for row in rows} for rows in study.cuts[0])
+    train, dev, test = ({copy_key(items.sentences[row]) for row in rows} for rows in study.cuts[0])
     twice = len(train & (dev | test)) + len(dev & test - train)
     if twice:
         warnings.append(f"{twice} sentences are in two splits: drop them, or put their versions in one group.")
+    for part, effect in ((0, "no probe can learn it"), (2, "its accuracy is not measured")):
+        parts = [np.bincount(study.labels[cut[part]], minlength=len(study.names)) > 0 for cut in study.cuts]
+        present = np.all(parts, 0) if part == 0 else np.any(parts, 0)
+        absent = [name for name, here in zip(study.names, present, strict=True) if not here and labels[name] >= RARE]
+        if absent:
+            warnings.append(f"No {SPLITS[part]} item has the label {some(absent)}: {effect}.")
     return warnings
 
 

@@ -93,9 +93,23 @@ def test_bad_splits_are_named(
     assert message in result.err
 
 
+def test_the_reason_is_the_last_line(probe: Callable, fake: Any, tmp_path: Path) -> None:
+    (tmp_path / "one.tsv").write_text("".join(f"tr\tA\tWord {number} .\n" for number in range(300)), "utf-8")
+    (tmp_path / "none").mkdir()
+    for data, reason in (
+        ("one.tsv", "with the label 'A' alone; it needs at least 200 and 2"),
+        ("none", "No 'en' data"),
+    ):
+        for mode in ((), ("--dry-run",)):
+            result = probe("--lang", "en", "--data", str(tmp_path / data), *mode)
+            assert result.code in (3, 4) and result.err.count("\n") > 5
+            last = result.err.splitlines()[-1]
+            assert last.startswith("bgt-probe: ") and reason in last, last
+
+
 def test_split_names_are_sentevals_or_whole_words(tmp_path: Path) -> None:
-    (tmp_path / "s.tsv").write_text("va\t a  b \ntest\tc\n", "utf-8")
-    assert read_splits(tmp_path / "s.tsv") == {"a b": "dev", "c": "test"}
+    (tmp_path / "s.tsv").write_text("va\t a  B \ntest\tc\n", "utf-8")
+    assert read_splits(tmp_path / "s.tsv") == {"a b": "dev", "c": "test"}  # in any case
 
 
 def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(probe: Callable, fake: Any) -> None:
@@ -148,7 +162,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     """SentEval's sets come from a folder of ours; yields what was said when they were asked for."""
     (tmp_path / "site").mkdir()
     rows = [
-        f"{'va' if n % 10 == 8 else 'te' if n % 10 == 9 else 'tr'}\t{n % 2}\tWord {'x ' * (n % 2)}{n} ."
+        f"{'va' if n % 10 == 8 else 'te' if n % 10 == 9 else 'tr'}\t{n // 10 % 2}\tWord {'x ' * (n // 10 % 2)}{n} ."
         for n in range(400)
     ]
     (tmp_path / "site" / "subj_number.txt").write_text("\n".join(rows) + "\n", "utf-8")
@@ -325,7 +339,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
     [
         (("--lang", "en-fr", "--task", "length"), "Task 'length' needs one language, not 'en-fr'"),
         (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "needs two or more languages, as in en-fr, not"),
-        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose others"),
+        (("--lang", "en-fr", "--task", "syntax"), "none of syntax can be measured in en-fr"),
     ],
 )
 def test_what_can_measure_nothing_is_an_error(

@@ -247,7 +247,7 @@ def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_pa
     assert card.tokenisation == "tokens of the file joined to text"
     assert card.notes == [
         "1 item left out: repeated, or in another split, perhaps in another version",
-        "1 item left out: their label is not in train",
+        "1 item left out: their label is not in train, 'NNS'",
         "1 of 100,000 train items",
         "1 of 10,000 dev items",
         "1 of 10,000 test items",
@@ -289,6 +289,16 @@ def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "fr.txt", "Oui.\n")
     with pytest.raises(BgtError, match="Task 'gender' found no items in"):
         load_task(TASKS["gender"], "fr", tmp_path)
+
+
+@pytest.mark.parametrize("contradicting", [1, 200])
+def test_copies_with_contradicting_labels_are_the_reason(contradicting: int, tmp_path: Path) -> None:
+    rows = ["tr\tNNS\tThe cats sleep .\n"] * (400 - contradicting) + ["te\tNN\tThe cats sleep .\n"] * contradicting
+    write(tmp_path / "subj_number.txt", "".join(rows))
+    with pytest.raises(BgtError) as error:
+        load_task(TASKS["subj-num"], "en", tmp_path)
+    reason = "400 items left out: copies with contradicting labels, as 'The cats sleep.': 'NN', 'NNS'"
+    assert reason in str(error.value)
 
 
 def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Path) -> None:

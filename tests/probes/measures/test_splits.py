@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from probes.measures import study
 from probes.measures.config import hidden_units
 from probes.measures.splits import cuts_of, select, subsample
 from probes.measures.study import prepare
+from probes.measures.warnings import item_warnings
 from probes.task import SPLITS, Items, ProbeTask
 
 
@@ -22,6 +25,50 @@ def items(labels: list[str], groups: list[int], splits: list[str] | None = None)
 
 
 TRIPLED = items(["a", "b"] * 30 + ["c"] * 19, [row // 3 for row in range(60)] + list(range(100, 119)))
+
+
+COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda text: normalize("NFD", text))
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_copies_of_a_sentence_are_on_one_side(fixed: bool) -> None:
+    """Each sentence in four forms, which get labels and splits at random."""
+    rng = Random(0)
+    texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
+    splits = rng.choices(SPLITS, [8, 1, 1], k=len(texts)) if fixed else None
+    given = Items(texts, rng.choices("ab", k=len(texts)), list(range(len(texts))), splits)
+    made = prepare(TASK, given, lang="fr", config=ProbeConfig(seeds=3))
+    for cut in made.cuts:
+        numbers = [{re.findall(r"\d+", made.items.sentences[row])[0] for row in rows} for rows in cut]
+        assert not (numbers[0] & (numbers[1] | numbers[2]) or numbers[1] & numbers[2])
+    assert fixed or len(made.labels) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("present", "message"),
+    [
+        ({"train": "ab", "dev": "ab", "test": "a"}, "no test items of 'b', only of 'a'"),
+        ({"train": "abc", "dev": "abc", "test": "c"}, "no test items of 'a', 'b', only of 'c'"),
+        ({"train": "a", "dev": "ab", "test": "ab"}, "items with the label 'a' alone"),
+        ({"train": "b", "dev": "ab", "test": "ab"}, "items with the label 'b' alone"),
+    ],
+)
+def test_a_label_that_can_not_be_tested_or_learnt_is_named(present: dict[str, str], message: str) -> None:
+    names = [name for name in SPLITS for _ in range(120)]
+    labels = [present[name][row % len(present[name])] for row, name in enumerate(names)]
+    with pytest.raises(DataError, match=message):
+        prepare(TASK, items(labels, list(range(360)), names), lang="fr", config=ProbeConfig(seeds=2))
+
+
+def test_of_three_labels_the_one_without_a_test_item_is_warned_of() -> None:
+    names = [name for name in SPLITS for _ in range(120)]
+    labels = [("ab" if name == "test" else "abc")[row % (2 if name == "test" else 3)] for row, name in enumerate(names)]
+    config = ProbeConfig(seeds=2)
+    made = prepare(TASK, items(labels, list(range(360)), names), lang="fr", config=config)
+    assert item_warnings(made) == ["No test item has the label 'c': its accuracy is not measured."]
+    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so in one fold
+    warnings = item_warnings(prepare(TASK, alone, lang="fr", config=ProbeConfig(seeds=10)))
+    assert warnings == ["No train item has the label 'c': no probe can learn it."]
 
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
@@ -126,7 +173,10 @@ def test_too_little_to_learn_from_is_said() -> None:
 
     config = ProbeConfig(seeds=1)
     assert len(prepare(TASK, given(["a", "b"] * 100), lang="fr", config=config).labels) == 200
-    for labels, found in ((["a", "b"] * 99, "198 items with 2 labels"), (["a"] * 300, "300 items with 1 labels")):
+    for labels, found in (
+        (["a", "b"] * 99, "198 items with 2 labels"),
+        (["a"] * 300, "300 items with the label 'a' alone"),
+    ):
         with pytest.raises(DataError, match=f"Task 'toy' got {found}; it needs at least 200 and 2"):
             prepare(TASK, given(labels), lang="fr", config=config)
     for absent in ("dev", "test"):

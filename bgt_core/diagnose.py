@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Tokens
 from bgt_core.errors import DataError
+from bgt_core.nets.output import unknown
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import joined
 
@@ -73,6 +74,7 @@ class Diagnosis:
     pairs: int
     sentences: int  # reconstructed sentences of all pairs
     tokens: int  # of those, EOS included
+    unknown: int  # of those, tokens that cost what the unknown token costs (`nets.output.unknown`)
     latents: dict[str, Latent]
     at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None without a reconstruction
     unigram: MeanEstimate | None  # NLL of the same tokens by their frequencies on each side; a useful bound is lower
@@ -95,7 +97,7 @@ def diagnose(
     at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
     targets: dict[str, list[Tokens]] = defaultdict(list)
     columns: list[list[str]] = []  # of each batch
-    pairs = sentences = tokens = 0
+    pairs = sentences = tokens = unseen = 0
     for batch in batches:
         batch = batch.to(device)
         pairs += len(batch)
@@ -109,6 +111,10 @@ def diagnose(
             continue
         sentences += len(reconstructed) * len(batch)
         tokens += sum(len(prediction.target.flat_index) for prediction in reconstructed)
+        unseen += sum(
+            int(unknown(prediction.layer, prediction.target.ids[prediction.target.mask]).sum())
+            for prediction in reconstructed
+        )
         at_mean.append(nll(out))
         columns.append([prediction.name for prediction in reconstructed])
         for prediction in reconstructed:
@@ -129,7 +135,7 @@ def diagnose(
         bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
         likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
     unigram = MeanEstimate.of_pairs(unigram_nll_of_rows(targets, columns)) if targets else None
-    return Diagnosis(pairs, sentences, tokens, latents, plain, unigram, likelihood)
+    return Diagnosis(pairs, sentences, tokens, unseen, latents, plain, unigram, likelihood)
 
 
 def unigram_nll_of_rows(targets: Mapping[str, Sequence[Tokens]], columns: Sequence[Sequence[str]]) -> Tensor:

@@ -82,6 +82,9 @@ def diagnose(
         f"{diagnosis.pairs:,} pairs, {diagnosis.sentences:,} sentences reconstructed; nats, ± a standard error.",
         file=sys.stderr,
     )
+    if diagnosis.unknown:
+        share = f"{diagnosis.unknown:,} of them ({100 * diagnosis.unknown / diagnosis.tokens:.1f}%)"
+        print(f"Tokens that never occurred in training cost what the unknown token costs: {share}.", file=sys.stderr)
     if as_json:
         print(json.dumps({"schema": "bgt-diagnose/2", **document(diagnosis, samples, seed)}, indent=2))
         return

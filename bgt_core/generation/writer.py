@@ -13,6 +13,7 @@ from bgt_core.data.languages import known_lang
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative
+from bgt_core.nets.output import unknown
 from bgt_core.nets.prediction import SentencePrediction
 
 
@@ -72,6 +73,16 @@ class Writer:
                 raise UsageError("This model's decoder does not predict one token after the other.")
             nats += prediction.token_nll().tolist()
         return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
+
+    def count_unknown(self, sentences: Sequence[str], *, lang: str) -> tuple[int, int]:
+        """Count the tokens of sentences of `lang`, EOS included, that cost what the unknown token does; and all tokens.
+
+        The former never occurred in that language in training, or are characters without a token.
+        """
+        ids = torch.tensor([token for sentence in self.bgt.tokenizer.encode(sentences) for token in sentence])
+        layer = getattr(generative(self.bgt).decoder(lang), "layer", None)
+        device = next(generative(self.bgt).parameters()).device
+        return int(unknown(layer, ids.to(device)).sum()), len(ids)
 
     def prior_mean(self, latent: str, like: np.ndarray) -> np.ndarray:
         """The mean of a latent's prior, in the shape of its vectors (N, L)."""

@@ -62,6 +62,15 @@ class TiedOutput(nn.Module):
         return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
+def unknown(layer: object, ids: Tensor) -> Tensor:
+    """Which of these ids, (N,), a layer scores as the unknown token: (N,) bool.
+
+    That token itself, and for a language's layer those that never occurred in its training text, of probability 0.
+    """
+    never = ~layer.occurs[ids] if isinstance(layer, LanguageOutput) else torch.zeros_like(ids, dtype=torch.bool)
+    return never | (ids == UNK)
+
+
 class LanguageOutput(nn.Module):
     """A tied output layer for one language, which scores only the tokens that occur in that language's text.
 

@@ -89,6 +89,14 @@ class Ledger(Task[Columns]):
             samples=[ItemSample(rows)],
             about=f"{rows:,} lines in {', '.join(items)}; nats of the text by the decoder, teacher-forced; "
             "a latent that is not given is the mean of its prior",
+            warnings=[
+                f"{name}: {count:,} of {tokens:,} tokens of {lang} ({100 * count / tokens:.1f}%) never occurred in its "
+                "training text and cost what the unknown token costs, which is too little."
+                for name, model in models.items()
+                for lang, texts in items.items()
+                for count, tokens in [model.count_unknown(texts, lang=lang)]
+                if count
+            ],
             counts={"lines": rows},
             lower_is_better=[key for key in costs if key.given != HELD],
         )

@@ -19,6 +19,8 @@ from bgt_core.errors import UsageError
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.ledger import ALL, HELD, MEANING, NOTHING, OTHERS, Ledger
+from bgt_core.generation.options import Beam
+from bgt_core.generation.writer import Writer
 from bgt_core.grammar import Pair
 from bgt_core.recipes import Recipe
 
@@ -112,6 +114,10 @@ class Counting:
         cost = float(sum(rows[0, 0] for rows in latents.values())) + (lang == "fr")
         return [np.full(len(words) + 1, cost) for words in self.tokens(sentences)]
 
+    def count_unknown(self, sentences: list[str], *, lang: str) -> tuple[int, int]:
+        words = " ".join(sentences).split()
+        return words.count("???"), len(words) + len(sentences)
+
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return left @ right.T
 
@@ -120,6 +126,23 @@ class Counting:
 
     def log_likelihood(self, latents: dict[str, np.ndarray], sentences: list[str], *, lang: str) -> np.ndarray:
         raise NotImplementedError
+
+
+def test_tokens_that_were_never_seen_are_counted(writer: Any, path: Path) -> None:
+    columns = {"en": ["1 2 ??? 4", "5 ??? dogs"], "fr": ["chiens"] * 2}
+    (warning,) = evaluate(Ledger(langs="en,fr"), {"it": Counting()}, columns, resamples=100).warnings
+    assert warning.startswith("it: 2 of 9 tokens of en (22.2%) never occurred in its training text")
+    assert not any("of en" in each for each in evaluate(Ledger(langs="en,fr"), {"it": writer}, path).warnings)
+    texts = [line.split("\t")[0] for line in path.read_text("utf-8").splitlines()]
+    ids = [token for sentence in writer.tokenizer.encode(texts) for token in sentence]
+    layer = writer.model.decoder("en").layer
+    kept = layer.occurs.clone()
+    try:
+        layer.occurs[ids[0]] = False
+        count = Writer(writer, Beam(1)).count_unknown(texts, lang="en")
+    finally:
+        layer.occurs.copy_(kept)
+    assert count == (ids.count(ids[0]), len(ids))
 
 
 def test_costs_are_those_of_the_latents_that_are_given() -> None:

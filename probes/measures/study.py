@@ -66,11 +66,11 @@ def prepare(
         if not len(rows):
             raise DataError(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
     parts = [("train", train) for train, _, _ in cuts] + [("test", np.concatenate([test for *_, test in cuts]))]
-    for name, rows in parts:
-        if len(kinds := np.unique(labels[rows])) < 2:
-            only = names[kinds[0]]
+    for part, numbers in parts:
+        if len(present := np.unique(labels[numbers])) < 2:
+            only = names[present[0]]
             raise DataError(
-                f"Task '{task.name}' has no {name} items of {some(set(names) - {only})}, only of {some([only])}: give "
-                f"{name} items of each label, more seeds, or items without splits."
+                f"Task '{task.name}' has no {part} items of {some(set(names) - {only})}, only of {some([only])}: give "
+                f"{part} items of each label, more seeds, or items without splits."
             )
     return Study(task.name, lang, items, names.tolist(), labels, cuts, left_out)

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.copies import copy_key
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.pairs.baselines import TfIdf, TfIdfClassifier, bag_of_words
@@ -98,12 +99,25 @@ class Pairs(Task[PairsData]):
             about=f"{test.name}: {len(test):,} pairs, {positive:,} of them ({100 * positive / len(test):.1f}%) "
             f"duplicates; x 100; threshold of a probability: 0.5, of other scores: {tuned}; frequencies of tf-idf: "
             f"those of {(train or test).name}",
+            warnings=[
+                f"{count:,} of the {len(test):,} pairs are also in {other.name}, as copies: leave them out of one file."
+                for other in (dev, train)
+                if other and (count := copied(test, other))
+            ],
             counts={"pairs": len(test), "duplicates": positive},
             families={keys[AUC]: AUC},
         )
 
 
 TASK = Pairs
+
+
+def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
+    """The number of pairs that are also among the others, in either order, in another case or other spaces too."""
+    keys = [
+        [frozenset(map(copy_key, both)) for both in zip(each.left, each.right, strict=True)] for each in (pairs, others)
+    ]
+    return sum(map(set(keys[1]).__contains__, keys[0]))
 
 
 class EncoderScorer:

@@ -129,6 +129,15 @@ def test_a_system_is_not_called_as_a_baseline(pairs: LabelledPairs) -> None:
         evaluate(Pairs(), {"tf-idf": Lengths()}, PairsData(pairs))
 
 
+def test_pairs_to_judge_that_are_also_trained_on_are_warned_of(pairs: LabelledPairs) -> None:
+    assert measured(pairs, LabelledPairs("dev", np.array([True, False]), ["x", "y"], ["y", "z"])).warnings == []
+    left = [f"  {text.upper()}" for text in pairs.right[:7]]
+    train = LabelledPairs("train", np.array([True] * 7 + [False]), [*left, "new"], [*pairs.left[:7], "other"])
+    assert measured(pairs, train=train).warnings == [
+        "7 of the 60 pairs are also in train, as copies: leave them out of one file."
+    ]
+
+
 def test_scores_that_are_equal_but_for_rounding_tie(pairs: LabelledPairs) -> None:
     """An encoder with noise in its last bits has the measures of the same encoder without it."""
 

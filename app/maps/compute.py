@@ -205,10 +205,15 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
         how += f" shows {enumerated(variance, '.0%')} of the variance"
     lengths = " at unit length" if method.metric == geometry.COSINE else ", their lengths kept"
     same = [name for name, space in space_of.items() if space.projection.variance == 0]
+    few = [name for name, space in space_of.items() if number and space.projection.variance]
+    lower = {name: space.projection.neighbours for name, space in space_of.items()}
+    lower = {name: used for name, used in lower.items() if used and used < method.neighbours}
     trust = enumerated({name: spaces.trust(space, method) for name, space in space_of.items()}, ".2f")
     return (
         f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}. "
         + f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart. " * bool(same)
+        + f"{method.name} needs {geometry.LEAST} different vectors: drawn by PCA: {', '.join(few)}. " * bool(few)
+        + f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}. " * bool(lower)
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
         + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)
         + "Distances between far groups are not meaningful."

@@ -19,6 +19,7 @@ from app.core.uploads import formats
 ALONE = "alone"  # the parameter with the sentences that are mapped alone
 LEAST = 3  # rows of a text that a map needs
 BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
+QUICK = 200  # sentences whose t-SNE takes seconds, and does not wait for a button; UMAP must be compiled first
 PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
     "UMAP": (5_000, "Neighbours", 15),
     "t-SNE": (1_000, "Perplexity", 30),
@@ -183,7 +184,8 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
         choice.compute.caption(f"Shown: PCA. {method.name} takes up to {most:,} {choice.text.unit}.")
         return pca, spaces.spaces(loaded, table, pca)
     request = loaded.digest, choice.text, choice.count, method
-    if st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
+    quick = method.name == "t-SNE" and len(table) <= QUICK
+    if st.session_state.get("fitted_of") != request and not quick and not spaces.stored(loaded, table, method):
         if not choice.compute.button(f"Compute {method.name}", type="primary"):
             st.caption(f"Drawn now: PCA. {method.name} of these sentences must be computed first: press the button.")
             return pca, spaces.spaces(loaded, table, pca)

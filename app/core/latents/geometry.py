@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,7 +19,6 @@ from bgt_core.vectors.ranks import hits
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
-ROUNDING = 1e-6  # variance of rows that differ by rounding alone, as a fraction of their mean square
 WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
 BLOCK = 4_096  # rows scaled at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
@@ -28,8 +28,12 @@ TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
 SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose Euclidean distances order as the metric
     COSINE: unit,
-    EUCLIDEAN: np.asarray,
+    EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 has no square of 1e30 or 1e-30
 }
+# Variance of rows that differ by rounding alone, as a fraction of their mean square: cosines in float32, and numbers.
+ROUNDING = {COSINE: 1e-6, EUCLIDEAN: 1e-11}
+LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
+APART = 1e-5  # of the largest coordinate: points that are nearer coincide; rounding moves them less
 
 
 @dataclass(frozen=True)
@@ -53,29 +57,51 @@ class Projection:
     axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
     read: tuple[str, ...] = ()  # how well each axis can be read from the latent, for a map on probe axes
     metric: str = COSINE
+    neighbours: float | None = None  # of UMAP, or the perplexity of t-SNE: lower than the method's if points are few
 
 
 @threadpool_limits.wrap(limits=1)  # OpenMP threads that share busy cores wait for each other: 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """A map of vectors (N, D), N >= 3, which shows what the method's metric compares; the same input gives the same
-    map."""
-    if method.name == "PCA":
-        plane = principal_axes(vectors, 2, method.metric)
-        return Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
-    neighbours = min(method.neighbours, len(vectors) - 1)
+    """A map of vectors (N, D), which shows what the method's metric compares; the same input gives the same map.
+
+    Points that coincide have one place. t-SNE and UMAP give way to PCA for fewer than `LEAST` different points: their
+    native code can't map those, and may end the process.
+    """
+    plane = principal_axes(vectors, 2, method.metric)
+    pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
+    if method.name == "PCA" or plane.variance == 0:
+        return pca
     if min(vectors.shape) > AXES:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
+    if method.metric == EUCLIDEAN:  # of any size, far from the origin: both methods compute in float32
+        points = points - points.mean(0)
+        points /= np.abs(points).max()
+    first, place = different(points)
+    if len(first) < LEAST:
+        return pca
     if method.name == "t-SNE":
-        from sklearn.manifold import TSNE
-
-        perplexity = min(neighbours, (len(vectors) - 1) / 3)
-        settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
-        xy = TSNE(2, perplexity=perplexity, **settings).fit_transform(points)
+        used = min(method.neighbours, (len(first) - 1) / 3)
+        xy = tsne(points[first], used, method.seed)
     else:
-        xy = umap(points, neighbours, method.seed)
-    return placed(vectors, xy, method.metric)
+        used = min(method.neighbours, len(first) - 1)
+        xy = umap(points[first], int(used), method.seed)
+    return replace(placed(vectors, xy[place], method.metric), neighbours=used)
+
+
+def different(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows (K,) of points (N, D) that do not coincide with an earlier one, and which of these each row is: (N,).
+
+    Points that coincide are neighbours along any line, so each is compared with the next along a random one.
+    """
+    order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
+    apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > APART * np.abs(points).max()
+    group = np.empty(len(points), int)
+    group[order] = np.cumsum([0, *apart])
+    earliest = np.full(len(points), len(points))
+    np.minimum.at(earliest, group, np.arange(len(points)))
+    return np.unique(earliest[group], return_inverse=True)
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
@@ -107,9 +133,9 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         from sklearn.decomposition import PCA
 
         rows = scaled(vectors)
-        if rows.var(0).sum() < least_variance(float(np.square(rows).sum(1).mean())):
+        if float(rows.var(0).sum()) < least_variance(float(np.square(rows).sum(1).mean()), metric):
             return PrincipalAxes(rows.mean(0), np.zeros((rows.shape[1], count), np.float32), 0.0, metric)
-        pca = PCA(count, svd_solver="arpack", random_state=0).fit(rows)
+        pca = PCA(count, svd_solver="arpack" if len(rows) > count else "full", random_state=0).fit(rows)
         return PrincipalAxes(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2)
     for start in range(0, len(vectors), BLOCK):
@@ -118,18 +144,27 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         products += block.T @ block
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
-    least = least_variance(np.trace(products) / len(vectors))
+    least = least_variance(np.trace(products) / len(vectors), metric)
     if values.sum() < least:  # all rows are the same
         values, axes = np.zeros_like(values), np.zeros_like(axes)
-    leading = axes[:, ::-1][:, :count]
+    leading = np.pad(axes, ((0, 0), (max(0, count - len(axes)), 0)))[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
     fraction = float(values[-count:].sum() / max(values.sum(), least))
     return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction, metric)
 
 
-def least_variance(mean_square: float) -> float:
+def least_variance(mean_square: float, metric: str) -> float:
     """The variance, of all units together, below which rows of this mean square are all the same."""
-    return max(ROUNDING * mean_square, float(np.finfo(np.float32).tiny))
+    return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
+
+
+def tsne(points: np.ndarray, perplexity: float, seed: int) -> np.ndarray:
+    """t-SNE's map of different points (N, K)."""
+    from sklearn.manifold import TSNE
+
+    points = np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))  # it starts from two axes
+    settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": seed, "n_jobs": 1}
+    return TSNE(2, perplexity=perplexity, **settings).fit_transform(points)
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
@@ -208,6 +243,13 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
     groups = np.concatenate([means.predict(unit(block)) for block in blocks])
     order = np.argsort(-np.bincount(groups[rows], minlength=means.n_clusters), kind="stable")
     return np.argsort(order)[groups]
+
+
+def central(vectors: np.ndarray, group: np.ndarray) -> int:
+    """The row of vectors (N, D) that is nearest by cosine to the mean of a group, (N,) bool."""
+    rows = np.flatnonzero(group)
+    units = unit(vectors[rows])
+    return int(rows[(units @ units.mean(0)).argmax()])
 
 
 def mean_cosine(vectors: np.ndarray) -> float:

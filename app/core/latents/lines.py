@@ -61,7 +61,7 @@ def contours(table: pd.DataFrame, theme: str) -> go.Contour:
 
     points = table[["x", "y"]].to_numpy(float)
     low, high = points.min(0), points.max(0)
-    margin = 0.1 * (high - low) + 1e-9  # so that the outer lines close
+    margin = 0.1 * np.where(high > low, high - low, 1)  # so that the outer lines close
     edges = [np.linspace(start, end, CELLS + 1) for start, end in zip(low - margin, high + margin, strict=True)]
     counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=edges)
     middles = [(side[1:] + side[:-1]) / 2 for side in edges]

@@ -19,6 +19,7 @@ from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 
 FINE = 24  # fine clusters
+QUOTED = 30  # characters of a sentence that names a cluster
 MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
 _umap = threading.Lock()  # numba's default threading layer must not be entered twice
 
@@ -142,10 +143,18 @@ def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categori
     counts = words(content, _space.rows["text"])
     first = (_space.rows["lang"] == _space.rows["lang"].iloc[0]).to_numpy()
     large, fine = (geometry.clusters(_space.vectors, _space.given, count) for count in (rows.CATEGORIES, FINE))
-    names = [name or f"group {at + 1}" for at, name in enumerate(keywords.names(counts, large, first, 3))]
+    names: list[str] = []
+    for at, name in enumerate(keywords.names(counts, large, first, 3)):
+        name = name or quoted(_space.rows["text"].iloc[geometry.central(_space.vectors, large == at)])
+        names.append(f"{name} ({at + 1})" if name in names else name)
     fine_names = np.array(keywords.names(counts, fine, first, 2))
     fine_clusters = pd.Categorical(np.where(fine_names[fine] == "", None, fine_names[fine]))
     return {rows.CLUSTER: pd.Categorical.from_codes(large, names), rows.FINE_CLUSTER: fine_clusters}
+
+
+def quoted(text: str) -> str:
+    """The start of a sentence, as the name of a group that no word tells apart."""
+    return f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -180,5 +189,7 @@ def nearest(
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def trust(space: Space, method: geometry.Method) -> float | None:
-    """Trustworthiness of the map."""
+    """Trustworthiness of the map; None if its vectors are all the same, or few."""
+    if space.projection.variance == 0:
+        return None
     return geometry.trust(space.vectors[space.given], space.projection.xy, method.metric)

@@ -54,6 +54,79 @@ assert one.project(vectors[:2] + 0.01).shape == (2, 2)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
+def test_vectors_that_coincide_or_are_few_end_no_process() -> None:
+    code = """
+import numpy as np
+from app.core.latents.geometry import SCALED, Method, fit
+rng = np.random.default_rng(0)
+rows = rng.normal(size=(120, 16))
+line = np.outer(np.linspace(-1, 1, 24), rows[0])
+copies = [rows[np.arange(60) % count] for count in (1, 2, 4, 5, 9)]
+few = [rows[:count] for count in (1, 2, 3, 4, 5, 6)]
+sizes = [rows[:24] * scale for scale in (1e30, 1e-30, 1e-43, 0)] + [rows[:24] * 10.0 ** -np.arange(24)[:, None]]
+wide = [np.tile(rows[:count], (24 // count, 700)) for count in (1, 24)]
+near = [rows[:1] * (1 + step * rows[:24]) for step in (1e-8, 1e-7, 1e-6)]
+for vectors in [line, line[:, :1], *copies, *few, *sizes, *wide, *near, rows + 1e4]:
+    vectors = vectors.astype(np.float32)
+    for name in ("t-SNE", "UMAP") if len(vectors) < 6 else ("t-SNE",):  # UMAP is slow uncompiled
+        for metric in SCALED:
+            xy = fit(vectors, Method(name, 15, metric=metric)).xy
+            assert xy.shape == (len(vectors), 2) and np.isfinite(xy).all(), (name, metric, vectors)
+            same = (vectors[:, None] == vectors).all(-1)
+            assert (xy[:, None] == xy).all(-1)[same].all(), (name, metric, vectors)
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+def test_copies_have_one_place_and_do_not_move_the_others(vectors: np.ndarray) -> None:
+    method = geometry.Method("t-SNE", 5)
+    alone, copies = geometry.fit(vectors, method), np.array([3, 3, 17])
+    both = geometry.fit(np.concatenate([vectors, vectors[copies] * np.float32(1 + 1e-7)]), method)
+    assert np.array_equal(both.xy, np.concatenate([alone.xy, alone.xy[copies]]))
+    assert both.neighbours == 5
+    assert geometry.fit(vectors[:7], geometry.Method("t-SNE", 30)).neighbours == pytest.approx(2)
+
+
+@pytest.mark.parametrize("method", ["t-SNE", "UMAP"])
+def test_fewer_than_five_different_vectors_are_drawn_by_pca(vectors: np.ndarray, method: str) -> None:
+    few = vectors[np.arange(30) % 4]
+    projection = geometry.fit(few, geometry.Method(method))
+    assert np.array_equal(projection.xy, geometry.fit(few, geometry.Method()).xy)
+    assert projection.variance and projection.neighbours is None
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_a_euclidean_plane_scales_with_its_vectors(unequal: np.ndarray, scale: float) -> None:
+    plane, scaled = (geometry.fit(rows, geometry.Method(metric="Euclidean")) for rows in (unequal, unequal * scale))
+    assert scaled.variance == pytest.approx(plane.variance)
+    assert scaled.xy / scale == pytest.approx(plane.xy, rel=1e-4)
+    assert scaled.project(unequal[:2] * scale) / scale == pytest.approx(plane.xy[:2], rel=1e-4)
+    assert geometry.trust(unequal * scale, scaled.xy, "Euclidean") == pytest.approx(
+        geometry.trust(unequal, plane.xy, "Euclidean")
+    )
+
+
+def test_a_large_constant_hides_no_difference_from_a_euclidean_plane(vectors: np.ndarray) -> None:
+    plane = geometry.fit(vectors, geometry.Method(metric="Euclidean"))
+    far = geometry.fit(vectors + np.float32(8192), geometry.Method(metric="Euclidean"))  # rounds to 1/1024
+    assert far.variance == pytest.approx(plane.variance, rel=1e-2)
+    assert np.abs(far.xy) == pytest.approx(np.abs(plane.xy), abs=1e-2)
+
+
+def test_vectors_of_one_unit_lie_on_a_line(vectors: np.ndarray) -> None:
+    xy = geometry.fit(vectors[:, :1], geometry.Method(metric="Euclidean")).xy
+    assert xy[:, 0] == pytest.approx(vectors[:, 0] - vectors[:, 0].mean(), abs=1e-6) and not xy[:, 1].any()
+
+
+def test_the_centre_of_a_group_is_a_row_of_it(vectors: np.ndarray) -> None:
+    group = np.arange(len(vectors)) % 3 == 1
+    cosines = unit(vectors) @ unit(vectors[group]).mean(0)
+    assert geometry.central(vectors, group) == np.where(group, cosines, -2).argmax()
+
+
 def test_pair_scores_by_hand() -> None:
     similarities = np.array([[1, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=np.float32)  # the second answer is the first's too
     scores = geometry.pair_scores(similarities)

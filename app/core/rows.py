@@ -33,6 +33,22 @@ LANGUAGE_NAMES = {
     "tr": "Turkish",
     "zh": "Chinese",
 }
+_TITLES = {  # names of languages in their own and in other languages, as titles of columns
+    "ar": "العربية arabe arabisch árabe arabo arabski arapça арабский",
+    "de": "deutsch allemand alemán alemão tedesco duits niemiecki almanca немецкий",
+    "en": "anglais englisch inglés inglês inglese engels angielski ingilizce английский الإنجليزية 英語 英语",
+    "es": "español espagnol spanisch espanhol castellano spagnolo spaans hiszpański ispanyolca испанский",
+    "fr": "français französisch francés francês francese frans francuski fransızca французский الفرنسية",
+    "it": "italiano italien italienisch italiaans włoski italyanca итальянский",
+    "ja": "日本語 japonais japanisch japonés japonês giapponese japans japoński japonca японский 日语",
+    "ko": "한국어 coréen koreanisch coreano koreaans koreański korece корейский",
+    "nl": "nederlands néerlandais niederländisch neerlandés holandés holandês olandese holenderski felemenkçe",
+    "pl": "polski polonais polnisch polaco polonês polacco pools lehçe польский",
+    "pt": "português portugais portugiesisch portugués portoghese portugees portugalski portekizce португальский",
+    "ru": "русский russe russisch ruso russo rosyjski rusça",
+    "tr": "türkçe turc türkisch turco turks turecki турецкий",
+    "zh": "中文 汉语 chinois chinesisch chino chinês cinese chinees chiński çince китайский",
+}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Final mark"}
 PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
 CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
@@ -51,6 +67,17 @@ def language_name(lang: str) -> str:
     """The name of a language, or its code if it has no name here; "English 2" for a second column, en2."""
     code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
+
+
+def title_key(title: str) -> str:
+    """A title of a column in lower case, without accents and without a number at its end."""
+    letters = [char for char in unicodedata.normalize("NFKD", title.lower()) if not unicodedata.combining(char)]
+    return re.sub(r"[\s_]*\d*$", "", "".join(letters).strip())
+
+
+LANG_OF_TITLE = {
+    title_key(name): lang for lang, names in LANGUAGE_NAMES.items() for name in (lang, names, *_TITLES[lang].split())
+}
 
 
 def latent_title(latent: str) -> str:

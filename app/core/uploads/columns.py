@@ -45,8 +45,9 @@ def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
 
 def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     name = title.lower()
+    named = rows.LANG_OF_TITLE.get(rows.title_key(title))
     for lang in langs:
-        if name in (lang, rows.language_name(lang).lower()):
+        if named == lang or name == lang:
             return lang
     if name == "id":
         return LEFT_OUT

@@ -93,8 +93,8 @@ def dialog() -> None:
     """Ask for a file and the use of its columns, and show warnings; nothing leaves this machine."""
     loaded = state.model()
     file = st.file_uploader(
-        f"Sentences, translations, or pairs of sentences: one per line, up to {formats.MAX_ROWS:,}, in UTF-8",
-        formats.KINDS,
+        f"Sentences, translations, or pairs of sentences: one per line, up to {formats.MAX_ROWS:,}, as "
+        f"{', '.join(formats.KINDS)} in UTF-8",
         max_upload_size=formats.MAX_MEGABYTES,
         key="own_file",
     )

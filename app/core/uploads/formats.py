@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from app.core.rows import LANGUAGE_NAMES
+from app.core.rows import LANG_OF_TITLE, title_key
+from app.core.uploads.text import ADVICE, decoded, rows_of
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError
 from bgt_core.files import parse_json
 from bgt_core.files.parquet import reading_parquet
 
-KINDS = ["tsv", "csv", "txt", "jsonl", "parquet"]
+KINDS = ["csv", "tsv", "txt", "jsonl", "parquet"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
 MAX_TEXT = 2**28  # bytes of all cells
-csv.field_size_limit(MAX_TEXT)  # characters in a cell; other kinds of files have no limit for one cell
 BATCH = 16  # rows decompressed together: few, as one row may be as large as the file
 MAX_CHARACTERS = 2_000  # of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
 TITLES = {  # a first row with one of these holds names
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
-    *LANGUAGE_NAMES, *map(str.lower, LANGUAGE_NAMES.values()),
 }  # fmt: skip
 
 
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
     """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
 
-    .csv is quoted, .tsv and .txt have tabs and no quotes, .jsonl has one object per line; columns of lists and records
-    in .parquet are left out. `header` tells whether the first row of the first three holds names; None guesses from the
-    row. Raises DataError for another kind of file, for one that is not UTF-8 text, and for no, too many or uneven rows.
+    .csv, .tsv and .txt are read as `rows_of` does, .jsonl has one object per line; columns of lists and records in
+    .parquet are left out. `header` tells whether the first row of the first three holds names; None guesses from the
+    row. Raises DataError for another kind of file, as `decoded` and `rows_of`, and for no or too many rows.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
-        raise DataError(f"{name}: expected a file that ends in {', '.join(KINDS)}.")
+        raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
     if kind == "parquet":
         columns = from_parquet(name, content)
     elif kind == "jsonl":
         columns = from_objects(name, decoded(name, content))
     else:
-        columns = from_rows(name, split(name, decoded(name, content), kind), header)
+        rows = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
+        bounded(name, 0, len(rows[0]) if rows else 0)
+        columns = from_rows(even(name, rows), header)
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
@@ -62,16 +62,6 @@ def bounded(name: str, rows: int, columns: int) -> None:
         raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
     if columns > MAX_COLUMNS:
         raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
-
-
-def decoded(name: str, content: bytes) -> str:
-    if b"\0" in content:
-        raise DataError(f"{name}: not text; save it as a table of text, or as .parquet.")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{name}:{line}: not UTF-8; convert the file to UTF-8.") from None
 
 
 def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
@@ -114,18 +104,8 @@ def string(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def split(name: str, text: str, kind: str) -> list[list[str]]:
-    """The rows that are not blank, all of the same width."""
-    if kind == "csv":
-        lines: Iterable[list[str]] = csv.reader(io.StringIO(text, newline=""), strict=True)
-    else:
-        lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
-    try:
-        # one for the header, one too many
-        rows = list(islice((row for row in lines if any(map(str.strip, row))), MAX_ROWS + 2))
-    except csv.Error as error:
-        raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
-    bounded(name, 0, len(rows[0]) if rows else 0)
+def even(name: str, rows: list[list[str]]) -> list[list[str]]:
+    """The rows; DataError unless all have as many columns as the first."""
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             width = f"{len(row)} column{'s' * (len(row) != 1)}"
@@ -133,19 +113,29 @@ def split(name: str, text: str, kind: str) -> list[list[str]]:
     return rows
 
 
-def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:
+def from_rows(rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:
     if not rows:
         return {}
     titles = [""] * len(rows[0])
     if is_header(rows) if header is None else header:
         titles, rows = [normalise(title) for title in rows[0]], rows[1:]
-    return dict(zip(distinct(titles), map(list, zip(*rows, strict=True)), strict=True) if rows else ())
+    columns = zip(titles, distinct(titles), map(with_points, zip(*rows, strict=True)), strict=False)
+    return {
+        name: cells for title, name, cells in columns if title or any(map(str.strip, cells))
+    }  # Excel adds empty ones
+
+
+def with_points(cells: Sequence[str]) -> list[str]:
+    """The cells of a column; if all are numbers with a decimal comma, and not of thousands, with a point."""
+    commas = all(re.fullmatch(r"\s*(-?\d+(,\d+)?)?\s*", cell) for cell in cells)
+    decimal = commas and any(re.search(r",(?!\d{3}\s*$)", cell) for cell in cells)
+    return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
 
 
 def is_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row holds names: a usual name, or a word above a column of numbers."""
     first, below = rows[0], rows[1:]
-    if any(normalise(cell).lower() in TITLES for cell in first):
+    if any(normalise(cell).lower() in TITLES or title_key(cell) in LANG_OF_TITLE for cell in first):
         return True
     return any(
         not numbers([title]) and numbers(column) for title, column in zip(first, zip(*below, strict=True), strict=False)

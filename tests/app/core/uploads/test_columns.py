@@ -35,6 +35,7 @@ TOPICS = ["a", "b"] * 20
         ({"score": NUMBERS, "x": FRENCH}, ["gold", "fr"]),
         ({"x": ENGLISH, "y": ENGLISH[::-1]}, ["en", "en"]),
         ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # names before what is in the columns
+        ({"ANGLAIS": FRENCH, "Francais 2": ENGLISH}, ["en", "fr"]),
         ({"x": ENGLISH, "y": FRENCH, "comment": ENGLISH}, ["en", "fr", ""]),
         ({"x": examples("en", "es")[1]}, ["en"]),  # Spanish, which the model does not read
         ({"id": ENGLISH, "x": ENGLISH}, ["", "en"]),
@@ -42,6 +43,14 @@ TOPICS = ["a", "b"] * 20
 )
 def test_columns_are_taken_for_what_they_look_like(table: dict[str, list[str]], uses: list[str]) -> None:
     assert columns.guessed_uses(pd.DataFrame(table), LANGS) == uses
+
+
+def test_a_file_of_another_kind_is_answered_in_our_words(opened: Open) -> None:
+    app = opened("maps").upload("Sätze.xlsx", b"PK\3\4\0")
+    assert "Save it as CSV (UTF-8)" in app.error[0].value
+    app.file_uploader(key="own_file").set_value(("Sätze.csv", "Anglais;Français\nYes.;Oui.\n".encode(), "text/csv"))
+    app.run()
+    assert not app.error and [app.box("Anglais").value, app.box("Français").value] == ["en", "fr"]
 
 
 def made(rows: list[list[str]], uses: list[str], drop: bool = True) -> tuple[startup.ParallelText, str]:

@@ -83,7 +83,11 @@ def test_any_script_and_any_markup_survive() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.pkl", b"x", "ends in tsv, csv, txt, jsonl, parquet"),
+        ("model.pkl", b"x", "model.pkl: not a table of text. Save it as CSV .UTF-8.; .tsv, .txt, .jsonl, .parquet"),
+        *(
+            (f"a.{kind}", b"PK", "not a table of text. Save it as CSV")
+            for kind in ("xlsx", "ods", "docx", "zip", "png")
+        ),
         ("a.tsv", b"fine\nbad \xff\n", "a.tsv:2: not UTF-8"),
         ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv: not text"),
         ("a.parquet", b"PAR1?", "not a Parquet file"),
@@ -93,6 +97,9 @@ def test_any_script_and_any_markup_survive() -> None:
         ("a.tsv", b"a\tb\nc\n", "row 2 has 1 column, the first has 2"),
         ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
         ("a.csv", b'"open,b\n', "not CSV"),
+        ("a.csv", b"Anglais;Fran\xc3\xa7ais\n" + b"Yes;Oui\n" * 5 + b"No\n", "row 7 has 1 column, the first has 2"),
+        ("a.csv", b";".join([b"x"] * 101), "101 columns"),
+        ("a.csv", b"Anglais;Fran\xc3\xa7ais\n", "no rows"),
         ("a.tsv", b"score\tleft\tright\n", "no rows"),
         ("a.parquet", as_parquet({"en": ["x"] * 50_001}), "more than 50,000 rows"),
         ("a.parquet", as_parquet({f"c{at}": ["x"] for at in range(101)}), "101 columns, more than 100"),

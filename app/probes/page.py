@@ -138,7 +138,7 @@ def upload() -> None:
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
-        "Files of --json, --csv or --predictions", gather.KINDS, True, key="result_files", max_upload_size=20
+        "Files of --json, --csv or --predictions", None, True, key="result_files", max_upload_size=20
     )
     earlier = st.session_state["earlier"]
     if earlier:

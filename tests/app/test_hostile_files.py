@@ -88,7 +88,7 @@ def test_a_small_file_does_not_become_a_large_table() -> None:
 def test_a_file_that_cannot_be_read_hides_no_other(bad: bytes, opened: Callable[..., Any], cell: Cell) -> None:
     app = opened("probes")
     good = json.dumps(document([cell], [], [])).encode()
-    name = "bad.parquet" if bad == b"PAR1" else "bad.json"
+    name = {b"PAR1": "bad.parquet", b"9" * 6_000: "bad.xlsx"}.get(bad, "bad.json")
     (uploader,) = (part for part in app.file_uploader if part.label.startswith("Files of"))
     uploader.set_value([(name, bad, "application/json"), ("good.json", good, "application/json")])
     app.run()

@@ -37,6 +37,25 @@ def test_what_was_kept_is_named_too() -> None:
     assert checks("No.", "en", "it is not late at all.", "en")[-1] == (False, "much longer")
 
 
+@pytest.mark.parametrize(
+    ("source", "output", "lang", "changed"),
+    [
+        ("Asseyez-vous.", "asseyez-vous ?", "fr", ""),
+        ("Asseyez-vous.", "« asseyez-vous » !", "fr", ""),
+        ("Quoi ?", "quoi", "fr", ""),
+        ("Attendez... ici.", "attendez - … - ici !", "fr", ""),
+        ("Assez !", "mais c'est assez !", "fr", "much longer"),
+        ("はい。", "はい！！！", "ja", ""),
+        ("私は学生です。", "学生。", "ja", "much shorter"),
+        ("เขามา", "เขามา! ! !", "th", ""),
+        ("¿Qué?", "¡ qué !", "es", ""),
+        ("!", "? ! ?", "en", ""),
+    ],
+)
+def test_marks_are_not_length(source: str, output: str, lang: str, changed: str) -> None:
+    assert differences(checks(source, lang, output, lang)) == changed
+
+
 def test_the_order_of_a_few_words_says_nothing_good() -> None:
     source = "The old man saw the red car near the house."
     assert "order of words kept" not in {check.verdict for check in checks(source, "en", "An old red bus.", "en")}

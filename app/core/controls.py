@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +22,7 @@ ONE_LATENT = (
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
 SIDE_BY_SIDE = 4  # choices that fit beside each other in half a page
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a table's head, and around the head
+LINE, MOST_LINES = 21, 12  # pixels of a line of a wrapped cell; lines of a row, so that a screen holds several rows
 T = TypeVar("T")
 
 
@@ -90,3 +92,12 @@ def bounded(text: str, most: int, title: str) -> str:
 def width(title: str, least: int = 0) -> int:
     """The width in pixels of a column whose head must not be cut."""
     return max(least, math.ceil(CHARACTER * len(title) + MARGINS))
+
+
+def row_height(sentences: pd.DataFrame, width: int) -> int | None:
+    """The height in pixels of rows whose longest sentence is wrapped in a column of that width, up to `MOST_LINES`: a
+    double click shows a longer one whole. None if one line is enough."""
+    wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
+    longest = max((len(each) + sum(each) for each in wide), default=0)
+    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # words leave lines short
+    return LINE * min(lines, MOST_LINES) if lines > 1 else None

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import rows, theme
+from app.core import markdown, rows, theme
 from app.core.markdown import verbatim
 from app.maps import compute
 from bgt_core.contracts import SEMANTIC
-
-LINES = 66  # pixels of a row of a table, in which a sentence is wrapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +58,6 @@ class Near:
             title = f"{rows.latent_title(latent)}{where}"
             column.markdown(f"**{title}**")
             columns = ["Cosine", "In", "Sentence"] if len(langs) > 1 else ["Cosine", "Sentence"]
-            column.dataframe(
-                near[columns],
-                hide_index=True,
-                height="content",
-                row_height=LINES,
-                column_config={
-                    "Cosine": st.column_config.NumberColumn(format="%.2f", width=66),
-                    "In": st.column_config.Column(width=40),
-                    "Sentence": st.column_config.Column(width=300),
-                },
-                alt=f"{title}: nearest sentences with their cosines",
-            )
+            with column:
+                shown = near[columns].assign(Cosine=near["Cosine"].map("{:z.2f}".format))
+                markdown.table(shown, f"{title}: nearest sentences with their cosines")

@@ -76,6 +76,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     number = st.column_config.NumberColumn
     event = st.dataframe(
         shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": GAP}), hide_index=True,
+        row_height=controls.row_height(shown[["left", "right"]], 270),
         column_config=dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=270))
         | {title: number(format="%.0f", width=controls.width(title)) for title in ranks.values()}
         | {GAP: number(format="%+.0f", width=controls.width(GAP))},

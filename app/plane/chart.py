@@ -30,13 +30,15 @@ def plane(
     counts: Mapping[str, int],
     titles: tuple[str, str, str],
     ticks: tuple[Mapping[str, float], Mapping[str, float]],
+    compared: int,
     theme: str = "light",
 ) -> go.Figure:
     """Draw rows (kind, left, right, semantic, style, their ranks, `colour`) as points; `customdata` is the row's index.
 
     `colour` is the column "kind", another category, or a number. `cuts` are the similarity thresholds of both axes;
     `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right. `titles`
-    name the axes and the colour. `ticks` are similarities by their labels, for both axes.
+    name the axes and the colour. `ticks` are similarities by their labels, for both axes. `compared` is the number of
+    random pairs that ranks are of.
     """
     size, opacity = look(len(pairs))
     figure = go.Figure()
@@ -49,7 +51,7 @@ def plane(
                 x=part["semantic"].to_numpy(np.float32),
                 y=part["style"].to_numpy(np.float32),
                 customdata=places.tolist(),
-                text=[hover_text(row) for row in part.itertuples()] if hover else None,
+                text=[hover_text(row, compared) for row in part.itertuples()] if hover else None,
                 hovertemplate="%{text}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
                 name=plain(name),
                 showlegend="colorscale" not in marker,
@@ -109,14 +111,14 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         yield name, np.flatnonzero(names == name), {"color": colour_of}
 
 
-def share(rank: float) -> str:
-    """A share of random pairs, (0, 100): random pairs are too few to claim all of them."""
-    return "over 99.9 %" if rank > 99.9 else f"{rank:.1f} %"
+def share(rank: float, compared: int) -> str:
+    """The share `rank`, in percent, of the random pairs that a pair is compared with."""
+    return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
 
 
-def hover_text(row: Any) -> str:
+def hover_text(row: Any, compared: int) -> str:
     """Both sentences; then each cosine, and the share of random pairs below it."""
     lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
-    lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank)} of random pairs")
-    lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank)}")
+    lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank, compared)}")
+    lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank, compared)}")
     return "<br>".join(lines)

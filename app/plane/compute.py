@@ -25,7 +25,7 @@ OWN_PAIRS = "Your pairs"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN_LANGS = triples.LANGS
 BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
-BACKGROUND = 20_000  # random pairs that percentiles are of
+BACKGROUND = 20_000  # random pairs that percentiles are of; all pairs if there are fewer
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
 AT_ONCE = 1_000  # rows whose similarities are in memory at once
@@ -103,12 +103,26 @@ def _background(digest: str, content: str, source: PairSource, _table: pd.DataFr
     part = sentences(_table, source)
     meaning, style = (spaces.vectors_of(_loaded, part, latent) for latent in (SEMANTIC, _loaded.second_latent))
     size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences come before all right ones
-    left, right = np.random.default_rng(1).integers(size, size=(2, BACKGROUND))
+    left, right = unlike(size, in_order=source.given)
     right = right + size * source.given
     texts = part["text"].to_numpy()
-    different = (left + size * source.given != right) & (texts[left] != texts[right])
+    different = texts[left] != texts[right]
     left, right = left[different], right[different]
     return pd.DataFrame(dict(zip(AXES, similarities(_loaded, source, (meaning, style), left, right), strict=True)))
+
+
+def unlike(size: int, in_order: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Different pairs of two different numbers below `size`, both (P,): all of them, or a random `BACKGROUND`.
+
+    (1, 2) and (2, 1) are two pairs only if they are taken in order.
+    """
+    count = size * (size - 1) // (1 if in_order else 2)
+    pairs = np.random.default_rng(1).choice(count, min(count, BACKGROUND), replace=False)
+    if in_order:
+        left, right = np.divmod(pairs, max(1, size - 1))
+        return left, right + (right >= left)
+    right = ((1 + np.sqrt(1 + 8 * pairs)) / 2).astype(int)  # pairs 0, 1, 2 are (0, 1), (0, 2), (1, 2)
+    return pairs - right * (right - 1) // 2, right
 
 
 def sentences(table: pd.DataFrame, source: PairSource) -> pd.DataFrame:
@@ -236,8 +250,9 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 
 def cuts(random: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
-    """The thresholds of similarity in meaning and in style: these percentiles of random pairs."""
-    meaning, style = (float(np.percentile(random[column], at)) for column, at in zip(AXES, percentiles, strict=True))
+    """The least similarities in meaning and in style that exceed those of so many percent of random pairs."""
+    ends = (np.percentile(random[axis], at, method="inverted_cdf") for axis, at in zip(AXES, percentiles, strict=True))
+    meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
     return meaning, style
 
 
@@ -255,6 +270,8 @@ def quadrants(table: pd.DataFrame, lines: tuple[float, float]) -> dict[str, pd.D
 
 
 def ticks(random: pd.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
-    """For each axis the similarities at the percentiles of random pairs that are marked, by their labels."""
-    meaning, style = ({f"{at:g}": float(np.percentile(random[axis], at)) for at in TICKS} for axis in AXES)
+    """For each axis the similarities at the percentiles of random pairs that are marked, by their labels: those that
+    pairs are on both sides of."""
+    marked = [at for at in TICKS if min(at, 100 - at) * len(random) >= 100]
+    meaning, style = ({f"{at:g}": float(np.percentile(random[axis], at)) for at in marked} for axis in AXES)
     return meaning, style

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from app.core import controls, exports, own_texts, rows, startup, state
+from app.core import controls, exports, markdown, own_texts, rows, startup, state
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
@@ -20,6 +19,9 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 GOLD = f"{rows.OWN_COLUMN}gold"
 EXTREME = 3  # pairs listed of each quadrant
 MAX_SELECTED = 1_000  # rows of the table of selected pairs
+WIDTH = 400  # pixels of a sentence in that table
+SHARES = ("Meaning, %", "Style, %")
+PAIRS = "Pairs of sentences, with the share of random pairs that are less alike in meaning and in style"
 HELP = """
 - **A point is a pair of sentences.** The farther right, the nearer in the *semantic* latent; the higher up, the nearer
   in the *{second}* latent. Points are placed by cosine; the marks on the axes are percentiles of random pairs: at 99 %
@@ -29,7 +31,7 @@ HELP = """
 - **The dashed lines** sort pairs into quadrants: near is nearer than 95 % of random pairs. The sliders change that.
 - **Paraphrases, negations, roles** are pairs of the built-in grammar: the same meaning in other words or another order,
   one of the two negated, or who does what to whom exchanged. A good semantic latent puts paraphrases to the right of
-  the others. Random pairs are of the chosen sentences.
+  the others. Random pairs are of the chosen sentences: {background:,}, or all that there are.
 - **Which pairs?** *Within* a language each sentence is paired with its nearest in meaning, its nearest in style and a
   random one, so the shares of these three kinds say nothing about the language. Your own pairs are
   drawn as they are, beside random ones.
@@ -75,7 +77,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
     explore(loaded, (pairs, random), (colour, colour_title), percentiles, source, (text, count), (maps, alike))
     if text.credit:
         st.caption(text.credit)
-    how_to_read(HELP.format(second=second, anchors=compute.ANCHORS))
+    how_to_read(HELP.format(second=second, anchors=compute.ANCHORS, background=compute.BACKGROUND))
 
 
 def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
@@ -110,7 +112,7 @@ def explore(
     counts = {name: len(part) for name, part in parts.items()}
     below = "% of random pairs below"
     titles = (f"{rows.latent_title(SEMANTIC)}: {below}", f"{style}{through}: {below}", colour[1])
-    figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles, compute.ticks(random))
+    figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles, compute.ticks(random), len(random))
     left, details = st.columns([2, 1], gap="medium")
     with left:
         event = exports.chart(
@@ -128,7 +130,7 @@ def explore(
         places = [place[0] if isinstance(place, list) else place for place in places]
         selected = pairs.iloc[[place for place in places if place < len(pairs)]]
         if len(selected):
-            inspect(loaded, selected, source, text, pages)
+            inspect(loaded, selected, len(random), source, text, pages)
         else:
             st.markdown(
                 "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
@@ -144,7 +146,7 @@ def explore(
             if len(pairs) > chart.MAX_HOVER:
                 st.caption(f"With more than {chart.MAX_HOVER:,} points, click a point to read its text.")
     if len(selected) > 1:
-        listing(selected.head(MAX_SELECTED), height=360, width=400)
+        listing(selected.head(MAX_SELECTED))
     extremes(parts)
     with st.container(horizontal=True):
         copy_link()
@@ -160,11 +162,12 @@ def explore(
 def inspect(
     loaded: state.Loaded,
     selected: pd.DataFrame,
+    compared: int,
     source: compute.PairSource,
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
-    """Show the selected pairs, with links to the maps and to How alike?"""
+    """Show the selected pairs, `compared` with so many random ones, with links to the maps and to How alike?"""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -175,8 +178,8 @@ def inspect(
             st.metric("Style", f"{first['style']:z.2f}", width="content")
             st.metric("Words in common", f"{first['overlap']:.0%}", width="content")
         st.caption(
-            f"Nearer than {chart.share(first['semantic_rank'])} of random pairs in meaning, than "
-            f"{chart.share(first['style_rank'])} in style."
+            f"Nearer than {chart.share(first['semantic_rank'], compared)} in meaning, than "
+            f"{chart.share(first['style_rank'], compared)} in style."
         )
         own = {name.removeprefix(rows.OWN_COLUMN): first[name] for name in selected if name.startswith(rows.OWN_COLUMN)}
         if own and first["kind"] != compute.RANDOM:
@@ -226,23 +229,27 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
             with column:
                 st.markdown(f"**{name}** ({len(parts[name]):,})")
                 if len(parts[name]):
-                    listing(parts[name].drop_duplicates(["left", "right"]).head(EXTREME), height="content")
+                    table = listed(parts[name].drop_duplicates(["left", "right"]).head(EXTREME))
+                    markdown.table(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.1f}"), PAIRS)
                 else:
                     st.caption("No pairs.")
 
 
-def listing(pairs: pd.DataFrame, height: Literal["content"] | int, width: int = 112) -> None:
-    """Numbers first, so that no long sentence pushes them out of sight; `width` is that of a sentence, in pixels."""
-    titles = {"semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right"}
-    share = {
-        title: st.column_config.NumberColumn(format="%.1f", width=controls.width(title))
-        for title in ("Meaning, %", "Style, %")
-    }
+def listing(pairs: pd.DataFrame) -> None:
+    """A table of selected pairs."""
+    table = listed(pairs)
+    share = {title: st.column_config.NumberColumn(format="%.1f", width=controls.width(title)) for title in SHARES}
     st.dataframe(
-        pairs[list(titles)].rename(columns=titles),
+        table,
         hide_index=True,
-        height=height,
-        row_height=84,  # four lines of text
-        column_config=share | {"Left": {"width": width}, "Right": {"width": width}},
-        alt="Pairs of sentences, with the share of random pairs that are less alike in meaning and in style",
+        height=360,
+        row_height=controls.row_height(table[["Left", "Right"]], WIDTH),
+        column_config=share | {"Left": {"width": WIDTH}, "Right": {"width": WIDTH}},
+        alt=PAIRS,
     )
+
+
+def listed(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Numbers first, so that no long sentence pushes them out of sight."""
+    titles = {"semantic_rank": SHARES[0], "style_rank": SHARES[1], "left": "Left", "right": "Right"}
+    return pairs[list(titles)].rename(columns=titles)

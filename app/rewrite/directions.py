@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app.core import controls, exports, rows, startup, state, writing
+from app.core import controls, exports, markdown, rows, startup, state, writing
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, written
 from app.rewrite import compute
@@ -93,17 +93,9 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     if still.any():
         unmoved = " and ".join(table.loc[still, "direction"].unique())
         st.caption(f"{unmoved}: no effect on this sentence at any step.")
-    st.dataframe(
+    markdown.table(
         table.loc[~still, list(titles)].rename(columns=titles),
-        hide_index=True,
-        height="content",
-        row_height=66,  # three lines of text
-        column_config={
-            "Direction": st.column_config.Column(width=118),
-            "Written there": st.column_config.Column(width=190),
-            **{name: st.column_config.Column(width=52) for name in ("Step", "Words", "Marks")},
-        },
-        alt="The sentence generated at every step of every direction",
+        "The sentence generated at every step of every direction",
     )
     names = [title.lower() for title, _, _ in compute.FACTORS.values()]
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))

@@ -143,6 +143,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
             columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}
         ),
         hide_index=True,
+        row_height=controls.row_height(measured[["text"]], 300),
         column_config={"": st.column_config.TextColumn(width=110), "Text": st.column_config.TextColumn(width=300)}
         | dict.fromkeys(titles.values(), two)
         | {title: st.column_config.Column(width=controls.width(title)) for title in rows.COUNTED.values()},

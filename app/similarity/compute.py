@@ -130,6 +130,11 @@ def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str
 
 
 def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, langs: tuple[str, str]) -> np.ndarray:
-    """The similarity of unrelated sentences in these languages, (N,), to compare a similarity with."""
-    left, right = (embed(loaded, table.loc[table["lang"] == lang, "text"], lang, latent) for lang in langs)
-    return loaded.encoder.similarity_pairwise(left, np.roll(right, 1, axis=0))
+    """The similarity of different sentences in these languages that do not translate each other, (N,), to compare a
+    similarity with: each sentence and the one before it, no pair twice."""
+    same = langs[0] == langs[1]
+    texts = [table.loc[table["lang"] == lang, "text"] for lang in langs]
+    texts = [side.drop_duplicates() for side in texts] if same else texts
+    left, right = (embed(loaded, side, lang, latent) for side, lang in zip(texts, langs, strict=True))
+    similarities = loaded.encoder.similarity_pairwise(left, np.roll(right, 1, axis=0))
+    return similarities[len(similarities) < 2 + same :]  # of so few, the first is a sentence with itself, or again

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, rows, startup, state, word_effects
+from app.core import controls, corpora, exports, markdown, rows, startup, state, word_effects
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import spaces
@@ -24,7 +24,8 @@ NEAREST = 10
 SEARCHED = 1_000  # translations searched for similar sentences
 HELP = """
 - **More is more alike**, in every number but the word error rate. A *cosine* is 1 for the same direction and about 0
-  for sentences that have nothing in common. Below the numbers the pair is compared with pairs of unrelated sentences.
+  for sentences that have nothing in common. Below the numbers the pair is compared with pairs of other sentences: each
+  of the chosen text with the one before it.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
 - **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
@@ -104,17 +105,9 @@ def pair(loaded: state.Loaded) -> None:
         near.append(spaces.nearest(loaded, vector, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")
         column.text(shorten(sentence, 80, placeholder="…"))
-        column.dataframe(
-            near[-1].drop(columns=left_out),
-            hide_index=True,
-            row_height=66,  # three lines of text
-            column_config={
-                "Cosine": st.column_config.NumberColumn(format="%.2f", width=66),
-                "In": st.column_config.Column(width=40),
-                "Sentence": st.column_config.Column(width=250),
-            },
-            alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",
-        )
+        with column:
+            shown = near[-1].drop(columns=left_out).assign(Cosine=near[-1]["Cosine"].map("{:z.2f}".format))
+            markdown.table(shown, f"The {NEAREST} sentences nearest in meaning, with their cosines")
     if text.credit:
         st.caption(text.credit)
     exports.offer(
@@ -129,15 +122,17 @@ def against_random(
     text: startup.ParallelText,
     langs: tuple[str, str],
 ) -> None:
-    """Say how many pairs of unrelated sentences are less alike, by each latent."""
+    """Say how many pairs of other sentences are less alike, by each latent."""
     table = corpora.sentences(text, SEARCHED)
     value_of = dict(zip(scored["measure"], scored["value"], strict=True))
     parts = []
     for latent in latents:
         random = compute.random_pairs(loaded, table, latent, langs)
+        if not len(random):
+            return
         below = int((random < value_of[rows.latent_title(latent)]).sum())
         parts.append(f"{below:,} of {len(random):,} in the {latent} latent (their mean is {random.mean():z.2f})")
-    st.markdown(f"Nearer than pairs of unrelated sentences: {', '.join(parts)}.")
+    st.markdown(f"Nearer than pairs of other sentences: {', '.join(parts)}.")
 
 
 def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
@@ -255,7 +250,8 @@ def listing(scored: pd.DataFrame, whole: bool = False) -> None:
         system: title.removesuffix(" latent").removesuffix(" (tf-idf)") for system, title in systems.items()
     }
     number = st.column_config.NumberColumn
-    columns: dict[str, Any] = dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=200 if whole else 340))
+    wide = 260 if whole else 340
+    columns: dict[str, Any] = dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=wide))
     numbers = [titles[name] for name in order if name not in ("left", "right")]
     columns |= {title: number(format="%.2f", width=controls.width(title, 80)) for title in numbers}
     columns[NAMES["swer"]] = st.column_config.NumberColumn(
@@ -265,6 +261,6 @@ def listing(scored: pd.DataFrame, whole: bool = False) -> None:
         scored[order].rename(columns=titles),
         hide_index=True,
         column_config=columns,
-        row_height=66 if whole else None,
+        row_height=controls.row_height(scored[["left", "right"]], wide) if whole else None,
         alt="Pairs of sentences with every measure",
     )

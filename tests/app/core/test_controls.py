@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
+
+from app.core import controls
 
 ONE, DIRECTION = "One sentence", "In a direction"
 FRENCH = "Il fait très froid ce matin dans notre maison."
@@ -51,3 +54,13 @@ def test_another_language_is_told(opened: Callable[..., Any], page: str, link: d
 )
 def test_a_long_text_is_cut_with_a_word(opened: Callable[..., Any], page: str, link: dict[str, str], told: str) -> None:
     assert any(box.value.startswith(told) for box in opened(page, **link).warning)
+
+
+@pytest.mark.parametrize(
+    ("longest", "width", "lines"),
+    [("", 200, 0), ("a" * 20, 200, 0), ("word " * 20, 400, 3), ("word " * 20, 112, 9), ("単語" * 25, 400, 3)],
+)
+def test_rows_are_as_high_as_the_longest_sentence_needs(longest: str, width: int, lines: int) -> None:
+    table = pd.DataFrame({"Left": ["short", longest], "Right": ["short", "short"]})
+    assert controls.row_height(table, width) == (lines * controls.LINE or None)
+    assert controls.row_height(table.assign(Right="word " * 400), width) == controls.MOST_LINES * controls.LINE

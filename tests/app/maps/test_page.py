@@ -292,8 +292,9 @@ def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_langua
     bgt, french = bgt_core.load(saved), rows.examples(("en", "fr"), 300).query("lang == 'fr'")["text"].tolist()
     vectors = (bgt.embed(texts, lang="fr", latent="language") for texts in ([typed], french))
     similarities = bgt.similarity(*vectors)[0]
-    semantic, language = app.dataframe[:2]
-    assert language.value["Sentence"].tolist() == [french[at] for at in (-similarities).argsort(kind="stable")[:10]]
+    semantic, language = app.table[:2]
+    nearest = [verbatim(french[at]) for at in (-similarities).argsort(kind="stable")[:10]]
+    assert language.value["Sentence"].tolist() == nearest
     assert set(semantic.value["In"]) <= {"en", "fr"}
 
 
@@ -361,3 +362,42 @@ def test_contours_of_density_are_drawn_on_request(opened: Open) -> None:
     app = opened("maps", map="PCA")
     assert contours(app) == 0
     assert contours(app.put(app.toggle(key="dense"), True)) == 3  # one on each map
+
+
+def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
+    """Options of an app with a file of vectors and a text of its sentences."""
+    text = "".join(f"Sentence number {at} is here.\n" for at in range(len(vectors)))
+    for name in ("v.txt", "t.txt"):
+        (tmp_path / name).write_text(text)
+    np.save(tmp_path / "v.npy", vectors.astype(np.float32))
+    return "--model", f"vectors:{tmp_path / 'v.npy'}", "--data", f"en={tmp_path / 't.txt'}"
+
+
+@pytest.mark.parametrize(
+    ("count", "different", "told"),
+    [
+        (120, 1, "The vectors of semantic are all the same"),
+        (120, 3, "t-SNE needs 5 different vectors: drawn by PCA: semantic."),
+        (3, 3, "t-SNE needs 5 different vectors: drawn by PCA: semantic."),
+        (7, 7, "Perplexity used, with so few vectors: semantic 2."),
+        (100, 100, "Trustworthiness"),
+    ],
+)
+def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
+    start: Callable[..., None], opened: Open, tmp_path: Path, count: int, different: int, told: str
+) -> None:
+    vectors = np.random.default_rng(0).normal(size=(different, 16))[np.arange(count) % different]
+    start(*vectors_of(tmp_path, vectors))
+    app = opened("maps", data="t.txt (en)", map="t-SNE")
+    assert not any(button.label.startswith("Compute") for button in app.button)
+    (caption,) = (caption.value for caption in app.caption if caption.value.startswith("t-SNE, perplexity 30"))
+    assert told in caption
+    xy = np.array(list(places(app.figures()[0]).values()))
+    assert len(np.unique(xy, axis=0)) == different
+
+
+def test_a_cluster_without_words_is_named_by_one_of_its_sentences(opened: Open) -> None:
+    text = "".join(f"{en}\t{fr}\n" for en, fr in zip("Yes. No. Maybe. Why? Where? Who?".split(), "abcdef", strict=True))
+    app = opened("maps").upload("six.tsv", "en\tfr\n" + text).press("Use these")
+    names = {note["text"] for note in app.figures()[0]["layout"]["annotations"] if note.get("name") == rows.CLUSTER}
+    assert names and names <= {f"“{cell}”" for line in text.splitlines() for cell in line.split("\t")}

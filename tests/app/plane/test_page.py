@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 from collections.abc import Callable
 from operator import eq, lt
@@ -13,7 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.core import corpora, state
+from app.core import corpora, startup, state
+from app.core.markdown import verbatim
 from app.core.startup import GRAMMAR, ParallelText
 from app.core.uploads import columns
 from app.plane import compute
@@ -130,7 +133,9 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
     table = scattered(count).assign(left="<b>x</b>")
     counts = dict.fromkeys(compute.QUADRANTS.values(), 1)
     for colour in ("kind", "length"):
-        figure = plane(table, colour, (0.5, 0.1), counts, ("x", "y", "c"), ({"95 %": 0.5}, {"50 %": 0.1, "90 %": 0.2}))
+        figure = plane(
+            table, colour, (0.5, 0.1), counts, ("x", "y", "c"), ({"95 %": 0.5}, {"50 %": 0.1, "90 %": 0.2}), 435
+        )
         places = np.concatenate([trace.customdata for trace in figure.data]).astype(int)
         assert sorted(places) == list(range(count))
         xs = np.concatenate([trace.x for trace in figure.data])
@@ -138,7 +143,7 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
         assert not any("<b>" in text for trace in figure.data for text in trace.text)
         assert figure.layout.shapes[0].x0 == 0.5
         assert figure.layout.xaxis.ticktext == ("95 %",) and figure.layout.yaxis.tickvals == (0.1, 0.2)
-        assert "nearer than 99.9 %" in figure.data[0].text[0]
+        assert "nearer than 99.9 % of 435 random pairs" in figure.data[0].text[0]
 
 
 def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Open) -> None:
@@ -150,7 +155,20 @@ def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Ope
         compute.RANDOM,
     }
     headings = [part.value for part in app.markdown if part.value.startswith("**Near")]
-    assert len(headings) == 4 and app.dataframe
+    assert len(headings) == 4 and 1 <= len(app.table) <= 4
+    texts = {verbatim(text) for text in corpora.sentences(next(iter(startup.built_in_texts().values())), 300)["text"]}
+    assert all({*table.value["Left"], *table.value["Right"]} <= texts for table in app.table)  # whole sentences
+
+
+def test_thirty_sentences_are_compared_with_their_435_pairs(
+    start: Callable[..., None], opened: Open, saved: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "t.txt").write_text("".join(f"Sentence number {at} is here.\n" for at in range(30)))
+    start("--model", saved, "--data", f"en={tmp_path / 't.txt'}")
+    app = opened("plane", data="t.txt (en)")
+    assert any("nearer than 95 % of 435 random pairs" in caption.value for caption in app.caption)
+    (figure,) = app.figures()
+    assert figure["layout"]["xaxis"]["ticktext"] == ["1", "50", "90", "99"]
 
 
 def test_translations_and_moved_lines_change_what_is_drawn(opened: Open) -> None:
@@ -166,7 +184,8 @@ def test_translations_and_moved_lines_change_what_is_drawn(opened: Open) -> None
 
 def test_each_pair_is_ranked_among_random_pairs(loaded: state.Loaded) -> None:
     table, random = pairs(loaded, GRAMMAR, 40, WITHIN), compute.background(loaded, GRAMMAR, 40, WITHIN)
-    assert len(random) > 15_000
+    count = corpora.sentences(GRAMMAR, 40).query("lang == 'en'")["text"].nunique()
+    assert len(random) == count * (count - 1) // 2
     for axis in compute.AXES:
         less, equal = ([by(random[axis], value).mean() for value in table[axis]] for by in (lt, eq))
         expected = [100 * (below + tied / 2) for below, tied in zip(less, equal, strict=True)]
@@ -188,6 +207,30 @@ def test_random_pairs_are_no_sentence_with_itself_or_its_translation(
     half = len(corpora.sentences(GRAMMAR, 40)) // 2 if source.given else 0
     assert (left != right - half).all()
     assert not half or (left.max() < half <= right.min())
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 30, 141, 200, 201, 5_000])
+def test_random_pairs_are_all_pairs_once_or_as_many_different_ones(size: int) -> None:
+    for in_order, every in ((False, itertools.combinations), (True, itertools.permutations)):
+        left, right = compute.unlike(size, in_order)
+        drawn = set(zip(left.tolist(), right.tolist(), strict=True))
+        assert len(drawn) == len(left) == min(compute.BACKGROUND, math.perm(size, 2) // (1 if in_order else 2))
+        if len(left) < compute.BACKGROUND:
+            assert drawn == set(every(range(size), 2))
+        assert all(0 <= one < size and 0 <= two < size and one != two for one, two in drawn)
+        assert in_order or all(one < two for one, two in drawn)
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 19, 20, 435])
+def test_a_near_pair_exceeds_the_share_of_random_pairs_that_the_page_names(count: int) -> None:
+    values = np.random.default_rng(count).integers(0, 40, count) / 40  # some are equal
+    random = pd.DataFrame({"semantic": values, "style": -values})
+    for line, axis in zip(cuts(random, (95, 50)), compute.AXES, strict=True):
+        share = 95 if axis == "semantic" else 50
+        below = {value: 100 * (random[axis] < value).mean() for value in random[axis]}
+        assert all((value >= line) == (percent >= share) for value, percent in below.items())
+    marked = {1: [], 2: ["50"], 6: ["50"], 19: ["50", "90"], 20: ["50", "90"], 435: ["1", "50", "90", "99"]}
+    assert list(compute.ticks(random)[0]) == marked[count]
 
 
 def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open) -> None:

@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 import bgt_core
 from app.core import interpolation, state, writing
+from app.core.markdown import verbatim
 from app.rewrite import compute, decoding
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
@@ -147,14 +148,14 @@ def test_stop_ends_the_writing_at_the_next_token(opened: Open, monkeypatch: pyte
 
 def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Callable) -> None:
     app = opened("rewrite", how="In a direction")
-    table = app.dataframe[0].value.set_index(["Direction", "Step"])["Written there"]
+    table = app.table[0].value.set_index(["Direction", "Step"])["Written there"]
     assert len(table) == sum(len(stops) for _, _, stops in compute.FACTORS.values())
-    stay = table.xs(0, level="Step").tolist()
+    stay = table.xs("0", level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
     expected = library([sentence], [sentence])[0].text
-    assert stay == [expected] * 3 and shown(app) == expected
+    assert stay == [verbatim(expected)] * 3 and shown(app) == expected
     app.put(app.slider(key="move_words"), 9.0)
-    assert shown(app) == table["Longer", 9]
+    assert verbatim(shown(app)) == table["Longer", "9"]
 
 
 def cells(app: Any) -> list[str]:

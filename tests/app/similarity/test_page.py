@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import pearsonr
 
 import bgt_core
-from app.core import corpora, state
+from app.core import corpora, rows, state
 from app.similarity import chart, compute
 from app.similarity.page import SEARCHED
 from bgt_core.data.examples import CREDIT
@@ -41,6 +41,25 @@ def scored() -> pd.DataFrame:
             "words": noise,
             "swer": rng.uniform(0, 1.5, 60),
         }
+    )
+
+
+def test_other_sentences_are_compared_once_and_never_with_themselves(start: Callable[..., None], saved: Path) -> None:
+    start("--model", saved)
+    loaded, bgt = state.model(), bgt_core.load(saved)
+    english, french = ["The cat sleeps.", "Is it late?", "He runs."], ["Le chat dort.", "Est-il tard ?", "Il court."]
+    for count, expected in ((1, []), (2, [(0, 1)]), (3, [(0, 2), (1, 0), (2, 1)])):
+        texts = english[:count]
+        table = rows.translations(
+            list(zip([*texts, texts[-1]], [*french[:count], "Encore."], strict=True)), ["en", "fr"]
+        )
+        vectors = bgt.embed(texts, lang="en")
+        wanted = sorted(float(cosines(vectors[at], vectors[other])) for at, other in expected)
+        assert sorted(compute.random_pairs(loaded, table, "semantic", ("en", "en"))) == pytest.approx(wanted, abs=1e-5)
+        assert len(compute.random_pairs(loaded, table, "semantic", ("en", "fr"))) == count + 1
+    assert (
+        len(compute.random_pairs(loaded, rows.translations([["A.", "B."]], ["en", "fr"]), "semantic", ("en", "fr")))
+        == 0
     )
 
 

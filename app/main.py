@@ -21,7 +21,7 @@ for part in [*sys.path]:
 if str(HERE.parent) not in sys.path:
     sys.path.insert(0, str(HERE.parent))
 
-from app.core import own_texts, startup, state  # noqa: E402
+from app.core import address, own_texts, startup, state  # noqa: E402
 from app.core.markdown import problem, verbatim  # noqa: E402
 from app.sentence import page as sentence  # noqa: E402
 from app.sentence.tabs import Next  # noqa: E402
@@ -41,6 +41,7 @@ LOST = "This link contains sentences or files that the app no longer keeps. Type
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
     st.html(Path(__file__).with_name("style.css"))
+    address.one_entry_per_page()
     try:
         startup.read()
     except BgtError as error:
@@ -129,7 +130,7 @@ def describe(loaded: state.Loaded) -> None:
     from app.card import compute
 
     with st.sidebar:
-        st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}")
+        st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}", help=verbatim(loaded.spec) or None)
         if loaded.info:
             st.link_button("The paper", compute.paper(loaded).address, icon=":material/menu_book:")
 

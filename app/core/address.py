@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
@@ -29,6 +30,12 @@ def link() -> str:
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
+
+
+def one_entry_per_page() -> None:
+    """Let the browser's Back lead to the page before, with the settings and texts that it had."""
+    script = (Path(__file__).parent / "js" / "history.js").read_text("utf-8")
+    st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
 ROWS = "rows"  # the parameter that holds the selection

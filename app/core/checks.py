@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from app.core.rows import language_name
@@ -16,9 +16,13 @@ from bgt_core.data.examples import LANGS, example_sentences
 SMOOTHING = 0.1  # added to each n-gram's count
 CERTAIN = 10.0  # nats that a language must lead by; about one sentence in a thousand is then misjudged
 LETTERS = 6  # shorter texts are not judged: a frequent Turkish word contains "ok"
+LATIN_END = "\u0370"  # the first letter of the other alphabets
+SEEN = 0.8  # share of a text's n-grams that its language's sentences must have: "xxx" is of no language
 UNKNOWN_SHARE = 0.1  # of the tokens
 SAMPLE = 200  # texts checked of a large number
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
+ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
+INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that do not begin a sentence
 
 Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" for unseen n-grams
 
@@ -48,8 +52,10 @@ def shipped_profiles() -> Profiles:
 
 def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, float]]:
     """The likeliest language of a text, and how many nats each other is behind; "" for a text without letters."""
-    known = known or shipped_profiles()
-    grams = ngrams(text)
+    return likeliest(ngrams(text), known or shipped_profiles())
+
+
+def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -57,11 +63,25 @@ def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, f
     return best, {lang: likelihoods[best] - value for lang, value in likelihoods.items()}
 
 
-def another_language(text: str, lang: str) -> str:
-    """The language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown."""
-    best, behind = language(text)
-    enough = sum(map(str.isalpha, text)) >= LETTERS
-    return best if enough and behind.get(lang, 0.0) > CERTAIN else ""
+def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
+    """The language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown.
+
+    Addresses, names, repetitions and a single word tell nothing.
+    """
+    known = known or shipped_profiles()
+    text = ADDRESSES.sub(" ", text.strip())
+    if not text.isupper():
+        text = INSIDE.sub(lambda word: " " if word[0][0].isupper() else word[0], text)
+    words = dict.fromkeys(SEPARATORS.sub(" ", text.lower()).split())
+    letters = [char for char in "".join(words) if char.isalpha()]
+    latin = 2 * sum(char < LATIN_END for char in letters) > len(letters)
+    if len(letters) < LETTERS or (latin and len(words) < 2):
+        return ""
+    grams = set(ngrams(" ".join(words)))
+    best, behind = likeliest(grams, known)
+    telling = [gram for gram in grams if len(gram) == (3 if latin else 1)]
+    seen = sum(gram in known[best] for gram in telling) >= SEEN * len(telling)
+    return best if seen and behind.get(lang, 0.0) > CERTAIN else ""
 
 
 def guess(texts: Sequence[str]) -> str:
@@ -84,18 +104,20 @@ def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
     return ids.count(UNK), len(ids)
 
 
+def other_language(texts: Sequence[str], lang: str) -> str:
+    """The language that most of the texts are in, if it is certainly not `lang`; else "". Large texts are sampled."""
+    looked_at = sample([text for text in texts if text.strip()])
+    others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
+    return others.most_common(1)[0][0] if others.total() > len(looked_at) / 2 else ""
+
+
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
     """Return warnings about texts in a language, one sentence each; empty if all is well. Large texts are sampled."""
-    looked_at = sample([text for text in texts if text.strip()])
-    if not looked_at:
-        return []
     concerns = []
-    missing, tokens = unknown(loaded, looked_at)
+    missing, tokens = unknown(loaded, sample([text for text in texts if text.strip()]))
     if missing and missing >= UNKNOWN_SHARE * tokens:
         concerns.append(f"{missing:,} of {tokens:,} tokens are unknown to this model.")
-    others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
-    if others.total() > len(looked_at) / 2:
-        other = others.most_common(1)[0][0]
+    if other := other_language(texts, lang):
         looks = f"This looks like {language_name(other)}"
         known = f"{looks}, not {language_name(lang)}: choose its language."
         concerns.append(known if other in loaded.langs else f"{looks}, which this model does not know.")

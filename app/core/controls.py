@@ -12,6 +12,7 @@ import streamlit as st
 
 from app.core import checks, corpora, rows, state
 from app.core.address import BOUND
+from app.core.markdown import verbatim
 from app.core.startup import ParallelText
 from app.core.uploads import dialog
 
@@ -55,6 +56,8 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], k
     if changed or not {key} & {*st.session_state, *st.query_params}:
         st.session_state[key] = usual
     st.session_state[f"{key}_of"] = loaded.title, usual
+    if lost := [model for model in st.query_params.get_all(key) if model and model not in models]:
+        st.warning(f"The link asks for results that are not here: of {verbatim(', '.join(lost))}.")
     return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
 
 
@@ -76,10 +79,28 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
-def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "") -> None:
-    """Warn of texts that the model cannot read well as that language; `title` says which texts they are."""
+def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
+    """Warn of texts that the model cannot read well as that language; `title` says which texts they are, `key` is that
+    of the control with their language, which a button then changes."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
+    if key:
+        switch(loaded, texts, lang, key, title or "It")
+
+
+def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
+    """If most texts are in another language of the model, a button that chooses it in the control of that key. `field`
+    is the key of their text area without its language."""
+    other = checks.other_language(texts, lang)
+    if other in loaded.langs:
+        label = f"{title} is {rows.language_name(other)}"
+        st.button(label, key=f"{key} {other}", on_click=choose_language, args=(key, field, lang, other))
+
+
+def choose_language(key: str, field: str, lang: str, other: str) -> None:
+    if field:
+        st.session_state[f"{field}_{other}"] = st.session_state[f"{field}_{lang}"]
+    st.session_state[key] = other
 
 
 def bounded(text: str, most: int, title: str) -> str:

@@ -58,6 +58,8 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         return
     for text, text_lang in (*((text, meaning_lang) for text in meanings), *((text, lang) for text in styles)):
         controls.warn(loaded, [text], text_lang, f"“{verbatim(text)}”")
+    controls.switch(loaded, meanings, meaning_lang, "mlang", "The text of meanings", "meanings")
+    controls.switch(loaded, styles, lang, "glang", "The text of styles", "styles")
     request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
     grids = st.session_state.setdefault("grids", {})
     if request not in grids:

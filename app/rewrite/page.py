@@ -94,8 +94,8 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
         st.caption("The mix needs source and style in the same language.")
     source = controls.bounded(source, writing.MAX_CHARACTERS, "Source")
     style = controls.bounded(style, writing.MAX_CHARACTERS, "Style")
-    controls.warn(loaded, [source], source_lang, "Source")
-    controls.warn(loaded, [style], lang, "Style")
+    controls.warn(loaded, [source], source_lang, "Source", "source_lang")
+    controls.warn(loaded, [style], lang, "Style", "lang")
     settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
     settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
     first = is_open and not history and not decoding.stopped()

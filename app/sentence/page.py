@@ -97,7 +97,7 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
         key="language", **BOUND,
     )  # fmt: skip
     text = controls.bounded(normalise(typed or ""), MAX_CHARACTERS, "Your sentence")
-    controls.warn(loaded, [text], lang)
+    controls.warn(loaded, [text], lang, key="language")
     return text, lang
 
 

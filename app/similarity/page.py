@@ -76,8 +76,8 @@ def pair(loaded: state.Loaded) -> None:
     left, right = (
         controls.bounded(text, formats.MAX_CHARACTERS, side) for side, text in (("Left", left), ("Right", right))
     )
-    controls.warn(loaded, [left], langs[0], "Left")
-    controls.warn(loaded, [right], langs[1], "Right")
+    controls.warn(loaded, [left], langs[0], "Left", "one_left_lang")
+    controls.warn(loaded, [right], langs[1], "Right", "one_right_lang")
     scored = compute.alike(loaded, left, right, *langs)
     with st.container(horizontal=True):
         for row in scored.itertuples():

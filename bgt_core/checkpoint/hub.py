@@ -29,8 +29,7 @@ def folder(name: str | Path) -> Path:
     if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
         return SHIPPED / name
     match = NAME.fullmatch(str(name))
-    # a name inside an existing folder, or in the usual folder of runs, is a path, not a name on the hub
-    if not match or Path(name).parent.is_dir() or Path(name).parent == Path("runs"):
+    if not match or is_path(str(name)):
         return Path(name)
     try:
         needs("huggingface_hub", "hub")
@@ -41,6 +40,13 @@ def folder(name: str | Path) -> Path:
     repository, revision = match.groups()
     with _explained(str(name)):
         return Path(snapshot_download(repository, revision=revision, allow_patterns=FILES, library_name="bgt"))
+
+
+def is_path(name: str) -> bool:
+    """Whether a name that is no folder here is a path of this machine, not one to look for on the hub."""
+    parts = re.split(r"[/\\]", name)
+    usual = parts[0] == "runs" or Path(name).parent.is_dir()
+    return len(parts) > 2 or name[:1] in ("~", ".") or (len(parts) > 1 and usual)
 
 
 def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,10 +14,10 @@ import torch
 
 import bgt_core
 from bgt_core import bulk
-from bgt_core.adapters import open_encoder
+from bgt_core.adapters import open_encoder, with_kind
 from bgt_core.adapters.baselines import reference_encoders
 from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, NotFound, UsageError
 from tests.close import assert_close
 
 TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
@@ -113,6 +114,97 @@ def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: 
     with pytest.raises(BgtError, match=message) as error:
         open_encoder(spec)
     assert error.value.exit_code == code and "\n" not in str(error.value)
+
+
+@pytest.fixture
+def lying(saved: Path, tmp_path: Path) -> Path:
+    """A folder with something of each kind, recognisable by its files alone."""
+    modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
+    files = {
+        "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
+        "ours/modules.json": json.dumps(modules[1]), "ours/config.json": "{}", "run/step-5/config.json": "{}",
+        "both/modules.json": json.dumps(modules[0]), "both/onnx.json": "{}", "mine.npy": "", "mine.npz": "",
+        "kept.parquet": "", "model.bin": "", "all-MiniLM-L6-v2/modules.json": json.dumps(modules[0]),
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("st", "sentence-transformers:"),
+        ("st/", "sentence-transformers:"),
+        ("all-MiniLM-L6-v2", "sentence-transformers:"),
+        ("onnx", "onnx:"),
+        ("split", "split:"),
+        ("mine.npy", "vectors:"),
+        ("mine.npz", "vectors:"),
+        ("kept.parquet", "scores:"),
+        ("ours", ""),
+        ("run", ""),
+        ("nowhere", ""),
+        ("absent.npy", ""),
+    ],
+)
+def test_the_kind_of_a_path_is_told_by_its_files(lying: Path, name: str, kind: str) -> None:
+    assert with_kind(f"{lying}/{name}") == f"{kind}{lying}/{name}"
+    assert with_kind(f"{kind}{lying}/{name}") == f"{kind}{lying}/{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("both", "both: holds files of several kinds.*spell it sentence-transformers:.*both or onnx:.*both"),
+        ("model.bin", "model.bin: a file of no known kind.*vectors:"),
+    ],
+)
+def test_a_path_of_two_kinds_or_none_is_refused(lying: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        with_kind(str(lying / name))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("all-MiniLM-L6-v2", True),
+        ("paraphrase-multilingual-mpnet-base-v2", True),
+        ("LaBSE", True),
+        ("sentence-transformers/any-name_v1.5", True),
+        ("bgt-en-fr", False),
+        ("my-run", False),
+        ("ORG/NAME", False),
+        ("runs/MiniLM", False),
+        ("./LaBSE", False),
+        ("MiniLM.npy", False),
+        ("python:mine:bert", False),
+    ],
+)
+def test_published_names_are_known_and_names_of_paths_are_not(
+    name: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert with_kind(name) == "sentence-transformers:" * known + name
+
+
+@pytest.mark.parametrize(
+    "name", ["/no/MiniLM", "./MiniLM", "../x", "~/MiniLM", "a/b/c", "here/MiniLM", "C:\\a\\MiniLM"]
+)
+def test_the_hub_is_not_asked_for_a_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFound, match=r"MiniLM: no such folder|x: no such folder|c: no such folder"):
+        open_encoder(f"sentence-transformers:{name}")
+
+
+def test_a_home_folder_is_found_behind_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    np.savez(tmp_path / "mine.npz", vectors=np.eye(1), sentences=np.array(["a"]))
+    for spec in ("~/mine.npz", "vectors:~/mine.npz", tmp_path / "mine.npz"):
+        assert open_encoder(spec).embed(["a"], lang="en").tolist() == [[1.0]]
 
 
 def test_functions_objects_classes_and_factories_of_the_current_folder(mine: None) -> None:

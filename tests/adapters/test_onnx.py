@@ -69,8 +69,9 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
     expected = ours.embed(texts, lang="fr", latent="language")
     assert_close(encoder.embed(texts, lang="fr", latent="language"), expected)
     assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
+    assert open_encoder(folder).fingerprint == encoder.fingerprint
     with pytest.raises(BgtError, match=rf"spell it onnx:{folder}"):
-        open_encoder(folder)
+        bgt_core.load(folder)
     (folder / "model.onnx").write_bytes(b"nothing")
     with pytest.raises(BgtError, match=r"model.onnx: not an ONNX file") as error:
         open_encoder(f"onnx:{folder}")

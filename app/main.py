@@ -35,7 +35,11 @@ bgt app --model PATH                              # a checkpoint or run, a folde
   --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
 
-LOST = "This link contains sentences or files that the app no longer keeps. Type or upload them again to see them."
+LOST = (
+    "A model that was opened or split on a page is in one browser tab alone. Sentences and files are kept until the "
+    "app stops or needs the memory. The page is not shown, because it would show another model or text."
+)
+TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
 
 
 def main() -> None:
@@ -66,13 +70,23 @@ def main() -> None:
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
     first = partial(sentence.page, above, Next(two, where, style, alike, probes))
     start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
-    split = st.Page(view("split"), title="Your encoder", icon=":material/vertical_split:", url_path="split")
+    split = st.Page(
+        partial(view("split"), two), title="Your encoder", icon=":material/vertical_split:", url_path="split"
+    )
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, split, about])
-    if page == start:
+    kept = own_texts.restore()
+    if "lost" not in st.session_state:
+        st.session_state["lost"] = not_here(kept)
+    lost = st.session_state["lost"]
+    if page == start and not lost:
         sentence.heading(above)  # shown while the model loads
-    if not own_texts.restore():
-        st.toast(LOST, icon=":material/upload_file:", duration="infinite")
     picker(state.titles())
+    if lost:
+        st.title("This link can't be opened here")
+        st.error(f"It needs {verbatim(', '.join(lost))}.", icon=":material/link_off:")
+        st.markdown(LOST)
+        st.button("Open the page without it", on_click=go_on)
+        return
     try:
         loaded = state.model()
     except BgtError as error:
@@ -113,17 +127,27 @@ def refused(title: str, explained: str, error: BgtError) -> None:
     st.code(str(error), language=None, wrap_lines=True)
 
 
+def not_here(kept: bool) -> list[str]:
+    """Name what the link that opened the session needs and this app does not have; `kept`: whether it has its texts."""
+    asked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
+    models = [name for name in (*asked["ckpt"], *asked["models"]) if name and name not in state.titles()]
+    every = [startup.EXAMPLES, *startup.read().texts, *own_texts.of_session().uploaded]
+    every += [f"{startup.EXAMPLES} ({lang})" for lang in startup.LANGS]
+    texts = [name for key in TEXTS for name in asked[key] if name and name not in every]
+    named = [*(f"the model “{name}”" for name in models), *(f"the sentences “{name}”" for name in texts)]
+    return [*dict.fromkeys(named), *["sentences or files that are not kept any more"] * (not kept)]
+
+
+def go_on() -> None:
+    st.session_state["lost"] = []
+
+
 def picker(models: list[str]) -> None:
     """Choose the model of this session; the address keeps its name."""
     if chosen := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = chosen
-    linked = st.query_params.get("ckpt")
     with st.sidebar:
-        st.selectbox("Model", models, key="ckpt", bind="query-params")
-        if linked is not None and linked not in models:
-            st.session_state["unknown_model"] = linked[:80]
-        if unknown := st.session_state.pop("unknown_model", None):
-            st.warning(f"This app was not started with a model called “{verbatim(unknown)}”.")
+        st.selectbox("Model", models, key="ckpt", bind="query-params", on_change=go_on)
 
 
 def describe(loaded: state.Loaded) -> None:

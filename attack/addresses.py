@@ -25,6 +25,7 @@ LINKS = {  # pages that link to others
     "sentence": "st.empty(), page.Next(there, there, there, there, there)",
     "languages": "there",
     "plane": "there, there",
+    "split": "there",
 }
 SCRIPT = """
 import streamlit as st

@@ -12,7 +12,7 @@ import streamlit as st
 
 import bgt_core
 from app.card import chart, compute
-from app.core import exports, rows, state
+from app.core import exports, rows, startup, state
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, table, verbatim
 from bgt_core.contracts import SEMANTIC
@@ -117,7 +117,8 @@ def stored(loaded: state.Loaded) -> None:
     st.caption("Each hash was checked when the model was opened.")
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
-    lines = [(name, compute.readable(value), compute.meaning(name)) for name, value in given.items()]
+    shown = {name: startup.public(compute.readable(value)) for name, value in given.items()}
+    lines = [(name, value, compute.meaning(name)) for name, value in shown.items()]
     settings = pd.DataFrame(lines, columns=["Setting", "Value", "Meaning"])
     st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
                  column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip

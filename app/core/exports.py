@@ -18,8 +18,9 @@ import streamlit as st
 from pyarrow import parquet
 
 from app.core import theme
-from app.core.address import link
+from app.core.address import in_link, link
 from app.core.component import mounted
+from app.core.markdown import verbatim
 from app.core.theme import INK, PIXELS, SOFT, plain
 from bgt_core.tables import Table
 from bgt_core.tables.writers import latex_text
@@ -89,10 +90,7 @@ def offer(
             drawings(name, lambda: publication(figure(theme="light"), caption))
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
-        st.caption(
-            "It holds all settings. Anyone with the link also sees your own sentences and files, while the app "
-            "runs and keeps them."
-        )
+        st.caption(verbatim(in_link()))
 
 
 # No fragment: on the pages of the maps and the plane, a rerun that overtakes another would drop the container, not its

@@ -4,8 +4,9 @@ STORE`."""
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -98,21 +99,17 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
     inside = shipped()
-    models = shortest_names(paths) | inside
+    models = short_names(paths, inside) | inside
     own_results = (Path(path) / PROBES_FOLDER for path in models.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
     return StartOptions(models, built_in_texts() | texts_of(given.data), results, given.questions)
 
 
 def texts_of(arguments: Sequence[str]) -> dict[str, ParallelText]:
-    """The user's texts by name; files of the same name by their whole path."""
-    texts = list(map(parallel_text, arguments))
-    names = [name for name, _ in texts]
-    return {
-        name if names.count(name) == 1 else name.replace(text.file.name, str(text.file), 1): text
-        for name, text in texts
-        if text.file
-    }
+    """The user's texts by name."""
+    texts = [parallel_text(argument) for argument in dict.fromkeys(arguments)]
+    names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
+    return {name: text for name, (_, text) in zip(names, texts, strict=True)}
 
 
 def shipped() -> dict[str, str]:
@@ -141,10 +138,54 @@ def is_model(folder: Path) -> bool:
     return (folder / "config.json").is_file() or any(folder.glob("step-*/config.json"))
 
 
-def shortest_names(paths: Sequence[str]) -> dict[str, str]:
-    """Name each path: the last part with its kind, or the whole path if two end the same."""
-    last = [path_kind(path) + Path(path).name.removeprefix(path_kind(path)) for path in paths]
-    return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
+def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
+    """Short name -> spec, in their order."""
+    names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
+    return dict(zip(names, specs, strict=True))
+
+
+def short_name(spec: str) -> str:
+    """The name by which a model is shown and exported: that of its folder or file, or what follows its kind."""
+    kind = path_kind(spec)
+    if kind in ("baseline:", "python:"):
+        return spec if kind == "baseline:" else spec.removeprefix(kind)
+    return os.path.basename(os.path.abspath(pathname(spec))) or spec
+
+
+def public(text: str) -> str:
+    """The short name of an absolute path, or of a model in one; any other text as it is."""
+    return short_name(text) if os.path.isabs(os.path.expanduser(pathname(text))) else text
+
+
+def portable(spec: str) -> str:
+    """A spec for files that leave this machine: without the folders above the model's own, as if it lay there."""
+    path = pathname(spec)
+    if not Path(path).exists():
+        return spec
+    name = short_name(spec)
+    return name if Path(path).parent == PRETRAINED.parent else f"{path_kind(spec)}.{os.sep}{name}"
+
+
+def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Put the folder above its path before a name that occurs more than once; add a number if that does not help."""
+    different: list[str] = []
+    for name, path in zip(names, paths, strict=True):
+        folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+        longer = f"{folder}/{name}" if names.count(name) > 1 and folder else name
+        different.append(free_name(longer, [*taken, *different]))
+    return different
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken."""
+    return next(
+        each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken
+    )
+
+
+def pathname(spec: str) -> str:
+    """A spec without its kind."""
+    return spec.removeprefix(path_kind(spec))
 
 
 def path_kind(path: str) -> str:

@@ -18,6 +18,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import kept_vectors, rows, startup
+from bgt_core.adapters import with_kind
 from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import Busy, UsageError
@@ -40,7 +41,8 @@ _inference = threading.Lock()
 class Loaded:
     """A model in use, its checkpoint's description of itself, and the rows of its training log.
 
-    `reader` is the result of `open_encoder`; if it is not ours, `info` and `log` are empty.
+    `reader` is the result of `open_encoder`; if it is not ours, `info` and `log` are empty. `title` is a short name,
+    without a path; no other model of the session has it.
     """
 
     title: str
@@ -49,6 +51,7 @@ class Loaded:
     info: Mapping[str, Any]
     log: list[dict[str, Any]]
     device: str  # where it runs, as a sentence
+    spec: str = ""  # its name for `open_encoder`, maybe with a path: shown as help alone
 
     @property
     def bgt(self) -> Any:
@@ -143,18 +146,20 @@ def opened(title: str) -> Loaded:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")
-def _load(title: str, path: str) -> Loaded:
-    if startup.path_kind(path):
-        return external(title, path)
-    return checkpoint(title, path, bgt_core.open_encoder)
+def _load(title: str, spec: str) -> Loaded:
+    return of_spec(title, spec)
 
 
-def external(title: str, name: str) -> Loaded:
-    """Open an encoder of another kind by its name; UsageError if it has no semantic latent."""
-    reader = bgt_core.open_encoder(name)
+def of_spec(title: str, spec: str) -> Loaded:
+    """Open an encoder of any kind; BgtError as `open_encoder`, UsageError if it has no semantic latent."""
+    spec = with_kind(spec)
+    kind = startup.path_kind(spec)
+    if not kind:
+        return checkpoint(title, spec, bgt_core.open_encoder)
+    reader = bgt_core.open_encoder(spec)
     if SEMANTIC not in reader.latents:
-        raise UsageError(f"{name}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
-    return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[startup.path_kind(name)])
+        raise UsageError(f"{spec}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
+    return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind], spec)
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
@@ -168,8 +173,8 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     reader.embed([], lang=reader.langs[0])  # refuses a writer whose encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
     if isinstance(reader.model, VectorModel):
-        device += f", from vectors of {reader.model.stored.encoder}"
-    return Loaded(title, reader, reader.langs, info, log, device)
+        device += f", from vectors of {startup.short_name(reader.model.stored.encoder)}"
+    return Loaded(title, reader, reader.langs, info, log, device, path)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from app.core import exports, startup, state
@@ -11,7 +9,6 @@ from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.uploads import formats
 from app.questions import compute
-from bgt_core import PRETRAINED
 from bgt_core.errors import BgtError
 from bgt_core.questions import QuestionStore
 
@@ -32,9 +29,7 @@ def page() -> None:
             "This page searches a store of questions, and the app was started without one. Put your questions into a "
             "text file, one per line. The first command makes a store of them, the second starts the app with it:"
         )
-        model = startup.read().models.get(loaded.title, loaded.title)
-        ours = Path(model).parent == PRETRAINED.parent  # known by its name alone
-        st.code(HOW.format(model=Path(model).name if ours else model), language="sh", wrap_lines=True)
+        st.code(HOW.format(model=startup.portable(loaded.spec)), language="sh", wrap_lines=True)
         return
     try:
         store = compute.opened(loaded, folder)

@@ -12,6 +12,7 @@ from pathlib import Path
 import bgt_core
 from app.core import corpora, startup, state
 from app.core.startup import ParallelText
+from bgt_core.adapters import with_kind
 from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.adapters.vectors import look_up
@@ -40,11 +41,16 @@ class Made:
     report: Report
 
 
-def opened(name: str) -> state.Loaded:
-    """Open an encoder by its name; UsageError for a kind that runs code, other errors as `open_encoder`."""
-    if startup.path_kind(name) not in KINDS:
-        raise UsageError(f"{name}: expected a name that begins with {', '.join(KINDS)}")
-    return state.external(name, name)
+def opened(typed: str) -> state.Loaded:
+    """Open an encoder, with its kind guessed if it has none; UsageError for a kind that runs code, other errors as
+    `open_encoder`."""
+    spec = with_kind(typed)
+    kind = startup.path_kind(spec)
+    if kind and kind not in KINDS:
+        raise UsageError(f"{spec}: expected a folder, a file, or a name that begins with {', '.join(KINDS)}.")
+    known = startup.read().models | {name: model.spec for name, model in state.own().items()}
+    title = next((name for name, given in known.items() if given in (typed, spec)), None)
+    return state.of_spec(title or startup.free_name(startup.short_name(spec), state.titles()), spec)
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:
@@ -58,20 +64,17 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
             if unpacked > MAX_UNPACKED:
                 raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
         reader = look_up(path, name)
-    return state.Loaded(f"vectors:{name}", reader, startup.read().langs, {}, [], state.RUNS["vectors:"])
+    title, langs = startup.free_name(name, state.titles()), startup.read().langs
+    return state.Loaded(title, reader, langs, {}, [], state.RUNS["vectors:"], f"vectors:{name}")
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
     """The encoder with a writer of its vectors, a model that generates; BgtError for a folder without one for it."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
-    title = f"{loaded.title}, with {Path(path).name}"
-    return state.checkpoint(title, path, lambda folder: attached(bgt_core.load(folder), loaded.reader, named(loaded)))
-
-
-def named(loaded: state.Loaded) -> str:
-    """The encoder's name for `open_encoder`."""
-    return startup.read().models.get(loaded.title, loaded.title)
+    title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
+    name = loaded.spec or loaded.title
+    return state.checkpoint(title, path, lambda folder: attached(bgt_core.load(folder), loaded.reader, name))
 
 
 def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
@@ -117,11 +120,14 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callab
         progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, f"Measurement {done + 1} of {of}"),
     )
     title = f"{loaded.title}, split ({method})"
+    name = startup.portable(loaded.spec or loaded.title)
     with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
         path = Path(folder) / "split"
-        store.save(path, store.StoredSplit(splits[method], named(loaded), identity(loaded.reader)))
+        store.save(path, store.StoredSplit(splits[method], name, identity(loaded.reader)))
         stored = store.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
+    same = (known.title for known in state.own().values() if known.reader.fingerprint == reader.fingerprint != "")
+    title = next(same, startup.free_name(title, state.titles()))
     device = f"Splits the vectors of {loaded.title}"
     return Made(loaded.title, stored, state.Loaded(title, reader, stored.split.langs, {}, [], device), measured)
 

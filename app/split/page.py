@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from time import perf_counter
 
 import pandas as pd
 import streamlit as st
+from streamlit.navigation.page import Page
 
 from app.core import controls, corpora, rows, state
 from app.core.address import BOUND
@@ -32,16 +34,34 @@ HELP = """
 """
 
 
-def page() -> None:
+def page(maps: Page) -> None:
+    loaded = state.model()
     st.title("Your encoder")
     st.markdown(
         "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they share "
         "and what each language adds."
     )
-    another()
-    loaded = state.model()
+    if done := st.session_state.pop("split_done", None):
+        st.success(done, icon=":material/check:")
+        if loaded.second_latent:
+            st.page_link(maps, label="Look at the maps", icon=":material/arrow_forward:")
+    another(loaded)
     if loaded.cannot_write:
         writer(loaded)
+    made = st.session_state.get("split")
+    if made and made.loaded.title == loaded.title:
+        result(made)
+    elif loaded.second_latent:
+        st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
+        with st.expander("Split its vectors all the same"):
+            divide(loaded)
+    else:
+        divide(loaded)
+    how_to_read(HELP)
+
+
+def divide(loaded: Loaded) -> None:
+    """Choose pairs and a method, and split the encoder's vectors."""
     texts = corpora.aligned(loaded.langs)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = dialog.choose_name(list(texts), "data", width=340, **BOUND)
@@ -72,18 +92,22 @@ def page() -> None:
             problem(error)
         bar.empty()
     made = st.session_state.get("split")
-    if made and loaded.title in (made.of, made.loaded.title):
+    if made and made.of == loaded.title:
         result(made)
-    how_to_read(HELP)
 
 
-def another() -> None:
+def another(loaded: Loaded) -> None:
     """Open an encoder that the app was not started with."""
-    with st.expander("Open another encoder", icon=":material/folder_open:"), st.form("other", border=False):
-        name = st.text_input("Encoder", placeholder="sentence-transformers:NAME or FOLDER", key="split_open")
+    # another model, another box: the one in which it was opened closes
+    box = st.expander(
+        "Open an encoder", bool(loaded.second_latent), key=f"opener {loaded.title}", icon=":material/folder_open:"
+    )
+    with box, st.form("other", border=False):
+        name = st.text_input("Encoder", placeholder="all-MiniLM-L6-v2, or a folder or file", key="split_open")
         st.caption(
-            f"It begins with {', '.join(f'`{kind}`' for kind in compute.KINDS)}: for example "
-            "`sentence-transformers:FOLDER` or `vectors:FILE.npy`. Your sentences stay on this machine."
+            "A model of sentence-transformers by its name or folder, an ONNX folder, vectors in a `.npy` file, a run "
+            f"of `bgt train`. The kind is guessed; or write it: {', '.join(f'`{kind}`' for kind in compute.KINDS)}. "
+            "Your sentences stay on this machine."
         )
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"
@@ -93,10 +117,17 @@ def another() -> None:
             "sentences are in the file: upload these as well."
         )
         if st.form_submit_button("Open") and (name.strip() or file):
+            start = perf_counter()
             try:
-                add(compute.uploaded(file.name, file.getvalue()) if file else compute.opened(name.strip()))
+                with st.spinner("Opening", show_time=True):
+                    new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened(name.strip())
+                    width = new.reader.embed([], lang=new.langs[0]).shape[1]
             except BgtError as error:
                 problem(error)
+            else:
+                langs = new.languages if new.reader.langs else "any language"
+                took = f"{perf_counter() - start:.1f} seconds"
+                add(new, f"{verbatim(new.title)} is open: vectors of {width:,} units, {langs}, {took}.")
 
 
 def writer(loaded: Loaded) -> None:
@@ -109,13 +140,16 @@ def writer(loaded: Loaded) -> None:
         )
         if st.form_submit_button("Use this writer") and folder.strip():
             try:
-                add(compute.with_writer(loaded, folder.strip()))
+                new = compute.with_writer(loaded, folder.strip())
             except BgtError as error:
                 problem(error)
+            else:
+                add(new, f"{verbatim(new.title)} generates text on every page.")
 
 
-def add(loaded: Loaded) -> None:
-    """From now on it is one of the models at the side, and chosen."""
+def add(loaded: Loaded, done: str) -> None:
+    """From now on it is one of the models at the side, and chosen; the page says so."""
+    st.session_state["split_done"] = done
     st.session_state["own_models"] = {**state.own(), loaded.title: loaded}
     st.session_state["next_model"] = loaded.title
     st.rerun()
@@ -130,7 +164,7 @@ def result(made: compute.Made) -> None:
     )
     with st.container(horizontal=True):
         if st.button("Use it on every page", type="primary", icon=":material/check:"):
-            add(made.loaded)
+            add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
             "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:", on_click="ignore",
             help="The folder that --model split:FOLDER opens",

@@ -33,6 +33,7 @@ NEEDS = {  # pages that link to others
     "sentence": "st.empty(), page.tabs.Next(there, there, there, there, there)",
     "languages": "there",
     "plane": "there, there",
+    "split": "there",
 }
 SCRIPT = """
 import streamlit as st

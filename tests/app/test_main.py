@@ -17,6 +17,7 @@ import streamlit as st
 
 import app as package
 from app.core import startup, state
+from app.core.markdown import verbatim
 from app.sentence import page
 
 Open = Callable[..., Any]
@@ -63,10 +64,41 @@ def test_a_folder_of_models_offers_each(start: Start, opened: Open, saved: Path,
     assert app.session_state["ckpt"] == "second" and app.text_input
 
 
-@pytest.mark.parametrize("asked", ["../../etc/passwd", "<b>x</b>", ""])
-def test_the_address_opens_no_file(opened: Open, asked: str) -> None:
-    app = opened("main", ckpt=asked)
-    assert app.selectbox(key="ckpt").value == "model" and app.text_input
+@pytest.mark.parametrize("asked", ["../../etc/passwd", "<b>x</b>", "MiniLM, split (neural)"])
+def test_a_link_to_a_model_that_is_not_here_shows_nothing(opened: Open, asked: str) -> None:
+    app = opened("main", ckpt=asked, sentence="A cat.")
+    assert verbatim(asked) in app.error[0].value and not (
+        app.text_input or app.markdown[1:] or app.html().count("<div")
+    )
+    app.press("Open the page without it")
+    assert app.selectbox(key="ckpt").value == "model" and app.text_input[0].value == "A cat." and not app.error
+
+
+def test_a_model_chosen_at_the_side_opens_the_page_instead(opened: Open) -> None:
+    app = opened("main", ckpt="gone")
+    assert app.put(app.selectbox(key="ckpt"), SHIPPED).text_input and not app.error
+    assert opened("main", ckpt="").text_input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "needs"),
+    [
+        ({"models": "gone"}, "the model “gone”"),
+        ({"data": "Yours: mine.tsv (en-fr)"}, "the sentences “Yours: mine.tsv"),
+        ({"cmp_aligned": "gone.tsv (en-fr)"}, "the sentences “gone.tsv"),
+        ({"own": "AAAAAAAAAAAAAAAAAAAAAA"}, "sentences or files that are not kept any more"),
+        ({"ckpt": "gone", "own": "x"}, "the model “gone”, sentences or files"),
+    ],
+)
+def test_a_link_to_texts_that_are_not_kept_shows_nothing(opened: Open, parameters: dict[str, str], needs: str) -> None:
+    app = opened("main", **parameters)
+    assert needs in app.error[0].value.replace("\\", "") and not app.text_input
+    assert app.press("Open the page without it").text_input and not app.error
+
+
+@pytest.mark.parametrize("name", [f"{startup.EXAMPLES} (en-fr)", f"{startup.EXAMPLES} (fr)", startup.BUILT_IN, ""])
+def test_a_link_to_texts_of_the_app_opens(opened: Open, name: str) -> None:
+    assert opened("main", data=name, pdata=startup.EXAMPLES, models=SHIPPED).text_input
 
 
 def test_a_misspelt_option_is_explained(start: Start, opened: Open) -> None:
@@ -123,12 +155,14 @@ def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("kind", "fixture"), [("sentence-transformers", "sentence_transformer"), ("onnx", "exported")])
-def test_a_folder_named_without_its_kind_is_told_the_spelling(
-    start: Start, opened: Open, request: pytest.FixtureRequest, kind: str, fixture: str
+def test_a_folder_named_without_its_kind_is_opened(
+    start: Start, opened: Open, request: pytest.FixtureRequest, kind: str, fixture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = request.getfixturevalue(fixture)
     start("--model", folder)
-    assert f"{kind}:{folder}" in opened("main").code[0].value
+    monkeypatch.setattr(page, "page", lambda *_: st.title(state.model().spec))
+    app = opened("main")
+    assert app.title[-1].value == f"{kind}:{folder}" and app.selectbox(key="ckpt").value == folder.name
 
 
 @pytest.mark.slow

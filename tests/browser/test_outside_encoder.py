@@ -19,8 +19,8 @@ def test_an_encoder_that_is_not_ours_is_opened_beside_the_one_that_ships(
     visit: Callable[..., Page], settle: Callable[[Page], None], serve: Callable[..., str], tmp_path: Path
 ) -> None:
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
-    ours, theirs = "bgt-en-fr", "python:letters_of:letters"
-    address = serve("--model", "bgt-en-fr", "--model", theirs, cwd=tmp_path)
+    ours, theirs = "bgt-en-fr", "letters_of:letters"
+    address = serve("--model", "bgt-en-fr", "--model", f"python:{theirs}", cwd=tmp_path)
     page = visit(f"{address}/models", quiet_404=True)
     for name in (ours, theirs):
         expect(page.get_by_role("figure", name=f"sentences in {name}")).to_be_visible(timeout=60_000)

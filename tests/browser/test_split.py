@@ -52,6 +52,6 @@ def test_pairs_are_uploaded_split_and_measured(
     assert download.value.suggested_filename == "split.zip"
     page.get_by_role("button", name="Use it on every page").click()
     expect(
-        page.get_by_test_id("stSidebar").get_by_text("Splits the vectors of python:letters_of:letters")
+        page.get_by_test_id("stSidebar").get_by_text("Splits the vectors of letters_of:letters")
     ).to_be_visible(timeout=60_000)
     assert page.get_by_test_id("stException").count() == 0

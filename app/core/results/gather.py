@@ -119,7 +119,7 @@ def weights(fingerprint: str) -> str:
 
 def items_name(sha256: str, data: str) -> str:
     """Name the labelled sentences: a hash of them, or else their source."""
-    return sha256[:12] or data
+    return sha256[:12] or startup.public(data)
 
 
 def run_text(n_train: int, n_test: int, seeds: int) -> str:
@@ -205,7 +205,7 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
 
     def with_titles(table: pd.DataFrame) -> pd.DataFrame:
         names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
-        table = table.assign(model=names)
+        table = table.assign(model=names, data=table["data"].map(startup.public))
         # a CSV has no source names and may be rounded: rows that differ only in that are one result
         repeated = table.drop(columns="data").round(9).duplicated()
         return marked(table[~repeated].reset_index(drop=True))
@@ -244,7 +244,7 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
     others = dict.fromkeys(
         training.model for training in [*trainings, *trainings_of_items] if training.model not in in_app
     )
-    names |= {path: name for name, path in startup.shortest_names(list(others)).items()}
+    names |= {path: name for name, path in startup.short_names(list(others), in_app).items()}
     count = sources.groupby("model")["fingerprint"].nunique()
     titles = {training: names[training.model] + how(training.probe) for training in trainings_of_items}
     for training in trainings:

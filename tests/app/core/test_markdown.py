@@ -62,8 +62,7 @@ def hostile(opened: Open) -> Open:
 @pytest.mark.slow
 def test_an_unknown_model_is_named_as_it_is_written(hostile: Open) -> None:
     app = hostile("main", ckpt=HOSTILE)
-    (warning,) = (part.value for part in app.sidebar.warning)
-    assert "was not started with a model called" in warning
+    assert "stranger" in app.error[0].value
 
 
 def test_ends_of_an_interpolation(hostile: Open) -> None:

@@ -49,8 +49,8 @@ def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) ->
     assert len(key) >= 22  # 128 random bits in base64
     other = opened("main", own=key[:-1])
     assert not other.session_state["own"].typed and "own" not in other.query_params
-    assert "no longer keeps" in other.toast[0].value
-    assert not opened("main").toast
+    assert "not kept any more" in other.error[0].value
+    assert not opened("main").error
 
 
 def test_a_link_shows_what_was_there_when_it_was_made(starred: Any, opened: Open) -> None:

@@ -25,6 +25,51 @@ def test_data_names_its_languages(argument: str) -> None:
         startup.parallel_text(argument)
 
 
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("sentence-transformers:/home/x/MiniLM", "MiniLM"),
+        ("sentence-transformers:ORG/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("/home/x/runs/mine/", "mine"),
+        ("ORG/NAME@v2", "NAME@v2"),
+        ("onnx:../out", "out"),
+        ("vectors:/home/x/mine.npy", "mine.npy"),
+        ("split:~/a split", "a split"),
+        ("python:mine:letters", "mine:letters"),
+        ("baseline:tfidf", "baseline:tfidf"),
+        ("/home/x/<b>*a*</b>", "b>"),
+        ("/home/x/**a** [b](c)", "**a** [b](c)"),
+    ],
+)
+def test_a_model_is_shown_by_a_short_name(spec: str, name: str) -> None:
+    assert startup.short_name(spec) == name
+    assert list(startup.short_names([spec])) == [name]
+
+
+def test_models_and_texts_of_one_name_are_told_apart() -> None:
+    specs = ["/a/x/m", "onnx:/b/x/m", "/c/y/m", "other", "/d/bgt-en-fr, as shipped"]
+    given = [part for spec in specs for part in ("--model", spec)]
+    names = startup.read(given).models
+    shipped = list(startup.shipped())
+    assert list(names) == ["x/m", "x/m (2)", "y/m", "other", f"{shipped[0]} (2)", *shipped]
+    assert [*names.values()][:5] == specs
+    files = ["en,fr=/a/x/p.tsv", "en,fr=/b/y/p.tsv", "en=/a/x/p.tsv", "en,fr=/a/x/p.tsv"]
+    assert list(startup.texts_of(files)) == ["x/p.tsv (en-fr)", "y/p.tsv (en-fr)", "p.tsv (en)"]
+
+
+def test_a_spec_for_others_has_no_folders_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    for kind in ("sentence-transformers:", "split:", ""):
+        assert startup.portable(f"{kind}{tmp_path}/here/") == f"{kind}./here"
+    monkeypatch.chdir(tmp_path)
+    assert startup.portable("onnx:here") == "onnx:./here"
+    for name in ("sentence-transformers:ORG/NAME", "baseline:tfidf", "python:mine:letters"):
+        assert startup.portable(name) == name
+    assert startup.portable(next(iter(startup.shipped().values()))) == "bgt-en-fr"
+    assert startup.public("/home/x/labels.tsv") == startup.public("vectors:/home/x/labels.tsv") == "labels.tsv"
+    assert startup.public("UD English-EWT, 2.14") == "UD English-EWT, 2.14"
+
+
 def test_one_column_of_a_text_is_read_and_each_sentence_once(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("Salut.\tHi.\nBonjour.\tHi.\nNon.\tNo.\nOui.\tYes.\n", "utf-8")
     options = startup.read(["--data", f"fr,en={tmp_path / 'pairs.tsv'}", "--data", f"_,en={tmp_path / 'pairs.tsv'}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import bgt_core
+from app.core.markdown import verbatim
 from app.split import compute
 from bgt_core.errors import DataError
 from bgt_core.splitting import store
@@ -37,6 +39,7 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     app.press("Use it")
     (title,) = app.session_state["own_models"]
     assert title == made.loaded.title and app.session_state["next_model"] == title
+    assert app.success[0].value == f"Done: every page now shows {verbatim(title)}."
     files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
     files.extractall(tmp_path)
     assert store.load(tmp_path / "split").encoder == "baseline:random"
@@ -51,10 +54,40 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
     app = opened("split")
     app.text_input(key="split_open").set_value("python:os:system")
     app.press("Open")
-    assert "expected a name that begins with" in app.error[0].value and "own_models" not in app.session_state
+    assert "or a name that begins with" in app.error[0].value and "own_models" not in app.session_state
     app.text_input(key="split_open").set_value("baseline:words")
     app.press("Open")
     assert list(app.session_state["own_models"]) == ["baseline:words"]
+
+
+def open_of(app: Any, spec: object) -> str:
+    """Open an encoder, and return what the page then says."""
+    app.text_input(key="split_open").set_value(str(spec))
+    return app.press("Open").success[0].value
+
+
+def test_of_a_model_with_two_latents_the_step_that_matters_is_open_and_first(opened: Open) -> None:
+    boxes = opened("split").expander
+    assert boxes[0].label == "Open an encoder" and [box.proto.expanded for box in boxes[:2]] == [True, False]
+    assert "has two latents already" in opened("split").info[0].value
+
+
+def test_an_opened_encoder_is_told(opened: Open, saved: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", vectors=np.eye(2, 3), sentences=np.array(["A.", "B."]))
+    app = opened("split")
+    told = open_of(app, tmp_path / "mine.npz")
+    assert re.fullmatch(r"mine.npz is open: vectors of 3 units, any language, \d+\.\d seconds\.", told)
+    assert app.session_state["own_models"]["mine.npz"].spec == f"vectors:{tmp_path}/mine.npz"
+    assert open_of(opened("split"), saved).startswith("model is open: vectors of ")
+
+
+def test_the_same_encoder_opened_again_stays_one_model(opened: Open, tmp_path: Path) -> None:
+    app = opened("split")
+    for name in ("a", "a", "b"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        np.savez(tmp_path / name / "mine.npz", vectors=np.eye(1, 3), sentences=np.array(["A."]))
+        open_of(app, tmp_path / name / "mine.npz")
+    assert list(app.session_state["own_models"]) == ["mine.npz", "mine.npz (2)"]
 
 
 def npz(**arrays: Any) -> bytes:
@@ -71,7 +104,7 @@ def test_vectors_and_their_sentences_are_uploaded(start: Start, opened: Open) ->
     app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))
     app.press("Open")
     ((title, loaded),) = app.session_state["own_models"].items()
-    assert title == "vectors:mine.npz" == app.session_state["next_model"] and not app.error
+    assert title == "mine.npz" == app.session_state["next_model"] and not app.error
     np.testing.assert_array_equal(loaded.reader.embed(["Un chat.", "A cat."], lang="fr"), vectors[::-1])
     with pytest.raises(DataError, match=r"^mine.npz: no vector for 'A dog.' \(1 of 1 missing\)"):
         loaded.reader.embed(["A dog."], lang="en")
@@ -139,3 +172,21 @@ def test_only_methods_that_the_pairs_allow_are_offered(rows: int, langs: list[st
     different, repeated = [list(map(str, range(rows)))] * 2, [["the same"] * rows] * 2
     assert compute.methods(different, 384, langs)[: len(expected)] == expected
     assert not {"neural", "bgt"} & {*compute.methods(repeated, 384, langs)}
+
+
+@pytest.mark.slow
+def test_a_split_that_is_downloaded_holds_no_path_of_this_machine(
+    start: Start, opened: Open, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("--model", f"onnx:{exported}")
+    app = opened("split")
+    app.put(app.box("Pairs"), "Example sentences (en-fr)")
+    made = app.put(app.button_group(key="method"), "centring").press("Split").session_state["split"]
+    assert made.loaded.title == "exported, split (centring)"
+    files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
+    assert "split/report.md" in files.namelist()
+    assert not [name for name in files.namelist() if str(tmp_path) in files.read(name).decode("utf-8", "replace")]
+    files.extractall(tmp_path)
+    monkeypatch.chdir(tmp_path)  # where the encoder is
+    again = bgt_core.open_encoder("split:split").embed(["The train."], lang="en")
+    np.testing.assert_array_equal(again, made.loaded.reader.embed(["The train."], lang="en"))

@@ -83,7 +83,7 @@ def main() -> None:
     picker(state.titles())
     if lost:
         st.title("This link can't be opened here")
-        st.error(f"It needs {verbatim(', '.join(lost))}.", icon=":material/link_off:")
+        st.error(f"It needs what this app does not have: {verbatim(', '.join(lost))}.", icon=":material/link_off:")
         st.markdown(LOST)
         st.button("Open the page without it", on_click=go_on)
         return
@@ -129,11 +129,11 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 def not_here(kept: bool) -> list[str]:
     """Name what the link that opened the session needs and this app does not have; `kept`: whether it has its texts."""
-    asked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
-    models = [name for name in (*asked["ckpt"], *asked["models"]) if name and name not in state.titles()]
+    linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
+    models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
     every = [startup.EXAMPLES, *startup.read().texts, *own_texts.of_session().uploaded]
     every += [f"{startup.EXAMPLES} ({lang})" for lang in startup.LANGS]
-    texts = [name for key in TEXTS for name in asked[key] if name and name not in every]
+    texts = [name for key in TEXTS for name in linked[key] if name and name not in every]
     named = [*(f"the model “{name}”" for name in models), *(f"the sentences “{name}”" for name in texts)]
     return [*dict.fromkeys(named), *["sentences or files that are not kept any more"] * (not kept)]
 

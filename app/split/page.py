@@ -99,9 +99,8 @@ def divide(loaded: Loaded) -> None:
 def another(loaded: Loaded) -> None:
     """Open an encoder that the app was not started with."""
     # another model, another box: the one in which it was opened closes
-    box = st.expander(
-        "Open an encoder", bool(loaded.second_latent), key=f"opener {loaded.title}", icon=":material/folder_open:"
-    )
+    first = bool(loaded.second_latent) and loaded.title not in state.own()
+    box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
         name = st.text_input("Encoder", placeholder="all-MiniLM-L6-v2, or a folder or file", key="split_open")
         st.caption(
@@ -163,7 +162,8 @@ def result(made: compute.Made) -> None:
         f"{about['held_out_rows']:,} others of the same text; used and downloaded is *{made.stored.split.method}*."
     )
     with st.container(horizontal=True):
-        if st.button("Use it on every page", type="primary", icon=":material/check:"):
+        used = state.model().title == made.loaded.title
+        if not used and st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
             "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:", on_click="ignore",

@@ -51,7 +51,7 @@ def test_pairs_are_uploaded_split_and_measured(
         page.get_by_role("button", name="Download it").click()
     assert download.value.suggested_filename == "split.zip"
     page.get_by_role("button", name="Use it on every page").click()
-    expect(
-        page.get_by_test_id("stSidebar").get_by_text("Splits the vectors of letters_of:letters")
-    ).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("stSidebar").get_by_text("Splits the vectors of letters_of:letters")).to_be_visible(
+        timeout=60_000
+    )
     assert page.get_by_test_id("stException").count() == 0

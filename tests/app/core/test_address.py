@@ -115,3 +115,21 @@ def test_ids_are_written_as_ranges_and_read_again() -> None:
     assert address.in_ranges(address.as_ranges(chosen), ids) == [name for name in ids if name in chosen]
     for nonsense in ("", "~", "en", "en1-", "en-1", "../<b>", "en" + "9" * 5000):
         assert address.in_ranges(nonsense, ids) == []
+
+
+@pytest.mark.parametrize(
+    ("session", "said"),
+    [
+        ({}, "It holds all settings. Anyone"),
+        ({"own_models": {"other": None}}, "It holds all settings. Anyone"),
+        ({"own_models": {"mine": None}}, "It opens in this browser tab alone: mine was opened here"),
+        ({"probed": [1]}, "It holds all settings, but no results that you uploaded or ran here. Anyone"),
+    ],
+)
+def test_a_link_claims_only_what_it_holds(monkeypatch: pytest.MonkeyPatch, session: dict, said: str) -> None:
+    class Parameters(dict):
+        get_all = dict.get
+
+    monkeypatch.setattr(address.st, "query_params", Parameters(ckpt=["mine"], models=["a", "b"]))
+    monkeypatch.setattr(address.st, "session_state", session)
+    assert address.in_link().startswith(said)

@@ -6,7 +6,9 @@ import base64
 import io
 import json
 import re
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,54 @@ def test_every_figure_can_be_drawn_for_paper(
     of_pairs, of_others = "(weights|Yours: pairs.tsv|n = 3).*" * 3, "(weights|fingerprint|seed).*" * 2
     facts = of_pairs if page == "similarity" else of_others
     assert all(re.search(facts, figure.layout.title.text) for figure in drawn)
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("maps", {}),
+        ("similarity", {}),
+        ("plane", {}),
+        ("card", {}),
+        ("rewrite", {}),
+        ("probes", {}),
+        ("languages", {}),
+        ("models", {"by": "Maps"}),
+        ("models", {"by": "Writing"}),
+        ("models", {"by": "Disagreements"}),
+        ("models", {"by": "Probes"}),
+    ],
+)
+def test_no_export_holds_a_path_of_this_machine(
+    start: Callable[..., None],
+    opened: Callable[..., Any],
+    saved: Path,
+    cell: Cell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    page: str,
+    link: dict[str, str],
+) -> None:
+    given: list[bytes | str] = []
+
+    def offer(name: str, table: Any = None, figure: Any = None, latex: Any = None, **settings: Any) -> None:
+        given.extend([name, exports.link(), settings.get("title", "")])
+        if table is not None:
+            given.extend([exports.as_csv(table), exports.as_jsonl(table)])
+            given.append(pd.read_parquet(io.BytesIO(exports.as_parquet(table))).to_csv())
+        given.extend([exports.as_latex(latex)] if latex is not None else [])
+        if figure is not None:
+            given.append(publication(figure(theme="light"), settings.get("caption", "")).to_json())
+
+    monkeypatch.setattr(exports, "offer", offer)
+    for name in ("a", "b"):
+        shutil.copytree(saved, tmp_path / name / "model")
+        trail = {**cell.trail, "data": str(tmp_path / "labels.tsv"), "fingerprint": name}
+        of_model = replace(cell, model=str(tmp_path / name / "model"), trail=trail)
+        (tmp_path / f"{name}.json").write_text(json.dumps(document([of_model], [], [])), "utf-8")
+    models = (part for name in ("a", "b") for part in ("--model", tmp_path / name / "model"))
+    start(*models, "--results", tmp_path / "a.json", "--results", tmp_path / "b.json")
+    app = opened(page, **link)
+    texts = [part if isinstance(part, str) else part.decode() for part in given]
+    assert texts and not [text[:200] for text in texts if str(tmp_path) in text]
+    assert not any(str(tmp_path) in element.value for kind in ("markdown", "caption") for element in app.get(kind))

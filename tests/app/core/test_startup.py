@@ -28,17 +28,17 @@ def test_data_names_its_languages(argument: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        ("sentence-transformers:/home/x/MiniLM", "MiniLM"),
+        ("sentence-transformers:/srv/x/MiniLM", "MiniLM"),
         ("sentence-transformers:ORG/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
-        ("/home/x/runs/mine/", "mine"),
+        ("/srv/x/runs/mine/", "mine"),
         ("ORG/NAME@v2", "NAME@v2"),
         ("onnx:../out", "out"),
-        ("vectors:/home/x/mine.npy", "mine.npy"),
+        ("vectors:/srv/x/mine.npy", "mine.npy"),
         ("split:~/a split", "a split"),
         ("python:mine:letters", "mine:letters"),
         ("baseline:tfidf", "baseline:tfidf"),
-        ("/home/x/<b>*a*</b>", "b>"),
-        ("/home/x/**a** [b](c)", "**a** [b](c)"),
+        ("/srv/x/<b>*a*</b>", "b>"),
+        ("/srv/x/**a** [b](c)", "**a** [b](c)"),
     ],
 )
 def test_a_model_is_shown_by_a_short_name(spec: str, name: str) -> None:
@@ -66,7 +66,7 @@ def test_a_spec_for_others_has_no_folders_of_this_machine(tmp_path: Path, monkey
     for name in ("sentence-transformers:ORG/NAME", "baseline:tfidf", "python:mine:letters"):
         assert startup.portable(name) == name
     assert startup.portable(next(iter(startup.shipped().values()))) == "bgt-en-fr"
-    assert startup.public("/home/x/labels.tsv") == startup.public("vectors:/home/x/labels.tsv") == "labels.tsv"
+    assert startup.public("/srv/x/labels.tsv") == startup.public("vectors:/srv/x/labels.tsv") == "labels.tsv"
     assert startup.public("UD English-EWT, 2.14") == "UD English-EWT, 2.14"
 
 

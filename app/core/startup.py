@@ -129,7 +129,7 @@ def checkpoints(path: str) -> list[str]:
     """Return a model's folder or an encoder's name unchanged; for any other folder, the checkpoints and runs inside
     it."""
     folder = Path(path)
-    if is_model(folder) or not folder.is_dir() or (folder / "modules.json").is_file():
+    if not os.path.isdir(path) or is_model(folder) or (folder / "modules.json").is_file():
         return [path]
     return [str(inside) for inside in sorted(folder.iterdir()) if is_model(inside)] or [path]
 
@@ -160,7 +160,7 @@ def public(text: str) -> str:
 def portable(spec: str) -> str:
     """A spec for files that leave this machine: without the folders above the model's own, as if it lay there."""
     path = pathname(spec)
-    if not Path(path).exists():
+    if not os.path.exists(path):
         return spec
     name = short_name(spec)
     return name if Path(path).parent == PRETRAINED.parent else f"{path_kind(spec)}.{os.sep}{name}"
@@ -191,7 +191,7 @@ def pathname(spec: str) -> str:
 def path_kind(path: str) -> str:
     """ "vectors:" for an encoder that is not ours; "" for a checkpoint."""
     kind, colon, _ = path.partition(":")
-    return "" if Path(path).exists() else kind + colon if colon else ""
+    return "" if os.path.exists(path) else kind + colon if colon else ""
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:

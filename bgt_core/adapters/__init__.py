@@ -62,7 +62,7 @@ def with_kind(spec: str) -> str:
     elif os.path.isfile(path):
         kind = FILES.get(Path(path).suffix, "")
         if not kind:
-            raise UsageError(f"{spec}: a file of no known kind of encoder; expected one of {FORMS}.")
+            raise UsageError(f"{spec}: a file of no known kind; name a model's folder, or one of {FORMS}.")
     else:
         return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
     return f"{kind}:{path}" if kind else path
@@ -80,7 +80,7 @@ def open_encoder(
     """
     spec = with_kind(str(spec))
     kind, colon, rest = spec.partition(":")
-    if not colon or Path(spec).exists():
+    if not colon or os.path.exists(spec):
         embedder = load(spec, device, precision)
         return with_inner(embedder, partial(open_encoder, device=device, precision=precision))
     if kind not in KINDS:

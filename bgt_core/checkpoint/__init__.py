@@ -12,6 +12,7 @@ What reads or writes weights is in `weights`; it is imported when it is used, be
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -46,16 +47,16 @@ def find(path: Path | str) -> Path:
     if not isinstance(path, str | PathLike):
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = hub.folder(path)
+    if not os.path.exists(path):
+        raise NotFound(
+            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out for the one that ships."
+        )
     if other := kind_of_folder(path):
         raise UsageError(f"{path}: a folder of {other}, not a checkpoint of ours: spell it {other}:{path}")
     if (path / CONFIG).is_file():
         return path
     if newest := steps_of(path):
         return newest[-1]
-    if not path.exists():
-        raise NotFound(
-            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out for the one that ships."
-        )
     raise NotFound(f"{path}: no checkpoint here: it has no {CONFIG} and no step-* folder with one.")
 
 

@@ -5,6 +5,7 @@ HF_TOKEN or `hf auth login` identifies the user, HF_ENDPOINT names another hub, 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,9 +25,9 @@ def folder(name: str | Path) -> Path:
     Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound without such a
     model or revision, permission, or connection.
     """
-    if Path(name).exists():
+    if os.path.exists(name):  # unlike Path.exists, False for a name that is too long
         return Path(name)
-    if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
+    if re.fullmatch(r"\w[\w.-]*", str(name)) and os.path.isdir(SHIPPED / name):
         return SHIPPED / name
     match = NAME.fullmatch(str(name))
     if not match or is_path(str(name)):
@@ -45,7 +46,7 @@ def folder(name: str | Path) -> Path:
 def is_path(name: str) -> bool:
     """Whether a name that is no folder here is a path of this machine, not one to look for on the hub."""
     parts = re.split(r"[/\\]", name)
-    usual = parts[0] == "runs" or Path(name).parent.is_dir()
+    usual = parts[0] == "runs" or os.path.isdir(os.path.dirname(name))
     return len(parts) > 2 or name[:1] in ("~", ".") or (len(parts) > 1 and usual)
 
 

@@ -95,6 +95,8 @@ def test_a_path_is_a_checkpoint(saved: Path) -> None:
     ("spec", "message", "code"),
     [
         ("no/such/folder/at-all", r"no such checkpoint", 3),
+        ("a" * 5_000, r"no such checkpoint", 3),
+        ("\0", r"no such checkpoint", 3),
         ("sentence-transformer:x", r"'sentence-transformer'. Did you mean 'sentence-transformers:'\?", 2),
         ("word2vec:x", r"no kind of encoder 'word2vec'.*python:MODULE:OBJECT", 2),
         ("python:", r"names no encoder", 2),

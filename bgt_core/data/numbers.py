@@ -34,4 +34,5 @@ def no_number(text: str) -> str:
     if math.isnan(value):
         return f"is not a number: {text.strip()[:60]!r}; expected one, as 4.5"
     thousands = f", or {value * 1000:.12g}" if re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", plain) else ""
-    return f"is not a number: {text.strip()[:60]!r}; write {value:.12g}{thousands}, with a point"
+    written = f"{value:.12g}"
+    return f"is not a number: {text.strip()[:60]!r}; write {written}{thousands}{', with a point' * ('.' in written)}"

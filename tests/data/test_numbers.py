@@ -25,9 +25,9 @@ def test_a_number_has_a_decimal_point(text: str, value: float) -> None:
         ("1,234.5", "write 1234.5,"),
         ("1 234,5", "write 1234.5,"),
         ("1'234.5", "write 1234.5,"),
-        ("1_000", "write 1000,"),
-        ("1,234,567", "write 1234567,"),
-        ("1.234.567", "write 1234567,"),
+        ("1_000", "write 1000"),
+        ("1,234,567", "write 1234567"),
+        ("1.234.567", "write 1234567"),
         ("3,141", "write 3.141, or 3141,"),
         ("４，２", "write 4.2,"),
         ("４．２", "write 4.2,"),
@@ -44,3 +44,4 @@ def test_a_number_has_a_decimal_point(text: str, value: float) -> None:
 def test_other_cells_are_no_numbers_and_the_intended_one_is_named(text: str, advice: str) -> None:
     assert math.isnan(number(text))
     assert no_number(text).startswith(f"is not a number: {text.strip()!r}; {advice}")
+    assert no_number(text).endswith(", with a point") == ("." in advice)

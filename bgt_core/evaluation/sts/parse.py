@@ -82,7 +82,7 @@ def named(
 
 def gold_score(path: Path, line: int, text: str) -> float:
     if math.isnan(value := number(text)):
-        header = "; remove the line if it is a header" if line == 1 else ""
+        header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
         raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
     return value
 

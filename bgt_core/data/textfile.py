@@ -163,12 +163,12 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
         if b"\t" in line or 2 * with_tab > sum(bool(each.strip()) for each in some):
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
             shown = " | ".join(cell[:30] for cell in cells[:4]) + " | ..." * (len(cells) > 4)
-            found = f"{name}:{number}: {len(cells)} columns ({shown}); {expected}"
-            raise DataError(f"{found}. Take one column, as by: {_piped('cut -f1', name)}")
+            problem = f"{name}:{number}: {len(cells)} columns ({shown}); {expected}"
+            raise DataError(f"{problem}. Take one column, as by: {_piped('cut -f1', name)}")
     for number, line in enumerate(some, before + 1):
         if b"\r" in line.rstrip(b"\r"):
-            found = f"{name}:{number}: a carriage return inside the line; {expected}"
-            raise DataError(f"{found}. Replace it: {_piped(NEW_LINES, name)}")
+            problem = f"{name}:{number}: a carriage return inside the line; {expected}"
+            raise DataError(f"{problem}. Replace it: {_piped(NEW_LINES, name)}")
 
 
 def _is_json(line: bytes) -> bool:

@@ -54,8 +54,8 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
         fields = line.split("\t")
         if len(fields) <= max(at):
             hint = column_hint(line, len(columns))
-            found = f"{len(fields)} columns, expected {max(at) + 1}: {', '.join(columns)}"
-            raise DataError(f"{path}:{number}: {found}{hint}.")
+            problem = f"{len(fields)} columns, expected {max(at) + 1}: {', '.join(columns)}"
+            raise DataError(f"{path}:{number}: {problem}{hint}.")
         label, *texts = (fields[column].strip() for column in at)
         if label not in ("0", "1"):
             rule = "expected 1 (they mean the same) or 0" + (", without a comma" if "," in label else "")

@@ -238,12 +238,9 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
     unique = sources[list(Training._fields)].drop_duplicates()
     trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
     trainings_of_items = [Training(key.model, "", key.probe) for key in items]
-    name_of_path = {path: name for name, path in startup.read().models.items()}
-    names = name_of_path | {name: name for name in name_of_path.values()}
+    names = {known: name for name, path in startup.read().models.items() for known in (path, name)}
     in_app = set(names)
-    others = dict.fromkeys(
-        training.model for training in [*trainings, *trainings_of_items] if training.model not in in_app
-    )
+    others = dict.fromkeys(each.model for each in [*trainings, *trainings_of_items] if each.model not in in_app)
     names |= {path: name for name, path in startup.short_names(list(others), in_app).items()}
     count = sources.groupby("model")["fingerprint"].nunique()
     titles = {training: names[training.model] + how(training.probe) for training in trainings_of_items}
@@ -271,14 +268,15 @@ def read_path(path: Path) -> list[ResultTables]:
     parts = [read_file(file) for file in sorted(path.iterdir()) if file.suffix[1:] in KINDS]
     if path.name != startup.PROBES_FOLDER:
         return parts
-    names = {path.parent.name: str(path.parent)}  # the app knows models by their paths
-    return [
-        part.changed(
-            lambda table: table.assign(model=table["model"].replace(names)),
-            lambda key: key._replace(model=names.get(key.model, key.model)),
-        )
-        for part in parts
-    ]
+    own = path.parent  # the app knows models by their paths
+
+    def named(model: str) -> str:
+        return str(own) if startup.short_name(model) == own.name else model
+
+    def rows(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(model=table["model"].map(named))
+
+    return [part.changed(rows, lambda key: key._replace(model=named(key.model))) for part in parts]
 
 
 def read_file(file: Path) -> ResultTables:

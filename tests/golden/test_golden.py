@@ -80,7 +80,8 @@ def curve(name: str, folder: Path) -> dict[str, float]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_losses_are_those_kept(name: str, tmp_path: Path) -> None:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))[name]
-    assert curve(name, tmp_path) == pytest.approx(kept, rel=1e-4)
+    # Without vector instructions a gradient's norm differs by 8e-5, and no loss by 4e-6.
+    assert curve(name, tmp_path) == pytest.approx(kept, rel=3e-4)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ MARKS = {  # the first bytes of a file -> its encoding; UTF-32's begin like UTF-
 WIDE = ("UTF-32-LE", "UTF-32-BE", "UTF-16-LE", "UTF-16-BE")
 SEPARATORS = "\t;|,"  # the likelier first: a decimal comma may be in every row
 SAMPLE = 1_000  # rows that tell the separator
-EVEN = 0.8  # of the rows have as many columns, by the right separator
+EVEN = 0.5  # of the rows have as many columns, by a separator
 ADVICE = "Save it as CSV (UTF-8)"
 csv.field_size_limit(2**31 - 1)  # characters in a cell: only the size of the file is limited
 

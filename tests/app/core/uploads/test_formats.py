@@ -98,6 +98,7 @@ def test_any_script_and_any_markup_survive() -> None:
         ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
         ("a.csv", b'"open,b\n', "not CSV"),
         ("a.csv", b"Anglais;Fran\xc3\xa7ais\n" + b"Yes;Oui\n" * 5 + b"No\n", "row 7 has 1 column, the first has 2"),
+        ("a.csv", b"Yes, sir;Oui;4,5\nNo; no;Non;3,0\nSo;Si;2,0\n", "row 2 has 4 columns, the first has 3"),
         ("a.csv", b";".join([b"x"] * 101), "101 columns"),
         ("a.csv", b"Anglais;Fran\xc3\xa7ais\n", "no rows"),
         ("a.tsv", b"score\tleft\tright\n", "no rows"),

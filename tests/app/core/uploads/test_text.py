@@ -69,6 +69,19 @@ def test_sentences_with_marks_stay_whole_in_a_text_file() -> None:
         assert table(text, "a.txt") == {"Column 1": text.splitlines()}
 
 
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ('""\nyes\n"no"\n', ["yes", "no"]),
+        ('"a\n\nb"\nc\n', ["a b", "c"]),
+        ('sep="\nx\n', ['sep="', "x"]),  # a mark that can't separate
+        ("sep=a\nx\n", ["sep=a", "x"]),
+    ],
+)
+def test_odd_quotes_and_declarations_are_read_as_they_are(text: str, cells: list[str]) -> None:
+    assert table(text, "a.tsv") == {"Column 1": cells}
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_lines_may_end_as_on_any_machine(end: str) -> None:
     text = "Anglais;Français\nYes.;Oui.\nNo.;Non.\n"

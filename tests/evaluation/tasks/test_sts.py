@@ -175,7 +175,7 @@ def test_kept_similarities_are_compared_without_their_model(tmp_path: Path) -> N
     assert list(again.scores.values()) == list(whole.scores.values())
     again = measured({"kept": KeptSimilarities(kept), "m": Noisy(0.3)}, SETS)
     same = [gap for gap in again.differences if (gap.first, gap.second) == ("kept m", "m")]
-    assert same and all(gap.difference[:3] == pytest.approx((0, 0, 0), abs=1e-9) for gap in same)
+    assert same and all(max(map(abs, gap.difference[:3])) <= 1e-11 * 100 for gap in same)  # of 100 points
 
 
 def test_hard_sts_is_cut_from_the_years() -> None:

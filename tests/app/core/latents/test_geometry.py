@@ -118,7 +118,8 @@ def test_a_large_constant_hides_no_difference_from_a_euclidean_plane(vectors: np
 
 def test_vectors_of_one_unit_lie_on_a_line(vectors: np.ndarray) -> None:
     xy = geometry.fit(vectors[:, :1], geometry.Method(metric="Euclidean")).xy
-    assert xy[:, 0] == pytest.approx(vectors[:, 0] - vectors[:, 0].mean(), abs=1e-6) and not xy[:, 1].any()
+    assert_close(xy[:, 0], vectors[:, 0] - vectors[:, 0].mean())
+    assert not xy[:, 1].any()
 
 
 def test_the_centre_of_a_group_is_a_row_of_it(vectors: np.ndarray) -> None:

@@ -78,6 +78,8 @@ def open_encoder(
     applies to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an
     unknown spec, NotFound for an absent one, DataError for an object that is not an encoder.
     """
+    if not isinstance(spec, str | os.PathLike):
+        raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
     spec = with_kind(str(spec))
     kind, colon, rest = spec.partition(":")
     if not colon or os.path.exists(spec):

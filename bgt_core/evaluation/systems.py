@@ -64,7 +64,12 @@ class System:
             self.check_widths(*vectors)
             given = self.encoder.similarity_pairwise(*vectors)
             parts.append(numbers(given, f"{self.name}, similarity_pairwise", (len(sides[0]),)))
-        return rounded(np.concatenate(parts))
+        similarity = np.concatenate(parts)
+        if not (finite := np.isfinite(similarity)).all():
+            row = int(finite.argmin())
+            pair = f"'{left[row][:60]}' and '{right[row][:60]}'"
+            raise DataError(f"{self.name}: the similarity of {pair} is {similarity[row]}; expected a number.")
+        return rounded(similarity)
 
     def check_widths(self, left: np.ndarray, right: np.ndarray) -> None:
         """Raise DataError unless the vectors of two languages, (N, D) and (M, D), have the same width."""

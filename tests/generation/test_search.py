@@ -461,8 +461,9 @@ def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) ->
 def test_latents_are_those_that_the_decoder_reads(
     model: bgt_core.Embedder, counts: dict[str, int], lang: str, message: str
 ) -> None:
+    widths = {"semantic": 12, "language": 6, "style": 6}
     with pytest.raises(UsageError, match=message):
-        decode(model, {name: np.zeros((count, 12), np.float32) for name, count in counts.items()}, lang=lang)
+        decode(model, {name: np.zeros((count, widths[name]), np.float32) for name, count in counts.items()}, lang=lang)
 
 
 @pytest.mark.parametrize("search", [Beam(3), Sample()])

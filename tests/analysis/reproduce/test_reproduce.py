@@ -301,7 +301,7 @@ def test_what_is_finished_by_now_is_reported(whole: Path, data: Path, tmp_path: 
         (["nothing"], 2, "no table 'nothing'; choose from main"),
         (["toy"], 2, "--data"),
         (["toy", "--data=DATA", "--out=o", "--scale=huge"], 2, "--scale 'huge': choose from paper, small"),
-        (["toy", "--data=nowhere", "--out=o"], 3, "no such folder"),
+        (["toy", "--data=nowhere", "--out=o"], 3, "--data nowhere: no such file or folder"),
         (["depth", "--data=DATA", "--out=o", "--only=x*"], 2, "systems are 5/1"),
         (["toy", "--data=DATA", "--out=o", "--seeds=1,a"], 2, "whole numbers"),
         (["toy", "--data=DATA", "--out=o", "--threads=0"], 2, "--threads 0"),

@@ -34,6 +34,8 @@ NOT_TEXT = {  # how a file begins -> what it is, and the way out
     b"PK\x03\x04": "a zip archive, as .xlsx and .docx are; save it as plain text",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as plain text",
     b"%PDF-": "a PDF; save it as plain text",
+    b"{\\rtf": "an RTF document; save it as plain text",
+    **dict.fromkeys((b"<!DOCTYPE html", b"<!doctype html", b"<html", b"<HTML"), "a web page; save it as plain text"),
     b"\x93NUMPY": "an array of numbers (.npy); give its text",
 }
 WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")

@@ -30,8 +30,9 @@ def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
     uses = [guessed_use(title, table[title], langs) for title in table]
     languages = [use for use in uses if use in langs]
     if not languages:
-        words = [at for at, title in enumerate(table) if not formats.numbers(table[title])]
-        uses[words[0] if words else 0] = langs[0]
+        words = [at for at, title in enumerate(table) if not formats.wordless(table[title])]
+        for at in words[:1]:
+            uses[at] = langs[0]
     pairs = len(languages) > 1 and languages[0] == languages[1]
     places = [at for at, use in enumerate(uses) if use in langs]
     for at in places[2:] if pairs else [at for at in places if uses[at] in uses[:at]]:
@@ -51,10 +52,14 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
             return lang
     if name == "id":
         return LEFT_OUT
-    if formats.numbers(values):
+    wordless = formats.wordless(values)
+    misspelt = name in formats.SCORES and wordless and values.str.contains(r"\d").any()  # `check` tells the spelling
+    if formats.numbers(values) or misspelt:
         return GOLD if name in formats.SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
         return COLOUR
+    if wordless:
+        return LEFT_OUT
     lang = checks.guess(values.tolist())
     if lang in langs:
         return lang
@@ -87,16 +92,16 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
     if drop:
         kept[np.flatnonzero(kept)[repeated]] = False
     left_out.append((int(repeated.sum()), "repeat an earlier row" if drop else "repeat an earlier row and are kept"))
+    words = "; ".join(f"{count:,} {reason}" for count, reason in left_out if count)
     if not kept.any():
-        raise DataError("No row has a sentence in each column; choose other columns.")
+        raise DataError(f"No row can be used: {words}. Choose other columns.")
     scores = {"gold": gold[0]} if gold else {}
     whole = texts.assign(**scores, **colours(table, uses))[kept].reset_index(drop=True)
     digest = hashlib.sha256(pd.util.hash_pandas_object(whole).to_numpy().tobytes())
     digest.update(repr((columns, list(whole))).encode())
     langs = tuple(dict.fromkeys(columns))
     text = ParallelText(langs, None, columns=columns, table=whole, digest=digest.hexdigest())
-    words = [f"{count:,} {reason}" for count, reason in left_out if count]
-    return f"Yours: {name} ({'-'.join(columns)})", text, f"{'; '.join(words)}." if words else ""
+    return f"Yours: {name} ({'-'.join(columns)})", text, f"{words}." if words else ""
 
 
 def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> None:
@@ -109,7 +114,7 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
         raise DataError("More than one column of scores: keep one, and colour by the others.")
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not formats.numbers(table[title]):
-            wrong = [cell for cell in table[title] if cell and math.isnan(number(cell))]
+            wrong = [cell for cell in table[title] if cell and (math.isnan(number(cell)) or not cell.isascii())]
             why = f"a cell {no_number(wrong[0])}" if wrong else "it holds no numbers"
             raise DataError(f"Column {title} can't hold scores: {why}. Choose another use.")
 

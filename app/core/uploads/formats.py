@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,9 +34,10 @@ TITLES = {  # a first row with one of these holds names
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
     """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
 
-    .csv, .tsv and .txt are read as `rows_of` does, .jsonl has one object per line; columns of lists and records in
-    .parquet are left out. `header` tells whether the first row of the first three holds names; None guesses from the
-    row. Raises DataError for another kind of file, as `decoded` and `rows_of`, and for no or too many rows.
+    .csv, .tsv and .txt are read as `rows_of` does, .jsonl has one object per line. Lists are left out, and so are
+    records in .parquet; the fields of a record in an object become columns. `header` tells whether the first row of the
+    first three holds names; None guesses from the row. Raises DataError for another kind of file, as `decoded` and
+    `rows_of`, and for no or too many rows.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
@@ -51,7 +53,8 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
-        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line.")
+        nested = "; lists and nested records are left out" if kind in ("jsonl", "parquet") else ""
+        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line{nested}.")
     bounded(name, len(table), len(columns))
     return table
 
@@ -83,20 +86,31 @@ def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
 
 
 def from_objects(name: str, text: str) -> dict[str, list[str]]:
-    rows = []
+    rows: list[dict[tuple[str, ...], object]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                row = parse_json(line, name)
-            except DataError:
-                row = None
+                row, problem = parse_json(line, f"{name}:{number}"), f"{name}:{number}:"
+            except DataError as error:
+                row, problem = None, f"{str(error).rstrip('.')};"
             if not isinstance(row, dict):
-                raise DataError(f'{name}:{number}: expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
-            rows.append(row)
+                raise DataError(f'{problem} expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
+            rows.append(dict(fields(row)))
             bounded(name, len(rows), 0)
-    titles = dict.fromkeys(title for row in rows for title in row)
-    bounded(name, len(rows), len(titles))
-    return {title: [string(row.get(title)) for row in rows] for title in titles}
+    paths = list(dict.fromkeys(path for row in rows for path in row))
+    bounded(name, len(rows), len(paths))
+    times = Counter(path[-1] for path in paths)
+    titles = distinct([path[-1] if times[path[-1]] == 1 else ".".join(path) for path in paths])
+    return {title: [string(row.get(path)) for row in rows] for title, path in zip(titles, paths, strict=True)}
+
+
+def fields(row: dict[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The values of an object and of the objects in it, without lists and deeper objects, each with its path."""
+    for title, value in row.items():
+        inner = value.items() if isinstance(value, dict) else ()
+        for path, each in [((title,), value), *(((title, key), each) for key, each in inner)]:
+            if not isinstance(each, dict | list):
+                yield path, each
 
 
 def string(value: object) -> str:
@@ -109,7 +123,11 @@ def even(name: str, rows: list[list[str]]) -> list[list[str]]:
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             width = f"{len(row)} column{'s' * (len(row) != 1)}"
-            raise DataError(f"{name}: row {number} has {width}, the first has {len(rows[0])}; expected the same.")
+            way_out = ": quote cells that hold a comma or semicolon, or save one sentence per line as .txt"
+            raise DataError(
+                f"{name}: row {number} has {width}, the first has {len(rows[0])}; expected the same"
+                f"{way_out * name.lower().endswith('.csv')}."
+            )
     return rows
 
 
@@ -127,19 +145,27 @@ def from_rows(rows: list[list[str]], header: bool | None) -> dict[str, list[str]
 
 def with_points(cells: Sequence[str]) -> list[str]:
     """The cells of a column; if all are numbers with a decimal comma, and not of thousands, with a point."""
-    commas = all(re.fullmatch(r"\s*(-?\d+(,\d+)?)?\s*", cell) for cell in cells)
-    decimal = commas and any(re.search(r",(?!\d{3}\s*$)", cell) for cell in cells)
+    commas = all(re.fullmatch(r"\s*([-+]?\d+(,\d+)?(e[-+]?\d+)?)?\s*", cell, re.IGNORECASE) for cell in cells)
+    decimal = commas and any(re.search(r",(?!\d{3}\s*$)|^\s*[-+]?0,", cell) for cell in cells)
     return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
 
 
 def is_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row holds names: a usual name, or a word above a column of numbers."""
     first, below = rows[0], rows[1:]
-    if any(normalise(cell).lower() in TITLES or title_key(cell) in LANG_OF_TITLE for cell in first):
+    if any(normalise(cell).lower() in TITLES or title_key(normalise(cell)) in LANG_OF_TITLE for cell in first):
         return True
     return any(
-        not numbers([title]) and numbers(column) for title, column in zip(first, zip(*below, strict=True), strict=False)
+        not (wordless([title]) and re.search(r"\w", title)) and numbers(column)
+        for title, column in zip(first, zip(*below, strict=True), strict=False)
     )
+
+
+def wordless(values: Iterable[str]) -> bool:
+    """Whether no cell holds a word, but numbers in any spelling, dates or marks; False if all are empty."""
+    filled = [value for value in values if value]
+    spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
+    return bool(filled) and all(map(spelt.fullmatch, filled))
 
 
 def distinct(titles: Sequence[str]) -> list[str]:

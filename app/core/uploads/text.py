@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
+from bgt_core.data.textfile import NOT_TEXT
 from bgt_core.errors import DataError
 
 MARKS = {  # the first bytes of a file -> its encoding; UTF-32's begin like UTF-16's
@@ -29,8 +30,11 @@ csv.field_size_limit(2**31 - 1)  # characters in a cell: only the size of the fi
 def decoded(name: str, content: bytes) -> str:
     """The text of a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
 
-    DataError names another encoding, as far as it can be told.
+    DataError names another kind of file or another encoding, as far as it can be told.
     """
+    start = content.removeprefix(codecs.BOM_UTF8).lstrip()
+    if what := next((what for mark, what in NOT_TEXT.items() if start.startswith(mark)), ""):
+        raise DataError(f"{name}: {what.partition(';')[0]}, not text. {ADVICE}.")
     encoding = next((encoding for mark, encoding in MARKS.items() if content.startswith(mark)), "utf-8-sig")
     try:
         text = content.decode(encoding)
@@ -62,13 +66,14 @@ def guessed(content: bytes) -> str:
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
     """The first `most` rows of a table that are not blank.
 
-    The separator is the one that Excel declares (sep=;), or the one by which most rows have as many columns, else the
+    The separator is the one that Excel declares (sep=;) unless a program that used another one saved the file again
+    (sep=,;), or the one by which most rows have as many columns, else the
     `usual` one. Cells may be quoted. Raises DataError for quotes that do not match.
     """
-    if declared := re.match(r'"?sep=([^\w\s"]|\t)"?\n', text):
+    if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
     text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
-    separator = declared[1] if declared else separator_of(text, usual)
+    separator = declared[1] if declared and not declared[2] else separator_of(text, usual)
     try:
         return list(islice(rows(text, separator), most))
     except csv.Error as error:
@@ -116,8 +121,9 @@ def quoted(text: str) -> bool:
         widths = Counter(map(len, enclosed(text, "\t")))
     except csv.Error:
         return False
-    if widths != Counter(map(len, between_tabs(text))):  # a cell holds a tab or a line break
-        return len(widths) == 1
+    lines = Counter(map(len, between_tabs(text)))
+    if widths != lines:  # a cell holds a tab or a line break, or a quotation in the text runs over whole lines
+        return len(widths) == 1 and not (len(lines) == 1 and lines.total() > widths.total())
     reasons = Counter(  # None for a cell without quotes around it
         None if before.strip() == after.strip() else bool(re.search('[",;]', after))
         for row, again in zip(between_tabs(text), enclosed(text, "\t"), strict=True)

@@ -80,12 +80,27 @@ def test_rows_left_out_are_counted_by_reason() -> None:
         (["en", "en", "fr"], "different languages"),
         (["en", "gold", "gold"], "More than one column of scores"),
         (["en", "gold", "fr"], "b can't hold scores: a cell is not a number"),
-        (["en", "fr", "de"], "No row has a sentence"),
+        (["en", "fr", "de"], "No row can be used: 2 have an empty sentence"),
     ],
 )
 def test_columns_that_make_no_text_are_refused(uses: list[str], message: str) -> None:
     with pytest.raises(BgtError, match=message):
         made([["a", "b", ""], ["c", "", "1"]], uses)
+
+
+def test_a_sentence_that_is_too_long_is_told_if_it_is_the_only_one() -> None:
+    with pytest.raises(BgtError, match="No row can be used: 1 have a sentence of more than 2,000 characters"):
+        made([["x" * 3_000, "y"]], ["en", "fr"])
+
+
+@pytest.mark.parametrize("cells", [["1,125", "2,250"], ["10 %", "5 %"], ["\uff15", "\uff13"], ["1,5E-1", "nan"]])
+def test_numbers_in_another_spelling_are_scores_or_left_out_and_never_a_language(cells: list[str]) -> None:
+    table = pd.DataFrame({"x": ENGLISH[:2], "score": cells, "y": cells})
+    uses = columns.guessed_uses(table, ("xx", *LANGS))
+    assert uses == ["en", "gold", ""]
+    with pytest.raises(BgtError, match=r"Column score can't hold scores: a cell is not a number: .*; "):
+        columns.text_of("a.tsv", table, uses, drop=True)
+    assert columns.guessed_uses(table[["y"]], LANGS) == [""]
 
 
 def test_extra_columns_become_columns_of_the_tables_rows() -> None:

@@ -60,12 +60,22 @@ def test_parquet_keeps_what_is_no_list() -> None:
     assert table(file.getvalue(), "a.parquet") == {"en": ["a b", ""], "n": ["1", "2"]}
 
 
+def test_records_in_objects_become_columns_and_lists_are_left_out() -> None:
+    lines = b'{"id": 1, "translation": {"en": "a", "fr": "b", "x": {}}, "v": [1]}\n{"translation": {"fr": "d"}}\n'
+    assert table(lines, "a.jsonl") == {"id": ["1", ""], "en": ["a", ""], "fr": ["b", "d"]}
+    lines = b'{"q": {"text": "a"}, "text": "b", "q.text": "c"}\n'
+    assert table(lines, "a.jsonl") == {"q.text": ["a"], "text": ["b"], "q.text (3)": ["c"]}
+
+
 @pytest.mark.parametrize(
     ("content", "titles"),
     [
         (b"a b\tc d\n", ["Column 1", "Column 2"]),
         (b"score\ta\tb\n4.5\tx\ty\n", ["score", "a", "b"]),
+        ("\u200fen\t\u200far\nx\ty\n".encode(), ["en", "ar"]),  # as a spreadsheet from right to left
         (b"what\thow much\nx\t1\ny\t2\n", ["what", "how much"]),  # a word above numbers
+        (b"a\t1,125\nb\t3\n", ["Column 1", "Column 2"]),  # a number in another spelling is no name
+        (b"a\t%\nb\t3\n", ["a", "%"]),
         (b"4.5\tx\ty\n1\tx\tz\n", ["Column 1", "Column 2", "Column 3"]),
         (b"text\t\ttext\nx\ty\tz\n", ["text", "Column 2", "text (3)"]),
     ],
@@ -107,8 +117,11 @@ def test_any_script_and_any_markup_survive() -> None:
         ("a.tsv", b"\t".join([b"x"] * 101), "101 columns"),
         ("a.csv", b",".join([b"x"] * 101), "101 columns"),
         ("a.jsonl", b'{"en": "x"}\n' * 50_002, "more than 50,000 rows"),
-        ("a.jsonl", b'{"en": ' + b"[" * 100_000 + b"\n", "a.jsonl:1: expected a JSON object"),
-        ("a.jsonl", b'{"en": ' + b"1" * 6_000 + b"}\n", "a.jsonl:1: expected a JSON object"),
+        ("a.jsonl", b'{"en": ' + b"[" * 100_000 + b"\n", "a.jsonl:1: .*nested too deeply.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": ' + b"1" * 6_000 + b"}\n", "a.jsonl:1: .*too long.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": "x", "n": NaN}\n', "a.jsonl:1: .*NaN is not a JSON number.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": ["x"]}\n', "no rows.*; lists and nested records are left out"),
+        ("a.csv", b"Hello\nWell, yes\n", "row 2 has 2 columns.*: quote cells that hold a comma .*, or save .* as .txt"),
     ],
 )
 def test_what_cannot_be_read_or_is_too_much_is_explained(name: str, content: bytes, message: str) -> None:

@@ -39,6 +39,8 @@ def test_any_separator_is_told_by_the_columns_it_makes(separator: str, quoting: 
     [
         ("Yes, sir;Oui, monsieur\nNo, sir;Non, madame\n", [["Yes, sir", "No, sir"], ["Oui, monsieur", "Non, madame"]]),
         ("Yes;Oui;4,5\nNo;Non;3,0\n", [["Yes", "No"], ["Oui", "Non"], ["4.5", "3.0"]]),
+        ("Yes;Oui;0,500\nNo;Non;+3,000\n", [["Yes", "No"], ["Oui", "Non"], ["0.500", "+3.000"]]),
+        ("Yes;Oui;1,5E-1\nNo;Non;3\n", [["Yes", "No"], ["Oui", "Non"], ["1.5E-1", "3"]]),
         ("Yes;Oui;4,500\nNo;Non;3,000\n", [["Yes", "No"], ["Oui", "Non"], ["4,500", "3,000"]]),  # maybe thousands
         ("Well; yes,Oui\nSo; no,Non\n", [["Well; yes", "So; no"], ["Oui", "Non"]]),
         ("Yes ; Oui\nNo ; Non\n", [["Yes", "No"], ["Oui", "Non"]]),
@@ -72,14 +74,28 @@ def test_sentences_with_marks_stay_whole_in_a_text_file() -> None:
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
-        ('""\nyes\n"no"\n', ["yes", "no"]),
-        ('"a\n\nb"\nc\n', ["a b", "c"]),
+        ('""\nyes\n"no"\n', ['""', "yes", '"no"']),
+        ('"a\n\nb"\nc\n', ['"a', 'b"', "c"]),
+        ('He said:\n"Come in.\nSit down."\nShe sat.\n', ["He said:", '"Come in.', 'Sit down."', "She sat."]),
+        ('"A"\n"B\nC"\n', ['"A"', '"B', 'C"']),
         ('sep="\nx\n', ['sep="', "x"]),  # a mark that can't separate
         ("sep=a\nx\n", ["sep=a", "x"]),
     ],
 )
 def test_odd_quotes_and_declarations_are_read_as_they_are(text: str, cells: list[str]) -> None:
     assert table(text, "a.tsv") == {"Column 1": cells}
+
+
+def test_a_quotation_over_lines_is_text_and_a_cell_over_lines_is_a_cell() -> None:
+    assert list(table('"Yes\tOui\nNo\tNon"\n', "a.tsv").values()) == [['"Yes', "No"], ["Oui", 'Non"']]
+    assert table('id\ttext\n1\t"Yes,\n2\tno."\n', "a.tsv") == {"id": ["1", "2"], "text": ['"Yes,', 'no."']}
+    assert table('id\ttext\n1\t"Yes,\nno."\n', "a.tsv") == {"id": ["1"], "text": ["Yes, no."]}
+    assert table('"I came\nI saw"\nDone\n') == {"Column 1": ["I came I saw", "Done"]}
+
+
+@pytest.mark.parametrize("line", ["SEP=;", "sep=; ", "sep=,;", '"Sep=;"', "sep=;;"])
+def test_a_declared_separator_is_told_as_it_is_written(line: str) -> None:
+    assert table(f"{line}\nen;fr\nYes, sir;Oui\n") == {"en": ["Yes, sir"], "fr": ["Oui"]}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
@@ -114,8 +130,24 @@ def test_another_encoding_is_named(encoding: str, message: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    for content in (b"a;b\0\nc;d\n", b"PK\3\4\0\0\xff", b"\xff\xfea\0b"):
+    for content in (b"a;b\0\nc;d\n", b"\x89PNG\0\0\xff", b"\xff\xfea\0b"):
         with pytest.raises(DataError, match=r"a.csv: not text\. Save it as CSV"):
             formats.cells("a.csv", content)
     with pytest.raises(DataError, match=r"a.csv:2: not UTF-8\. Save"):
         formats.cells("a.csv", "да\nнет\n".encode("cp1251").replace("да".encode("cp1251"), b"da"))
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"%PDF-1.4\n%\xe2\xe3", "a PDF"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"),
+        (b'<html lang="en">', "a web page"),
+        (b"{\\rtf1 x}", "an RTF document"),
+        (b"PK\3\4\0\xff", "a zip archive"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+def test_a_document_under_the_name_of_a_table_is_named(name: str, start: bytes, kind: str) -> None:
+    with pytest.raises(DataError, match=rf"{name}: {kind}.*, not text\. Save it as CSV"):
+        formats.cells(name, start + b"\nyes, no\n")

@@ -46,6 +46,8 @@ def test_only_line_feeds_end_lines(tmp_path: Path, sentences: bool, end: str) ->
         (b"one\ntwo\0\n", "text.txt:2: has a NUL"),
         (gzip.compress(b"one\n"), "compressed by gzip; end its name in .gz"),
         (b"PAR1\x15\x04", "Parquet"),
+        (b"<!DOCTYPE html>\n", "a web page; save it as plain text"),
+        (b"{\\rtf1 x}\n", "an RTF document; save it as plain text"),
         (b"PK\x03\x04x", ".xlsx"),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else None,

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core.state import Loaded
+from bgt_core.errors import UsageError
 from bgt_core.evaluation.disagreement import word_effects
 
 LEAST = 0.005  # effect that is not 0 in two decimals
@@ -30,7 +31,11 @@ def measured(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, l
 def show(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, langs: tuple[str, str]) -> None:
     """Show the words of both sentences side by side, and what each adds by each system."""
     st.subheader("What each word adds", anchor=False)
-    table = measured(systems, left, right, langs)
+    try:
+        table = measured(systems, left, right, langs)
+    except UsageError as error:  # too many words
+        st.caption(str(error))
+        return
     if table.empty:
         st.caption("Neither sentence has two words.")
         return

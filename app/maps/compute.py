@@ -212,7 +212,8 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     return (
         f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}. "
         + f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart. " * bool(same)
-        + f"{method.name} needs {geometry.LEAST} different vectors; drawn by PCA: {', '.join(few)}. " * bool(few)
+        + f"{method.name} needs {geometry.LEAST} vectors that it can tell apart; drawn by PCA: {', '.join(few)}. "
+        * bool(few)
         + f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}. " * bool(lower)
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
         + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)

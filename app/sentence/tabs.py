@@ -12,7 +12,7 @@ from app.core.address import BOUND, ONE_SENTENCE
 from app.core.markdown import problem, verbatim
 from app.sentence import chart, compute, properties
 from bgt_core.contracts import SEMANTIC
-from bgt_core.data.words import without
+from bgt_core.data.words import spans, without
 from bgt_core.errors import BgtError
 
 WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
@@ -56,12 +56,13 @@ def more(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
 
 def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
     """Show how far each latent moves if a word is left out."""
-    table = compute.left_out(loaded, text, lang)
-    if len(table) < 2 or len(table) > MANY:
+    count = len(spans(text, lang))
+    if not 2 <= count <= MANY:
         st.caption(
-            f"Words are left out one at a time of sentences with 2 to {MANY} words and marks; yours has {len(table)}."
+            f"Words are left out one at a time of sentences with 2 to {MANY} words and marks; yours has {count}."
         )
         return
+    table = compute.left_out(loaded, text, lang)
     highest = max(1e-6, float(table[list(loaded.latents)].to_numpy().max()))
     keys = " ".join(f"{chart.square(latent)} {latent}" for latent in loaded.latents)
     st.html(
@@ -83,7 +84,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
             },
             alt="1 - cosine of each latent between the sentence and the sentence without each word or mark",
         )
-    shorter = without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
+    shorter = list(without(text, lang))[int(table[SEMANTIC].to_numpy().argmax())]
     language = rows.language_name(lang)
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
     onward(similarity, label, left=text, right=shorter, one_left_lang=language, one_right_lang=language)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -55,7 +56,12 @@ def compare(
     encoders = options.open_models(model, device, precision)
     compared = disagreement(encoders, left, right, both)
     first = [int(row) for row in compared.order[:top]]
-    effects = {row: word_effects(encoders, left[row], right[row], both) if words else [] for row in first}
+    effects: dict[int, list[Effect]] = {row: [] for row in first}
+    for row in first if words else []:
+        try:
+            effects[row] = word_effects(encoders, left[row], right[row], both)
+        except UsageError as error:  # too many words; the other pairs have theirs
+            print(f"pair {row + 1}: {error}", file=sys.stderr)
     if as_json:
         entries = [
             {
@@ -81,7 +87,7 @@ def compare(
         for row in first
     ]
     show(["left", "right", *encoders, *(f"rank by {name}" for name in encoders), "gap"], rows, text=2)
-    for row in first if words else []:
+    for row in filter(effects.get, first):
         print()
         show_words(list(encoders), (left[row], right[row]), effects[row])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from scipy.stats import rankdata
@@ -13,6 +14,9 @@ from bgt_core.data.text import sentence_list
 from bgt_core.data.words import spans, without
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.systems import System
+
+MOST_WORDS = 300  # and marks of a text: leaving out each takes as many texts of nearly that length
+AT_ONCE = 32  # texts without a word: bounds memory, whatever the length of the words
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +91,24 @@ def word_effects(
 
     Returns:
         The words of both sentences in their order; none of a sentence that is one word alone.
+
+    Raises:
+        UsageError: A sentence of more than `MOST_WORDS` words and marks.
     """
     sentences, effects = (left, right), []
-    for side, (text, lang) in enumerate(zip(sentences, langs, strict=True)):
-        words = [text[start:end] for start, end in spans(text, lang)]
-        shorter = without(text, lang) if len(words) > 1 else []
-        changed = [text, *shorter], [sentences[1 - side]] * (1 + len(shorter))
-        ordered = changed if side == 0 else changed[::-1]
-        of_encoders = [System(name, each, latent).similarities(*ordered, *langs) for name, each in encoders.items()]
-        gains = np.stack([of[0] - of[1:] for of in of_encoders], 1)  # (words, encoders)
-        effects += [Effect(side, word, gain.tolist()) for word, gain in zip(words, gains, strict=False)]
+    words_of = [
+        [text[start:end] for start, end in spans(text, lang)] for text, lang in zip(sentences, langs, strict=True)
+    ]
+    if (most := max(map(len, words_of))) > MOST_WORDS:
+        raise UsageError(f"Word by word, a text may have {MOST_WORDS} words and marks at most; this one has {most:,}.")
+    of = [System(name, encoder, latent) for name, encoder in encoders.items()]
+    for side, ((text, lang), words) in enumerate(zip(sides, words_of, strict=True)):
+        shorter = without(text, lang) if len(words) > 1 else iter(())
+        gains: list[list[float]] = []
+        while some := list(islice(shorter, AT_ONCE)):
+            changed = [text, *some], [sentences[1 - side]] * (1 + len(some))
+            ordered = changed if side == 0 else changed[::-1]
+            found = [system.similarities(*ordered, *langs) for system in of]
+            gains += np.stack([each[0] - each[1:] for each in found], 1).tolist()  # (words, encoders)
+        effects += [Effect(side, word, gain) for word, gain in zip(words, gains, strict=False)]
     return effects

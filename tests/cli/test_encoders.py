@@ -51,6 +51,13 @@ def test_the_table_shows_gaps_and_words(bgt: Bgt, columns: list[tuple[str, ...]]
     assert "of\tword\twords\ttfidf" in shown
 
 
+def test_a_pair_of_too_many_words_is_named_and_the_others_have_theirs(bgt: Bgt, columns: list[tuple[str, ...]]) -> None:
+    Path("pairs.tsv").write_text(f"{'a ' * 999}b\tLe chat.\nIt is late.\tIl est tard.\n", "utf-8")
+    done = bgt("compare", "pairs.tsv", "--langs", "en,fr", *MODELS, "--each-word")
+    assert done.code == 0 and done.out.count("of\tword") == 1 and "It is late.\tlate\t" in done.out
+    assert "pair 1: " in done.err and "300 words and marks at most; this one has 1,000" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

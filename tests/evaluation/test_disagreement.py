@@ -10,7 +10,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.grammar import pairs
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.compare import ROUNDING, cosines
 from tests.close import assert_close
 
 LEFT, RIGHT = zip(*((pair.texts["en"], pair.texts["fr"]) for pair in pairs(40)), strict=True)
@@ -89,6 +89,23 @@ def test_a_word_adds_what_the_pair_loses_without_it() -> None:
 def test_the_only_word_of_a_sentence_stays() -> None:
     assert [effect.word for effect in word_effects(ENCODERS, "Go", "Pars !", LANGS)] == ["Pars", "!"]
     assert word_effects(ENCODERS, "Go", "Pars", LANGS) == []
+
+
+def test_texts_without_a_word_are_few_at_a_time() -> None:
+    seen: list[int] = []
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        seen.append(sum(map(len, texts)))
+        return ENCODERS["vowels"].embed(texts, lang=lang)
+
+    text = " ".join(["mot" * 100] * 299 + ["ami"])
+    made = word_effects({"seen": ExternalEncoder("seen", embed)}, text, "Le chat", LANGS)
+    assert max(seen) < 40 * len(text)
+    whole, shorter = (cosine(ENCODERS["vowels"], each, "Le chat") for each in (text, text[:-4]))
+    assert len(made) == 302 and abs(made[299].effects[0] - (whole - shorter)) <= ROUNDING
+    for left, right in ((text + " !", "Le chat"), ("Go", text + " !"), ("😀" * 301, "Go")):
+        with pytest.raises(UsageError, match="may have 300 words and marks at most; this one has 301"):
+            word_effects(ENCODERS, left, right, LANGS)
 
 
 def test_one_encoder_or_one_pair_has_nothing_to_disagree_about() -> None:

@@ -30,10 +30,11 @@ SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose E
     COSINE: unit,
     EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 has no square of 1e30 or 1e-30
 }
-# Variance of rows that differ by rounding alone, as a fraction of their mean square: cosines in float32, and numbers.
-ROUNDING = {COSINE: 1e-6, EUCLIDEAN: 1e-11}
+# Variance of rows that differ by rounding to unit length alone, as a fraction of their mean square; other rows are the
+ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # same only if they are equal
 LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
-APART = 1e-5  # of the largest coordinate: points that are nearer coincide; rounding moves them less
+APART = 3e-7  # of the distance from the mean, or of unit length: nearer points coincide; rounding moves them less
+FINEST = 1e-14  # of the largest distance from the mean: nearer points coincide too, as float64 has no more digits
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    if method.metric == EUCLIDEAN:  # of any size, far from the origin: both methods compute in float32
-        points = points - points.mean(0)
-        points /= np.abs(points).max()
-    first, place = different(points)
+    points = points - points.mean(0, dtype=float)  # both methods compute in float32, which has few digits far from 0
+    largest = np.abs(points).max()
+    points /= largest
+    first, place = different(points, APART / largest if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
         return pca
     if method.name == "t-SNE":
@@ -90,13 +91,15 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
     return replace(placed(vectors, xy[place], method.metric), neighbours=used)
 
 
-def different(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows (K,) of points (N, D) that do not coincide with an earlier one, and which of these each row is: (N,).
+def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rows (K,) of points (N, D), of mean 0, that are `least` apart from each earlier one, or by `APART` of their own
+    length, and which of these each row is: (N,).
 
     Points that coincide are neighbours along any line, so each is compared with the next along a random one.
     """
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
-    apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > APART * np.abs(points).max()
+    lengths = np.linalg.norm(points[order[1:]], axis=1)
+    apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
     group = np.empty(len(points), int)
     group[order] = np.cumsum([0, *apart])
     earliest = np.full(len(points), len(points))
@@ -119,7 +122,7 @@ class PrincipalAxes:
     metric: str
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
-        """Where rows (M, D) are along the axes: (M, K) float32."""
+        """Where rows (M, D) are along the axes: (M, K)."""
         scaled = SCALED[self.metric]
         blocks = [scaled(vectors[start : start + BLOCK]) - self.mean for start in range(0, len(vectors), BLOCK)]
         return np.concatenate([block @ self.axes for block in blocks])
@@ -133,24 +136,29 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         from sklearn.decomposition import PCA
 
         rows = scaled(vectors)
-        if float(rows.var(0).sum()) < least_variance(float(np.square(rows).sum(1).mean()), metric):
-            return PrincipalAxes(rows.mean(0), np.zeros((rows.shape[1], count), np.float32), 0.0, metric)
+        least, origin = least_variance(float(np.square(rows).sum(1).mean()), metric), rows[0].copy()
+        rows = rows - origin
+        if float(rows.var(0).sum()) < least:
+            return PrincipalAxes(origin, np.zeros((rows.shape[1], count), np.float32), 0.0, metric)
         pca = PCA(count, svd_solver="arpack" if len(rows) > count else "full", random_state=0).fit(rows)
-        return PrincipalAxes(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
-    total, products = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2)
+        return PrincipalAxes(origin + pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
+    total, products, squares = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2), 0.0
+    origin = scaled(vectors[:1])[0]  # products of differences from a row keep the digits of small ones
     for start in range(0, len(vectors), BLOCK):
-        block = scaled(vectors[start : start + BLOCK])
+        rows = scaled(vectors[start : start + BLOCK])
+        squares += float(np.square(rows).sum())
+        block = rows - origin
         total += block.sum(0)
         products += block.T @ block
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
-    least = least_variance(np.trace(products) / len(vectors), metric)
+    least = least_variance(squares / len(vectors), metric)
     if values.sum() < least:  # all rows are the same
         values, axes = np.zeros_like(values), np.zeros_like(axes)
     leading = np.pad(axes, ((0, 0), (max(0, count - len(axes)), 0)))[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
     fraction = float(values[-count:].sum() / max(values.sum(), least))
-    return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction, metric)
+    return PrincipalAxes(origin + mean, leading.astype(np.float32), fraction, metric)
 
 
 def least_variance(mean_square: float, metric: str) -> float:
@@ -207,11 +215,17 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
-        return length * scaled(vectors[nearest_rows].mean(0, keepdims=True))[0]
+        return reached(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0])
     for _ in range(REACHED_IN):  # each step is exact on the plane, but by cosine it leaves the sphere a little
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
-    return length * start
+    return reached(length * start.astype(float))
+
+
+def reached(vector: np.ndarray) -> np.ndarray:
+    """A vector (D,) within float32, as models read it."""
+    largest = float(np.finfo(np.float32).max)
+    return np.clip(vector, -largest, largest)
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:

@@ -39,3 +39,9 @@ def test_two_single_words_have_no_effects(opened: Open) -> None:
     app = opened("similarity", left="Go", right="Stop")
     assert not of_words(app)
     assert "Neither sentence has two words." in [caption.value for caption in app.caption]
+
+
+def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
+    app = opened("similarity", left="a " * 301, right="Stop")
+    assert not of_words(app)
+    assert any("this one has 301" in caption.value for caption in app.caption)

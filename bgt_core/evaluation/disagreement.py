@@ -96,9 +96,8 @@ def word_effects(
         UsageError: A sentence of more than `MOST_WORDS` words and marks.
     """
     sentences, effects = (left, right), []
-    words_of = [
-        [text[start:end] for start, end in spans(text, lang)] for text, lang in zip(sentences, langs, strict=True)
-    ]
+    sides = list(zip(sentences, langs, strict=True))
+    words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]
     if (most := max(map(len, words_of))) > MOST_WORDS:
         raise UsageError(f"Word by word, a text may have {MOST_WORDS} words and marks at most; this one has {most:,}.")
     of = [System(name, encoder, latent) for name, encoder in encoders.items()]

@@ -33,7 +33,7 @@ SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose E
 # Variance of rows that differ by rounding to unit length alone, as a fraction of their mean square; other rows are the
 ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # same only if they are equal
 LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
-APART = 3e-7  # of the distance from the mean, or of unit length: nearer points coincide; rounding moves them less
+APART = 3e-7  # of unit length, or with any lengths of the distance from the mean: nearer points coincide; rounding moves them less
 FINEST = 1e-14  # of the largest distance from the mean: nearer points coincide too, as float64 has no more digits
 
 
@@ -76,10 +76,10 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    points = points - points.mean(0, dtype=float)  # both methods compute in float32, which has few digits far from 0
-    largest = np.abs(points).max()
-    points /= largest
-    first, place = different(points, APART / largest if method.metric == COSINE else FINEST)
+    if method.metric == EUCLIDEAN:  # of any size, far from the origin: both methods compute in float32
+        points = points - points.mean(0)
+        points /= np.abs(points).max()
+    first, place = different(points, APART if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
         return pca
     if method.name == "t-SNE":
@@ -92,10 +92,10 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rows (K,) of points (N, D), of mean 0, that are `least` apart from each earlier one, or by `APART` of their own
-    length, and which of these each row is: (N,).
+    """The rows (K,) of points (N, D) that do not coincide with an earlier one, and which of these each row is: (N,).
 
-    Points that coincide are neighbours along any line, so each is compared with the next along a random one.
+    Points that coincide are neighbours along any line, so each is compared with the next along a random one. They
+    are within `least`, or `APART` of their distance from 0.
     """
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
@@ -158,7 +158,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
     leading = np.pad(axes, ((0, 0), (max(0, count - len(axes)), 0)))[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
     fraction = float(values[-count:].sum() / max(values.sum(), least))
-    return PrincipalAxes(origin + mean, leading.astype(np.float32), fraction, metric)
+    return PrincipalAxes((origin + mean).astype(origin.dtype), leading.astype(np.float32), fraction, metric)
 
 
 def least_variance(mean_square: float, metric: str) -> float:

@@ -90,6 +90,35 @@ def test_copies_have_one_place_and_do_not_move_the_others(vectors: np.ndarray) -
     assert geometry.fit(vectors[:7], geometry.Method("t-SNE", 30)).neighbours == pytest.approx(2)
 
 
+@pytest.mark.parametrize("long", [1, 8])
+def test_a_few_very_long_vectors_hide_no_difference_of_the_others(long: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(150, 16)).astype(np.float32)
+    rows[:long] *= 1e6
+    projection = geometry.fit(rows, geometry.Method("t-SNE", 15, metric="Euclidean"))
+    assert len(np.unique(projection.xy, axis=0)) == 150 and projection.neighbours == 15
+
+
+@pytest.mark.parametrize("spread", [7e-4, 1e-5])
+def test_vectors_of_a_small_spread_are_not_the_same(spread: float) -> None:
+    rows = (1 + spread * np.random.default_rng(0).normal(size=(200, 30))).astype(np.float32)
+    exact = PCA(2).fit(rows.astype(float) / np.linalg.norm(rows.astype(float), axis=1, keepdims=True))
+    variance = geometry.fit(rows, geometry.Method()).variance
+    assert variance == pytest.approx(exact.explained_variance_ratio_.sum(), rel=0.02)
+    far = (rows * 1e6).astype(np.float32)
+    expected = PCA(2).fit(far.astype(float)).explained_variance_ratio_.sum()
+    assert geometry.fit(far, geometry.Method(metric="Euclidean")).variance == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["Cosine", "Euclidean"])
+@pytest.mark.parametrize("name", ["PCA", "t-SNE"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_the_largest_vectors_are_moved_to_finite_ones(name: str, metric: str) -> None:
+    rows = (np.random.default_rng(0).uniform(0.5, 1, (60, 6)) * 3.4e38).astype(np.float32)
+    projection = geometry.fit(rows, geometry.Method(name, 5, metric=metric))
+    for goal in (projection.xy[3] * 1.1, np.array([1e3, -1e3]), projection.xy[0] * 30):
+        assert np.isfinite(geometry.moved(projection, rows, rows[5], goal).astype(np.float32)).all()
+
+
 @pytest.mark.parametrize("method", ["t-SNE", "UMAP"])
 def test_fewer_than_five_different_vectors_are_drawn_by_pca(vectors: np.ndarray, method: str) -> None:
     few = vectors[np.arange(30) % 4]

@@ -51,6 +51,7 @@ class Embedder:
             )
         warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
+        self.read = self.unread = 0  # sentences embedded so far, and those of them without a known token
         self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
@@ -90,6 +91,7 @@ class Embedder:
         if batch_size is not None:
             check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
+        self.read, self.unread = self.read + len(ids), self.unread + self.tokenizer.unread(ids)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
             vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()

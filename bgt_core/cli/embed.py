@@ -42,6 +42,7 @@ def embed(
     encoder = open_encoder(model, device, precision)
     with rows_bar(out.name) as report:
         written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
+    options.note_unread(getattr(encoder, "unread", 0), getattr(encoder, "read", 0))
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -215,3 +216,9 @@ def tune_training() -> None:
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "256")
+
+
+def note_unread(unread: int, count: int) -> None:
+    """Say on stderr how many sentences hold no known token, if any do: such sentences have the same vector."""
+    if unread:
+        print(f"{unread:,} of {count:,} sentences hold no token that the model knows", file=sys.stderr)

@@ -145,6 +145,11 @@ class Tokenizer:
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=1)
 
+    def unread(self, ids: Iterable[Sequence[int]]) -> int:
+        """Count the sentences, of the ids of `encode`, that hold no known token; empty ones do not count."""
+        says_nothing = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
+        return sum(len(sentence) > 1 and says_nothing.issuperset(sentence) for sentence in ids)
+
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Decode N lists of token ids; PAD, BOS and EOS are dropped, UNK becomes two question marks."""
         silent = (PAD, BOS, EOS)

@@ -32,9 +32,10 @@ SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose E
 }
 # Variance of rows that differ by rounding to unit length alone, as a fraction of their mean square; other rows are the
 ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # same only if they are equal
+FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # models read no larger numbers
 LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
-APART = 3e-7  # of unit length, or with any lengths of the distance from the mean: nearer points coincide; rounding moves them less
-FINEST = 1e-14  # of the largest distance from the mean: nearer points coincide too, as float64 has no more digits
+APART = 3e-7  # of a row's length: nearer points coincide; rounding moves them less
+FINEST = 1e-14  # of the largest coordinate: nearer points coincide too, as float64 has no more digits
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
     else:
         points = SCALED[method.metric](vectors)
     if method.metric == EUCLIDEAN:  # of any size, far from the origin: both methods compute in float32
-        points = points - points.mean(0)
+        points = points - np.median(points, 0)  # a few long rows do not move it
         points /= np.abs(points).max()
     first, place = different(points, APART if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
@@ -215,17 +216,12 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
-        return reached(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0])
+        start = scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0]
+        return np.clip(length * start, *FLOAT32)
     for _ in range(REACHED_IN):  # each step is exact on the plane, but by cosine it leaves the sphere a little
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
-    return reached(length * start.astype(float))
-
-
-def reached(vector: np.ndarray) -> np.ndarray:
-    """A vector (D,) within float32, as models read it."""
-    largest = float(np.finfo(np.float32).max)
-    return np.clip(vector, -largest, largest)
+    return np.clip(length * start.astype(float), *FLOAT32)
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:

@@ -138,7 +138,7 @@ def generate(
             bgt, onto(given), lang=lang, style=style, search=search, rerank=bool(rerank),
             corrections=corrections, seed=seed, max_length=max_length,
         )  # fmt: skip
-    if hasattr(bgt, "tokenizer"):
+    if not writes_vectors:  # whose source another encoder reads
         read = [text for text in (source if encoder is None else None, style) if text is not None]
         options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:

@@ -216,8 +216,7 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
-        start = scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0]
-        return np.clip(length * start, *FLOAT32)
+        return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
     for _ in range(REACHED_IN):  # each step is exact on the plane, but by cosine it leaves the sphere a little
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
-from bgt_core.errors import UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides
 from bgt_core.vectors.convert import matrix, numbers
 
@@ -74,8 +74,11 @@ class ExternalEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors; "" if unknown, so that nothing is reused."""
-        return self._fingerprint if isinstance(self._fingerprint, str) else self._fingerprint()
+        """A fingerprint of the vectors; "" if unknown, so that nothing is reused. DataError unless it is text."""
+        given = self._fingerprint() if callable(self._fingerprint) else self._fingerprint
+        if not isinstance(given, str | int):
+            raise DataError(f"{self.name}: fingerprint is of type {type(given).__name__}; expected text.")
+        return str(given)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""

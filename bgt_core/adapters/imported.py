@@ -14,6 +14,7 @@ from typing import Any
 
 from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
 from bgt_core.checkpoint.hub import is_path
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError, needs
 
 
@@ -92,16 +93,16 @@ def python(name: str) -> ExternalEncoder:
     """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
     OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
-    latent)`, or `embed(sentences)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from
-    a list of sentences to vectors. Vectors are of any kind that `vectors.convert` takes. Other parts of the protocol
-    are used if an object has them: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`,
-    `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
+    latent)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from a list of sentences to
+    vectors. Each gets those of `lang` and `latent` that it names. Vectors are of any kind that `vectors.convert` takes.
+    Other parts of the protocol are used if an object has them: `langs`, `latents`, `fingerprint`, `similarity`,
+    `similarity_pairwise`, `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
     """
     spec = f"python:{name}"
-    named = import_object(spec)
+    named = imported = import_object(spec)
     if inspect.isclass(named) or (callable(named) and not _is_encoder(named)):
         if _needs_nothing(named):
-            named = named()
+            named = _waited(spec, named())
         elif inspect.isclass(named):
             raise DataError(
                 f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
@@ -111,10 +112,13 @@ def python(name: str) -> ExternalEncoder:
         return _of_object(spec, named)
     if not callable(named):
         kind = type(named).__name__
+        method = next((each for each in ("transform", "embed_documents") if hasattr(named, each)), "")
+        of = spec if named is imported else f"{spec.rpartition(':')[0]}:OBJECT"
         raise DataError(
-            f"{spec}: is {kind}; expected an object with `embed` or `encode`, or a function from sentences to vectors."
+            f"{spec}: is {kind}; expected an object with `embed` or `encode`, or a function from sentences to vectors"
+            + (f", as {of}.{method} is." if method else ".")
         )
-    return ExternalEncoder(spec, lambda texts, lang, latent: named(texts))
+    return ExternalEncoder(spec, _calling(spec, named))
 
 
 def _is_encoder(named: object) -> bool:
@@ -125,25 +129,48 @@ def _is_encoder(named: object) -> bool:
 def _of_object(spec: str, own: Any) -> ExternalEncoder:
     """Wrap an object with `embed` or `encode`, and the parts of the protocol that it has."""
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
-    given: dict[str, Any] = {name: getattr(own, name) for name in optional if hasattr(own, name)}
+    given = {name: value for name in optional if (value := getattr(own, name, None)) is not None}
     if isinstance(own, CountsTruncated):
-        given["truncated"] = lambda texts, lang: own.count_truncated(texts, lang=lang)
-    if not callable(getattr(own, "embed", None)):
-        return ExternalEncoder(spec, lambda texts, lang, latent: own.encode(texts), **given)
-    if not _takes_lang(own.embed):
-        return ExternalEncoder(spec, lambda texts, lang, latent: own.embed(texts), **given)
-    return ExternalEncoder(spec, lambda texts, lang, latent: own.embed(texts, lang=lang, latent=latent), **given)
+        count = _calling(spec, own.count_truncated)
+        given["truncated"] = lambda texts, lang: count(texts, lang, SEMANTIC)
+    embed = getattr(own, "embed", None)
+    return ExternalEncoder(spec, _calling(spec, embed if callable(embed) else own.encode), **given)
 
 
-def _takes_lang(embed: Callable[..., Any]) -> bool:
-    """Whether `embed` can be called as the protocol says; if not, it gets the sentences alone."""
+def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
+    """Call a function of sentences with those of `lang` and `latent` that it takes; DataError if it needs others.
+
+    `embed(sentences, **rest)` takes both; another function's `rest` may be checked, as that of sentence-transformers.
+    """
     try:
-        inspect.signature(embed).bind([], lang="", latent="")
-    except TypeError:
-        return False
-    except ValueError:  # built in, without a signature
-        pass
-    return True
+        signature = inspect.signature(function)
+    except ValueError:  # built in: of sentences alone, if it has no signature
+        signature = inspect.signature(lambda sentences: ...)
+    title = getattr(function, "__name__", type(function).__name__)
+    rest = title == "embed" and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    names = [name for name in ("lang", "latent") if rest or name in [*signature.parameters][1:]]
+    try:
+        signature.bind([], **dict.fromkeys(names))
+    except TypeError as error:
+        raise DataError(
+            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Name a function that calls "
+            "it, or the method of an object."
+        ) from None
+
+    def call(texts: list[str], lang: str, latent: str) -> Any:
+        given = {"lang": lang, "latent": latent}
+        return _waited(spec, function(texts, **{name: given[name] for name in names}))
+
+    return call
+
+
+def _waited(spec: str, returned: Any) -> Any:
+    """What a call returned; DataError if it would have to be awaited."""
+    if inspect.iscoroutine(returned):
+        returned.close()  # or Python says that it was never awaited
+    if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
+        raise DataError(f"{spec}: is async; wrap it in a function that returns the vectors.")
+    return returned
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:

@@ -71,6 +71,27 @@ def words(sentences): return [["a", "b"] for _ in sentences]
 def flat(sentences): return np.ones(len(sentences))
 def nan(sentences): return np.where(np.arange(len(sentences))[:, None] == 1, np.nan, [[1.0, 2.0]])
 def huge(sentences): return np.full((len(sentences), 2), 1e300)
+
+class Speaks:
+    langs = ["en", "fra"]
+    def encode(self, sentences, lang="en"): return [[len(sentences), len(lang)] for _ in sentences]
+    def said(self, sentences, lang, *, latent): return [[len(lang), len(latent)] for _ in sentences]
+    def prompted(self, sentences, prompt): ...
+    async def later(self, sentences): ...
+    def transform(self, sentences): return lengths(sentences)
+
+class Prompted:
+    def encode(self, sentences, prompt): ...
+
+class Numbered(Encodes):
+    fingerprint, latents = 12345, None
+
+class Vectoriser:
+    def fit(self, sentences): return self
+    transform = Speaks.transform
+
+speaks, prompted, vectoriser = Speaks(), Prompted(), Vectoriser()
+async def made(): return speaks
 """
 
 
@@ -106,6 +127,12 @@ def test_a_path_is_a_checkpoint(saved: Path) -> None:
         ("python:my_encoders:number", r"is int; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:Fitted", r"is a class that needs arguments; make an object of it in the module", 4),
+        ("python:my_encoders:prompted", r"encode\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),
+        ("python:my_encoders:speaks.prompted", r"missing a required argument: 'prompt'", 4),
+        ("python:my_encoders:Speaks.encode", r"missing a required argument: 'sentences'.* method of an object", 4),
+        ("python:my_encoders:made", r"made: is async; wrap it in a function that returns the vectors", 4),
+        ("python:my_encoders:vectoriser", r"is Vectoriser; .*, as python:my_encoders:vectoriser.transform is\.", 4),
+        ("python:my_encoders:Vectoriser", r"is Vectoriser; .*, as python:my_encoders:OBJECT.transform is\.", 4),
         ("baseline:bow", r"words, tfidf, random and random@SEED", 2),
         ("baseline:random@x", r"random@2", 2),
         ("vectors:x.txt", r"expected NAME.npy", 2),
@@ -235,6 +262,26 @@ def test_tensors_and_sparse_rows_of_the_methods_that_people_have(mine: None, nam
         assert encoder.langs == ("en",)
         similarity = encoder.similarity(vectors, vectors[:2])
         assert isinstance(similarity, np.ndarray) and similarity.tolist() == (vectors @ vectors[:2].T).tolist()
+
+
+def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
+    speaks = open_encoder("python:my_encoders:speaks")
+    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]  # as `langs` spells it
+    for name, lang, expected in (("speaks.encode", "abcd", [1, 4]), ("speaks.said", "abcd", [4, 8])):
+        assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
+    assert open_encoder("python:my_encoders:vectoriser.transform").embed("ao", lang="en").tolist() == [2, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_async_is_named(mine: None) -> None:
+    with pytest.raises(BgtError, match=r"later: is async; wrap it in a function"):
+        open_encoder("python:my_encoders:speaks.later").embed("a", lang="en")
+
+
+def test_a_fingerprint_is_text(mine: None) -> None:
+    assert open_encoder("python:my_encoders:Numbered").fingerprint == "12345"
+    with pytest.raises(BgtError, match=r"x: fingerprint is of type list; expected text"):
+        _ = ExternalEncoder("x", lambda texts, lang, latent: [[1.0]], fingerprint=lambda: [1]).fingerprint
 
 
 def test_what_an_object_says_of_itself_holds(mine: None) -> None:

@@ -62,7 +62,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         Warns (ConvergenceWarning) if the chosen strength has not converged; ValueError for invalid arrays or a single
         class.
         """
-        X, y = validate_data(self, X, y)
+        X, y = self._valid(X, y)
         check_classification_targets(y)
         self.classes_: np.ndarray = np.unique(y)
         if len(self.classes_) < 2:
@@ -78,7 +78,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         if dev is None or not np.isin(dev[1], self.classes_).any():
             dev, strengths = None, strengths[:1]
         train = self._tensors(X, y)
-        choosing = train if dev is None else self._tensors(validate_data(self, dev[0], reset=False), np.asarray(dev[1]))
+        choosing = train if dev is None else self._tensors(self._valid(dev[0], reset=False), np.asarray(dev[1]))
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(fit.layers, *choosing) for fit in fits])
@@ -93,7 +93,7 @@ class Probe(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
         """Natural logarithms of the probabilities of `classes_`, (N, K)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = self._valid(X, reset=False)
         return log_softmax(_scores(self.layers_, (X - self.mean_) / self.scale_), axis=1)
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
@@ -104,6 +104,11 @@ class Probe(ClassifierMixin, BaseEstimator):
         """The most probable classes, (N,)."""
         most_probable = self.predict_log_proba(X).argmax(1)
         return self.classes_[most_probable]
+
+    def _valid(self, *given: Any, **settings: Any) -> Any:
+        """scikit-learn's check, whose sum of large float32 numbers may be infinity less infinity."""
+        with np.errstate(invalid="ignore"):
+            return validate_data(self, *given, **settings)
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int

@@ -248,3 +248,10 @@ def test_vectors_of_few_dimensions_are_fitted_whatever_their_width(rank: int) ->
         np.testing.assert_allclose(
             probe.predict_proba(few @ mixing), exact.predict_proba(standard), rtol=0.02, err_msg=f"{seed}"
         )
+
+
+@pytest.mark.filterwarnings("error")
+def test_large_numbers_of_both_signs_are_fitted_in_silence() -> None:
+    vectors = np.random.default_rng(0).choice(np.float32([-3e38, 3e38]), (400, 4))
+    probe = LinearProbe().fit(vectors, vectors[:, 0] > 0)
+    assert probe.score(vectors, vectors[:, 0] > 0) == 1

@@ -34,8 +34,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         return inner.embed(sentences, lang=lang, latent=SEMANTIC)
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-        vectors = whole(tuple(sentences), lang)
-        return split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
+        return part(split, whole(tuple(sentences), lang), lang, latent)
 
     count = getattr(inner, "count_truncated", None)
     return ExternalEncoder(
@@ -47,6 +46,12 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         truncated=count and (lambda sentences, lang: count(sentences, lang=lang)),
         fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
     )
+
+
+def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:
+    """The shared part of vectors (N, D), or for LANGUAGE the private one; what vanishes in float32 is 0."""
+    given = split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
+    return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
 
 
 def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> ExternalEncoder:

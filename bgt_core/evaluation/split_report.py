@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.adapters.split import part
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import Task, evaluate
 from bgt_core.evaluation.tasks.forms import Forms
@@ -109,8 +110,8 @@ def report(
     inner = Remembered(encoder)
     systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
     for method, split in splits.items():
-        systems[f"{method}: shared"] = part(inner, split, 0)
-        systems[method + PRIVATE] = part(inner, split, 1)
+        systems[f"{method}: shared"] = part_of(inner, split, SEMANTIC)
+        systems[method + PRIVATE] = part_of(inner, split, LANGUAGE)
     tasks = measurements(columns, langs, sts, drawn, seed)
     measured: dict[str, Result] = {}
     for title, (task, data) in tasks.items():
@@ -157,10 +158,10 @@ def measurements(
     return tasks
 
 
-def part(inner: Remembered, split: Split, which: int) -> ExternalEncoder:
-    """One part of an encoder's vectors as an encoder: 0 the shared one, 1 the private one."""
+def part_of(inner: Remembered, split: Split, latent: str) -> ExternalEncoder:
+    """One part of an encoder's vectors as an encoder."""
     return ExternalEncoder(
-        inner.name, lambda texts, lang, _: split.parts(inner.embed(texts, lang=lang), lang)[which], split.langs
+        inner.name, lambda texts, lang, _: part(split, inner.embed(texts, lang=lang), lang, latent), split.langs
     )
 
 

@@ -16,6 +16,7 @@ from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.splitting import store
+from bgt_core.splitting.parts import Map, Split
 from tests.close import assert_close
 
 PAIRS = [(f"the {noun} {number}", f"le {noun} {number}") for noun in ("cat", "dog", "hat") for number in range(40)]
@@ -95,3 +96,12 @@ def test_an_encoder_that_has_changed_is_refused(folder: Path) -> None:
     about.write_text(text, "utf-8")
     with pytest.raises(DataError, match=r"has changed since .* Restore the encoder, or make"):
         bgt_core.open_encoder(f"split:{folder}")
+
+
+def test_a_part_that_vanishes_in_float32_is_0() -> None:
+    size = np.finfo(np.float32).tiny
+    units = {"offset": np.zeros(2), "centre": np.zeros(2), "read": np.eye(2), "back": np.diag([1.0, 1 - 1e-3])}
+    split = Split("mine", {"en": Map(**units)})
+    encoder = split_encoder("split", split, ExternalEncoder("inner", lambda texts, *_: [[0.0, 100 * size]]))
+    shared, private = (encoder.embed(["a"], lang="en", latent=latent) for latent in encoder.latents)
+    assert shared.tolist() == [[0, 100 * size]] and private.tolist() == [[0, 0]]

@@ -60,8 +60,10 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
         )
     texts = list(sentences)
     if wrong := next((row for row, text in enumerate(texts, 1) if not isinstance(text, str)), 0):
-        given = f"row {wrong} of {len(texts)} is of type {type(texts[wrong - 1]).__name__}"
-        raise UsageError(f"{given}; expected a string. Drop or fill missing values.", parameter=parameter)
+        kind = type(texts[wrong - 1]).__name__
+        given = f"row {wrong} of {len(texts)} is of type {kind}; expected a string."
+        missing = " Drop or fill missing values." * (kind in ("NoneType", "NAType", "float"))
+        raise UsageError(given + missing, parameter=parameter)
     return texts
 
 

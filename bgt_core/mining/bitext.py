@@ -17,7 +17,7 @@ from bgt_core.mining import scores
 from bgt_core.mining.files import Sentences, distinct
 from bgt_core.mining.margin import Pairs, check, margin_pairs, rescore
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, load_faiss, planner, silent
-from bgt_core.vectors.convert import check_finite, holds_vectors, matrix, numbers
+from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix, numbers
 
 Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
 
@@ -126,6 +126,7 @@ def to_rows(
 
 def to_side(given: object, name: str) -> Sentences | Rows:
     """Sentences or vectors of one side, which messages call `name`."""
+    given = listed(given)
     if not holds_vectors(given):
         return distinct(sentence_list(given, name))  # type: ignore[arg-type]
     vectors = numbers(given, name)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.languages import lang_code
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.splitting.gather import Data, Gathered, check_data, gather, needed_rows
 from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
@@ -45,9 +46,10 @@ def split(
 
     Args:
         encoder: Any encoder; its semantic latent is split. None if all columns hold vectors.
-        data: Sets of columns. A set is the languages of its columns, and two columns or more, of which row n means the
-            same: lists of sentences, or arrays of vectors (N, D), which may be mapped from a file; or an iterator of
-            batches of such columns. Paraphrases of one language repeat it; only `bgt` and `neural` can use them alone.
+        data: Sets of columns. A set is the languages of its columns, which are spelled as `lang_code` does, and two
+            columns or more, of which row n means the same: lists of sentences, or arrays of vectors (N, D), which may
+            be mapped from a file; or an iterator of batches of such columns. Paraphrases of one language repeat it;
+            only `bgt` and `neural` can use them alone.
         method: bgt, neural, centring, leace, shift or subspace.
         factors: Units of the shared part, for bgt and neural; by default held-out rows choose.
         seed: Seed of the random samples: rows held out, and rows that `neural` is trained on.
@@ -64,6 +66,7 @@ def split(
     check_choice(METHODS, method=str(method))
     check_whole(0, seed=seed)
     check_data(data)
+    data = [(list(map(lang_code, langs)), columns) for langs, columns in data]
     check_settings([langs for langs, _ in data], method, factors)
     return fit(gather(encoder, data, keep=TRAINED_ON.get(method, 0), seed=seed, report=report), method, factors)
 

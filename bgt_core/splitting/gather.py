@@ -12,7 +12,7 @@ from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.splitting.moments import HeldOut, Moments
-from bgt_core.vectors.convert import holds_vectors, matrix, numbers
+from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers
 
 Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` takes
 Columns = Sequence[Column]
@@ -220,7 +220,7 @@ def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
         raise UsageError(
             f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data"
         )
-    columns = list(columns)
+    columns = list(map(listed, columns))
     if len(columns) != len(langs):
         raise UsageError(f"of {'-'.join(langs)}: {len(columns)} columns; expected {len(langs)}", parameter="data")
     return [
@@ -245,6 +245,7 @@ def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndar
         return column
     if encoder is None:
         raise UsageError("is needed to embed sentences", parameter="encoder")
+    lang = known_lang(lang, encoder.langs, "the encoder", "langs")  # as the encoder spells it
     return numbers(encoder.embed(column, lang=lang, latent=SEMANTIC), f"vectors in {lang}", (len(column), "D"))
 
 

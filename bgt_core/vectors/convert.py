@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -101,10 +101,16 @@ def holds_vectors(given: Any) -> bool:
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
-    if not isinstance(given, Sequence) and not hasattr(given, "__array__"):
-        return False
+    array = any(hasattr(given, each) for each in ("__array__", "__array_interface__"))
+    if not isinstance(given, Iterable) or not (array or isinstance(given, Sequence)):
+        return array
     row = next(iter(given), None)
     return hasattr(row, "__len__") and not isinstance(row, str | bytes | Mapping | Set)
+
+
+def listed(given: Any) -> Any:
+    """Rows that can be read more than once: an iterator as a list, anything else as it is."""
+    return list(given) if isinstance(given, Iterator) else given
 
 
 def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:

@@ -118,7 +118,7 @@ def test_strings_in_an_order_are_sentences(encoder: SentenceEncoder, make: Calla
         (pd.Series([TEXTS[0], None, TEXTS[1]]), "row 2 of 3 is of type "),
         ([TEXTS[0], None], "row 2 of 2 is of type NoneType; expected a string. Drop or fill missing values"),
         ([TEXTS[0], b"bytes"], "row 2 of 2 is of type bytes"),
-        ([TEXTS], "row 1 of 1 is of type list"),
+        ([TEXTS], "row 1 of 1 is of type list; expected a string.$"),
         (np.array([1.0, np.nan]), "row 1 of 2 is of type float64"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",

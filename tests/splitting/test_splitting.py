@@ -265,3 +265,18 @@ def test_a_language_that_the_split_does_not_know_is_named() -> None:
     split = bgt_core.split(ENCODER, DATA, method="centring")
     with pytest.raises(BgtError, match="lang de: the split has en, fr"):
         split.shared(np.ones((2, WIDTH)), "de")
+
+
+def test_a_language_is_one_however_it_is_spelled() -> None:
+    sets = [(["en", "fra"], COLUMNS), (["eng_Latn", "FR"], COLUMNS)]
+    split = bgt_core.split(ENCODER, sets, method="leace")
+    assert split.langs == ("en", "fr") and split.about["rows"] == 720
+    vectors = ENCODER.embed(COLUMNS[0][:3], lang="en")
+    np.testing.assert_array_equal(split.shared(vectors, "eng_Latn"), split.shared(vectors, "en"))
+    assert bgt_core.split(ENCODER, [(["en", "EN"], COLUMNS)]).langs == ("en",)
+
+
+def test_a_column_may_be_an_iterator_of_vectors() -> None:
+    vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ("en", "fr"), strict=True)]
+    whole, rows = (bgt_core.split(None, [(["en", "fr"], each)]) for each in (vectors, [iter(of) for of in vectors]))
+    assert whole.about == rows.about

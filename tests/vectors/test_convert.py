@@ -14,7 +14,7 @@ import torch
 from scipy import sparse
 
 from bgt_core.errors import DataError
-from bgt_core.vectors.convert import check_finite, holds_vectors, matrix
+from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix
 
 VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # exact in every float type
 
@@ -119,6 +119,20 @@ def test_a_row_is_named_by_its_number_and_its_text(monkeypatch: pytest.MonkeyPat
 def test_sentences_are_not_vectors() -> None:
     texts: list[object] = ["ab", ["ab"], ("ab",), np.array(["ab"]), pd.Series(["ab"]), [], [None], iter("ab"), {"ab"}]
     assert not any(map(holds_vectors, texts))
+
+
+def test_what_only_gives_an_array_is_vectors_and_an_iterator_is_its_rows() -> None:
+    class Gives:
+        def __init__(self) -> None:
+            self.__array_interface__ = VECTORS.__array_interface__
+
+    class Makes:
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+            return VECTORS
+
+    for given in (Gives(), Makes(), listed(iter(VECTORS))):
+        assert holds_vectors(given) and np.array_equal(matrix(given), VECTORS)
+    assert not any(map(holds_vectors, (None, 3, {"a": 1}, listed(iter("ab")), [{"a": 1}])))
 
 
 def test_torch_is_not_imported() -> None:

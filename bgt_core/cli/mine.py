@@ -71,7 +71,7 @@ def mine(
         mined = mine_bitext(
             *(rows or texts),
             encoder=None if rows else open_encoder(model, device),
-            langs=langs.split(",") if langs else None,
+            langs=langs,
             k=k,
             margin=margin,
             retrieval=retrieval,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgt_core.data.languages import LANG as LANG
 from bgt_core.data.languages import lang_code, lang_hint, matching
 from bgt_core.data.languages import primary as primary
 from bgt_core.errors import UsageError
@@ -16,7 +17,6 @@ ALTERED = "altered"  # prefix of the names of columns whose sentences have anoth
 SKIPPED = "_"  # a column with this in place of a name is skipped
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
-LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 
 
@@ -76,7 +76,34 @@ def lang_codes(langs: str) -> str:
 def canonical_column(column: str) -> str:
     """Spell the language of a column as `lang_code` does: "eng_Latn" -> "en", "a:EN" -> "a:en"."""
     name, colon, lang = column.rpartition(":")
-    return f"{name}{colon}{lang_code(lang)}"
+    return f"{name.strip()}{colon}{lang_code(lang.strip())}"
+
+
+def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
+    """The name and the language of "en" or "b:en"; UsageError for an entry without a language."""
+    name, colon, lang = (part.strip() for part in column.partition(":"))
+    lang = lang if colon else name
+    if not LANG.fullmatch(lang):  # other codes stay as they are: a stored model may have them
+        lang, name = lang_code(lang), name if colon else lang_code(name)
+    if name == SKIPPED or not re.fullmatch(KIND, name) or not (lang == LABEL or LANG.fullmatch(lang)):
+        raise UsageError(
+            f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en.{lang_hint(lang)}",
+            parameter=parameter,
+        )
+    return name, lang
+
+
+def text_columns(langs: str) -> tuple[list[str], list[str]]:
+    """The columns of a file of text: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
+
+    Raises UsageError for an entry without a language, and if there is none.
+    """
+    given = [column.strip() for column in langs.split(",")]
+    parsed = [(SKIPPED, "") if column == SKIPPED else parse_column(column, "langs") for column in given]
+    languages = [lang_code(lang) for name, lang in parsed if name != SKIPPED]
+    if not languages or LABEL in languages:
+        raise UsageError(f"'{langs}': expected languages, as in en,fr.", parameter="langs")
+    return [name for name, _ in parsed], languages
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -87,15 +114,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     columns = [str(column) for column in columns]
     parsed: dict[str, str] = {}
     for column in columns:
-        name, colon, lang = column.partition(":")
-        lang = lang if colon else name
-        if not LANG.fullmatch(lang):  # other codes stay as they are: a stored model may have them
-            lang, name = lang_code(lang), name if colon else lang_code(name)
-        if name == SKIPPED or not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
-            raise UsageError(
-                f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en.{lang_hint(lang)}",
-                parameter="columns",
-            )
+        name, lang = parse_column(column)
         if name in parsed:
             raise UsageError(
                 f"{', '.join(columns)}: '{name}' is repeated; use names, as in a:{lang},b:{lang}", parameter="columns"
@@ -117,7 +136,12 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
     `columns` are the known names; if empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
-    if not equals or is_file(text) or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
+    named = re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)
+    if named and re.fullmatch("[a-z]{2}_[a-z]{2}", named[2]) and not matching(named[2], columns):
+        named = None  # en_fr is meant as en-fr, not as the English of a country
+    if not equals or is_file(text) or not named:
+        if equals and not is_file(text) and (is_file(path) or not columns):
+            raise UsageError(f"'{text}': expected COLUMNS=FILE, as en-fr={path or 'FILE'}", parameter="data")
         if not columns:
             raise UsageError(f"'{text}': give its columns, as en-fr={text}", parameter="data")
         return Source(Path(text), tuple(columns))

@@ -8,6 +8,7 @@ from functools import cache
 
 from bgt_core.errors import UsageError, did_you_mean
 
+LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _LANGUAGES = (  # ISO 639-1, ISO 639-3, name
     "aa aar Afar; ab abk Abkhazian; ae ave Avestan; af afr Afrikaans; ak aka Akan; am amh Amharic; an arg Aragonese; "
     "ar ara Arabic; as asm Assamese; av ava Avaric; ay aym Aymara; az aze Azerbaijani; ba bak Bashkir; "
@@ -86,11 +87,14 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """The language as `known` spells it; without any, `lang`. UsageError if `who` does not have it."""
+    """The language as `known` spells it; without any, `lang`. UsageError if `who` does not have it, or for no code."""
+    shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
+        if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):
+            raise UsageError(f"{shown}: expected a language code, as en.{lang_hint(str(lang))}", parameter=parameter)
         return lang
     if not isinstance(lang, str) or (same := matching(lang, known)) is None:
-        raise UsageError(f"{lang}: {who} has {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter)
+        raise UsageError(f"{shown}: {who} has {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter)
     return same
 
 

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.columns import text_columns
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.mining import scores
@@ -85,7 +86,7 @@ def mine(
         side if isinstance(side, Sentences | Rows) else to_side(side, name)
         for side, name in ((left, "left"), (right, "right"))
     ]
-    rows = to_rows(texts, encoder, langs.split(",") if isinstance(langs, str) else langs)
+    rows = to_rows(texts, encoder, text_columns(langs)[1] if isinstance(langs, str) else langs)
     plan = plan_for(*rows)
     candidates = margin_pairs(*rows, plan, k=k, margin=margin, retrieval=retrieval, report=report)
     if rescored:

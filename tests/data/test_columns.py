@@ -15,7 +15,15 @@ import pytest
 
 from bgt_core import run
 from bgt_core.data.clean import clean
-from bgt_core.data.columns import Source, canonical_column, lang_codes, parse_columns, parse_source, split_langs
+from bgt_core.data.columns import (
+    Source,
+    canonical_column,
+    lang_codes,
+    parse_columns,
+    parse_source,
+    split_langs,
+    text_columns,
+)
 from bgt_core.data.inspection import inspect_table
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import prepare
@@ -171,3 +179,26 @@ def test_a_source_of_unknown_columns_is_refused() -> None:
         parse_source("en-xx=x.tsv", ("en", "fr"))
     with pytest.raises(UsageError, match="give its columns"):
         parse_source("x.tsv")
+
+
+def test_languages_of_text_are_parsed_in_one_way() -> None:
+    assert text_columns("en, fr") == (["en", "fr"], ["en", "fr"])
+    assert text_columns("a:en, _ ,b : FR") == (["a", "_", "b"], ["en", "fr"])
+    assert text_columns("xx") == (["xx"], ["xx"])
+    for wrong, message in (
+        ("english,fr", r"langs 'english': .* Did you mean 'en'\?"),
+        ("en,", "langs '': expected a language code"),
+        ("a b,fr", "langs 'a b': expected"),
+        ("_", "langs '_': expected languages"),
+        ("en,x:label", "langs 'en,x:label': expected languages"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            text_columns(wrong)
+
+
+def test_a_file_of_columns_that_cannot_be_read_is_told_the_form(tmp_path: Path) -> None:
+    (tmp_path / "tr.tsv").touch()
+    for head in ("en_fr", "a:en-b:fr", "en fr"):
+        for columns in ((), ("en", "fr")):
+            with pytest.raises(UsageError, match=rf": expected COLUMNS=FILE, as en-fr={tmp_path}/tr.tsv$"):
+                parse_source(f"{head}={tmp_path}/tr.tsv", columns)

@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
@@ -147,7 +148,7 @@ class Fidelity(Task[HeldOut]):
 
     def read(self, path: Path) -> list[tuple[str, ...]]:
         """The pairs of a file, in the order of the languages."""
-        return list(read_pairs(path, language_pair(self.langs), Skipped(), strict=True))
+        return list(read_pairs(path, text_columns(self.langs)[0], Skipped(), strict=True))
 
     def by_language(self, pairs: Sequence[tuple[str, ...]]) -> Columns:
         """The sentences of each language."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.columns import SKIPPED
+from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
@@ -56,11 +56,10 @@ class Ledger(Task[Columns]):
     def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
         """Read the columns."""
         check_least(1, limit=self.limit)
-        langs = self.langs.split(",")
-        named = [lang for lang in langs if lang != SKIPPED]
+        columns, named = text_columns(self.langs)
         if len(set(named)) < len(named):
             raise UsageError(f"{self.langs}: expected each language once.", parameter="langs")
-        rows = list(read_pairs(one_path(paths, "one file of sentences"), langs, Skipped(), strict=True))
+        rows = list(read_pairs(one_path(paths, "one file of sentences"), columns, Skipped(), strict=True))
         count = min(self.limit, len(rows))
         chosen = [rows[number * len(rows) // count] for number in range(count)]
         return dict(zip(named, zip(*chosen, strict=True), strict=True))

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.data.columns import text_columns
 from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
@@ -56,8 +57,8 @@ class MinimalPairs(Task[Sequence[RolePair]]):
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate every sentence from its own latents, from the other language's, and in the style of its twin."""
-        langs = self.langs.split(",")
-        if not langs or not set(langs) <= set(ROLE_LANGS):
+        langs = text_columns(self.langs)[1]
+        if not set(langs) <= set(ROLE_LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
         kinds = np.array([KINDS.index(pair.kind) for pair in items])
         by_key: dict[RolesKey, dict[str, np.ndarray]] = {}

@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
@@ -26,6 +27,7 @@ from bgt_core.mining.margin import check, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity
 from bgt_core.vectors.ranks import found
+from bgt_core.vectors.ranks import hits as hits_among
 
 POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
 SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine
@@ -60,14 +62,15 @@ class Retrieval(Task[Translations]):
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
         """Read the files."""
-        langs = language_pair(self.langs)
+        language_pair(self.langs)
+        names = text_columns(self.langs)[0]
         if self.margin:
             check(self.k, self.margin, "max")
-        columns = {path: list(zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)) for path in paths}
+        columns = {path: list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True)) for path in paths}
         if not columns:
             raise UsageError("is needed: files of translations.", parameter="data")
-        names = [path.name for path in paths]
-        called = {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
+        files = [path.name for path in paths]
+        called = {path: path.name if files.count(path.name) == 1 else str(path) for path in paths}
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
@@ -94,12 +97,9 @@ class Retrieval(Task[Translations]):
                 system.check_widths(left.vectors, right.vectors)
                 searches = {SIMILARITY: hits_of(left, right, system.encoder.similarity)}
                 if self.pool:
-                    ranks = (
-                        pool_ranks(left, right, system.encoder.similarity),
-                        pool_ranks(right, left, system.encoder.similarity),
-                    )
-                    searches[POOL] = ranks[0] == 1, ranks[1] == 1
-                    for way, of_way in zip(ways, ranks, strict=True):
+                    pooled = [in_pool(*sides, system.encoder.similarity) for sides in ((left, right), (right, left))]
+                    searches[POOL] = pooled[0][0], pooled[1][0]
+                    for way, (_, of_way) in zip(ways, pooled, strict=True):
                         key = RetrievalKey(file, POOL, f"{way}, median rank", len(columns[0]))
                         numbers.setdefault(key, []).append(float(np.median(of_way)))
                 if self.margin:
@@ -130,10 +130,12 @@ TASK = Retrieval
 
 
 def language_pair(text: str) -> tuple[str, str]:
-    """ "en,fr" -> ("en", "fr")."""
-    langs = text.split(",")
-    if len(langs) != 2 or not all(langs):
-        raise UsageError(f"{text}: expected two languages, as in en,fr.", parameter="langs")
+    """ "en,fr" or "a:en,b:fr" -> ("en", "fr")."""
+    langs = text_columns(text)[1]
+    if len(langs) != 2:
+        joined = text.split("-")
+        hint = f"; separate languages by a comma: {','.join(joined)}" if len(joined) == 2 else ", as in en,fr"
+        raise UsageError(f"{text}: expected two languages{hint}.", parameter="langs")
     return langs[0], langs[1]
 
 
@@ -164,23 +166,29 @@ def hits_of(
     return forward, backward
 
 
-def pool_ranks(
+def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
-) -> np.ndarray:
-    """The place of each line's translation among all different sentences of both languages but itself, (N,) from 1.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search among all different sentences of both languages but the line's own, with hits as in `hits_of`.
 
-    Equally similar sentences, but for rounding, come before it.
+    Returns:
+        Whether each line finds its translation, (N,), and the place of that, (N,) from 1. Equally similar sentences,
+        but for rounding, and copies of the translation on earlier lines come before it.
     """
-    ranks = np.empty(len(queries.of_line), int)
+    order = np.argsort(answers.of_line, kind="stable")
+    ranks, shares = np.empty(len(order), int), np.empty(len(order))
+    ranks[order] = np.arange(len(order)) - np.searchsorted(answers.of_line[order], answers.of_line[order])
+    first = ranks == 0
     for start in range(0, len(ranks), BLOCK):
         lines = slice(start, start + BLOCK)
         own, place = queries.of_line[lines], np.arange(len(queries.of_line[lines]))
         across = similarity(queries.vectors[own], answers.vectors)
         within = similarity(queries.vectors[own], queries.vectors)
         within[place, own] = -np.inf
-        least = across[place, answers.of_line[lines]][:, None] - ROUNDING
-        ranks[lines] = (across >= least).sum(1) + (within >= least).sum(1)
-    return ranks
+        pool, translation = np.hstack([across, within]), answers.of_line[lines]
+        ranks[lines] += (pool >= pool[place, translation][:, None] - ROUNDING).sum(1)
+        shares[lines] = hits_among(pool, translation)
+    return shares * first, ranks
 
 
 def by_margin(

@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.languages import known_lang
 from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
@@ -62,6 +63,7 @@ class Sts(Task[Sequence[StsSet]]):
         path = one_path(paths, "a folder of STS files")
         if path.suffix == ".parquet":
             return list(next(iter(read_scores(path).values())).sets)
+        known_lang(self.lang, (), "")
         without = self.stsb_without.split(",") if self.stsb_without else ()
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.columns import SKIPPED
+from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
@@ -46,13 +46,13 @@ class Surface(Task[Columns]):
     def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
         """Read the file."""
         path = one_path(paths, "one file of sentences")
-        return list(zip(*read_pairs(path, self.langs.split(","), Skipped(), strict=True), strict=True))
+        return list(zip(*read_pairs(path, text_columns(self.langs)[0], Skipped(), strict=True), strict=True))
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Fit the probes of each system."""
         from bgt_core.vectors.linear_probe import held_out_hits  # a second, which other tasks need not wait
 
-        langs = [lang for lang in self.langs.split(",") if lang != SKIPPED]
+        langs = text_columns(self.langs)[1]
         if len(items) != len(langs) or len({len(column) for column in items}) != 1:
             raise UsageError(f"{self.langs}: expected a language for each column, and as many sentences in each.")
         lines = len(items[0])

@@ -18,6 +18,7 @@ from bgt_core.evaluation.tasks.retrieval import (
     by_margin,
     embed_distinct,
     hits_of,
+    in_pool,
     language_pair,
     precision_at_1,
 )
@@ -233,7 +234,7 @@ def test_bad_input_is_one_line() -> None:
         (lambda: Retrieval("en,fr", margin="ratios").load([Path("a")], seed=0), 2, "margin 'ratios': choose from"),
         (lambda: Retrieval("en,fr", margin="ratio", k=0).load([Path("a")], seed=0), 2, "k 0"),
         (lambda: Retrieval("en,fr").load([], seed=0), 2, "data is needed: files of translations"),
-        *((lambda text=text: language_pair(text), 2, f"langs {text}: expected two") for text in ("en", "en,")),
+        *((lambda text=text: language_pair(text), 2, f"langs {text}: expected two") for text in ("en", "en,_")),
     ):
         with pytest.raises(BgtError, match=message) as error:
             call()
@@ -242,7 +243,7 @@ def test_bad_input_is_one_line() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """Against every similarity written out, with copies on both sides."""
+    """Against every similarity written out, with copies on both sides: a copy on an earlier line comes before."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)
@@ -253,11 +254,24 @@ def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> Non
         ("fr to en", right, left, *reversed(tables)),
     ):
         ranks = []
-        for query, answer in zip(queries, answers, strict=True):
+        for line, (query, answer) in enumerate(zip(queries, answers, strict=True)):
             vector = unit(own[int(query)])
             target = vector @ unit(other[int(answer)])
             rivals = [vector @ unit(other[int(each)]) for each in set(answers)]
             rivals += [vector @ unit(own[int(each)]) for each in set(queries) - {query}]
-            ranks.append(sum(rival >= target - 1e-6 for rival in rivals))
+            ranks.append(sum(rival >= target - 1e-6 for rival in rivals) + answers[:line].count(answer))
         assert result.value(("pairs", "cosine in the pool", way)) == 100 * np.mean(np.array(ranks) == 1)
         assert result.value(("pairs", "cosine in the pool", f"{way}, median rank")) == np.median(ranks)
+
+
+def test_copies_and_ties_count_in_the_pool_as_in_the_plain_search() -> None:
+    table = np.eye(3)
+    copies = {"copies": (numbers(*[0] * 40), numbers(*[1] * 40))}
+    result = evaluate(Retrieval("en,fr", pool=True), Lookup(np.ones((2, 3))), copies, resamples=100)
+    for by in ("cosine", "cosine in the pool"):
+        assert result.value(("copies", by, "en to fr")) == 2.5  # the first of 40 lines
+    assert result.value(("copies", "cosine in the pool", "en to fr, median rank")) == 20.5
+    left, right = sides_of(Lookup(table, np.ones((3, 3))), *[numbers(0, 1, 2)] * 2)
+    hits, ranks = in_pool(left, right)  # three translations are equally near, and nearer than the other sentences
+    np.testing.assert_allclose(hits, 1 / 3)
+    assert ranks.tolist() == [3, 3, 3]

@@ -37,6 +37,9 @@ def spelling(option: Any) -> str:
 
 def name_option(error: BgtError, command: Any) -> BgtError:
     """Let an error name an option or argument of this command in place of a parameter."""
+    names = {option.name for option in command.params}
+    if error.parameter not in names and f"{error.parameter}s" in names:  # the language of one of several columns
+        error.parameter += "s"
     for option in command.params:
         spelled = f"--{error.parameter.replace('_', '-')}" in option.opts
         if error.parameter and (spelled or option.name == error.parameter):
@@ -105,7 +108,10 @@ def run(app: typer.Typer, program: str) -> None:
     open_streams()
     warnings.showwarning = partial(show_warning, program)
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == Interrupted.exit_code:  # typer's, without a word, when no command was at work
+            raise Interrupted("Stopped; nothing was written.")
+        sys.exit(code)
     except BgtError as error:
         print(f"{program}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -6,6 +6,7 @@ import errno
 import warnings
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 import torch
 import typer
 
+from bgt_core.__main__ import main
+from bgt_core.cli import evaluate
 from bgt_core.cli import program as bgt
-from bgt_core.cli.errors import Command, Group, Named, run
+from bgt_core.cli.errors import Command, Group, Named, name_option, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
 from probes.cli import app as bgt_probe
@@ -144,3 +147,25 @@ def test_what_is_checked_names_its_parameter() -> None:
             check()
         assert str(error.value).startswith(message)
         assert error.value.parameter == message.split()[0]
+
+
+def test_an_interruption_before_a_command_is_one_line(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "slow_to_import.py").write_text("exec('raise KeyboardInterrupt')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(evaluate.Tasks, "get_command", stop)
+    monkeypatch.setattr("sys.argv", ["bgt", "evaluate", "sts"])
+    for start in (lambda: main("slow_to_import"), lambda: run(bgt, "bgt")):
+        with pytest.raises(SystemExit) as end:
+            start()
+        assert end.value.code == 130
+        assert capsys.readouterr().err == "bgt: Stopped; nothing was written.\n"
+
+
+def test_the_language_of_one_of_several_columns_is_that_of_langs() -> None:
+    columns = typer.main.get_command(bgt).get_command(None, "mine")  # type: ignore[attr-defined]
+    assert str(name_option(UsageError("fr-CA: no", parameter="lang"), columns)) == "--langs fr-CA: no"

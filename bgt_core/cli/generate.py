@@ -90,6 +90,7 @@ def generate(
     import numpy as np
 
     from bgt_core.capabilities import VectorModel
+    from bgt_core.data.languages import known_lang
     from bgt_core.data.textfile import text_lines
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
@@ -109,8 +110,8 @@ def generate(
     rules = no_repeat_ngram, max_run
     bgt = cast("Embedder", open_encoder(str(model), device))
     writes_vectors = isinstance(generative(bgt), VectorModel)
-    lang = lang or bgt.langs[0]
-    source_lang = source_lang or lang
+    lang = known_lang(bgt.langs[0] if lang is None else lang, bgt.langs, "this model")
+    source_lang = lang if source_lang is None else known_lang(source_lang, bgt.langs, "this model", "source_lang")
     search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
     if source is not None and style is not None and encoder is None and not writes_vectors:
         latents = exchanged(bgt, [source], [style], lang, source_lang)

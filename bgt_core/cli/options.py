@@ -154,8 +154,10 @@ def spell_langs(given: dict[str, Any]) -> None:
     for name in LANGS & given.keys():
         value = given[name]
         if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
-            given[name] = [",".join(map(lang_codes, each.split(","))) for each in value]
-        elif isinstance(value, str):
+            given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
+        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr is refused as it is
+            if not value.strip():
+                raise UsageError("'': expected a language code, as en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
 
 

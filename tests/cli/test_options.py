@@ -12,6 +12,8 @@ import pytest
 import typer
 
 from bgt_core.cli import program as bgt
+from bgt_core.cli.options import spell_langs
+from bgt_core.errors import UsageError
 from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,3 +164,11 @@ def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) ->
         f"{place}: {parameter}" for place, _, parameter in errors(folder) if parameter and parameter not in names
     ]
     assert not unknown, "\n".join(unknown)
+
+
+def test_languages_are_spelled_in_one_way_and_never_empty() -> None:
+    given = {"lang": " EN", "columns": "a: eng, fr ", "langs": "en-fr"}
+    spell_langs(given)
+    assert given == {"lang": "en", "columns": "a:en,fr", "langs": "en-fr"}  # the last is no language, and is refused
+    with pytest.raises(UsageError, match="source_lang '': expected a language code"):
+        spell_langs({"source_lang": " "})

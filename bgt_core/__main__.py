@@ -13,8 +13,6 @@ def main(module: str = "bgt_core.cli", program: str = "bgt") -> None:
     except KeyboardInterrupt:
         print(f"{program}: Stopped; nothing was written.", file=sys.stderr)
         sys.exit(130)
-    finally:
-        exec("")  # or Python ends by the signal, without the code, if that came while it ran text
 
 
 if __name__ == "__main__":

@@ -100,8 +100,15 @@ def multiplies_bf16(device: torch.device) -> bool:
     """Whether a device has instructions that multiply bf16."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    capabilities = torch.cpu.get_capabilities()
-    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+    return cpu_has("amx_bf16", "avx512_bf16")
+
+
+def cpu_has(*instructions: str) -> bool:
+    """Whether the processor has one of these instructions of AVX-512 or AMX, by torch's names, and the environment
+    variables that limit torch and oneDNN to older ones let them be used."""
+    torch_limit, onednn_limit = (os.environ.get(name, "") for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"))
+    limited = torch_limit in ("default", "avx2") or re.fullmatch("SSE41|AVX(2.*)?", onednn_limit.upper())
+    return not limited and any(torch.cpu.get_capabilities().get(each) for each in instructions)
 
 
 def warn_if_slow(device: torch.device, precision: str) -> None:

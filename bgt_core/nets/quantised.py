@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.backend import Int8Weight, Linear, linear_int8, matmul_dtype
+from bgt_core.device import cpu_has
 from bgt_core.nets.encoders import Encoder
 
 TINY = 1e-30  # replaces the largest value if all are zero
@@ -26,7 +27,7 @@ class Int8Linear(nn.Module):
         self.weight = Int8Weight.pack((weight / scales[:, None]).round().to(torch.int8), scales)
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
         # x is unsigned; it has 7 bits without VNNI, which adds pairs of products in 16 bits
-        self.zero = 128 if torch.cpu.get_capabilities().get("avx512_vnni") else 64
+        self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., K) -> (..., N), in the dtype of other products."""

@@ -20,7 +20,7 @@ from app.similarity import chart, compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
-NEAREST = 10
+NEAREST = 8  # a page of two screens
 SEARCHED = 1_000  # translations searched for similar sentences
 HELP = """
 - **More is more alike**, in every number but the word error rate. A *cosine* is 1 for the same direction and about 0

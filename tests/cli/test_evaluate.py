@@ -168,7 +168,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("triples --count 1000000", 2, "0 to 10,000 triples"),
         ("triples --count 0", 4, "no triples"),
         ("retrieval pairs.tsv --langs en", 2, "--langs en: expected two languages"),
-        ("retrieval pairs.tsv --langs en,de", 2, "lang de: model has en, fr"),
+        ("retrieval pairs.tsv --langs en,de", 2, "--langs de: model has en, fr"),
         ("retrieval pairs.tsv --langs en,fr --margin ratios", 2, "--margin 'ratios': choose from"),
         ("retrieval pairs.tsv --langs en,fr --margin ratio --k 0", 2, "--k 0"),
         ("retrieval absent.tsv --langs en,fr", 3, "DATA absent.tsv: no such file or folder"),

@@ -18,7 +18,7 @@ from app.core.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
 from bgt_core.grammar import triples
 from bgt_core.grammar.triple_frames import NEGATION
-from bgt_core.vectors.ties import rounded
+from bgt_core.vectors.ranks import rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
@@ -250,7 +250,7 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 
 def cuts(random: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
-    """The least similarities in meaning and in style that exceed those of so many percent of random pairs."""
+    """The lowest similarities in meaning and in style above which a pair exceeds a given percentage of random pairs."""
     ends = (np.percentile(random[axis], at, method="inverted_cdf") for axis, at in zip(AXES, percentiles, strict=True))
     meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
     return meaning, style

@@ -167,7 +167,7 @@ def inspect(
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
-    """Show the selected pairs, `compared` with so many random ones, with links to the maps and to How alike?"""
+    """Show the selected pairs, compared with `compared` random ones, and links to the maps and to How alike?"""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])

@@ -51,7 +51,7 @@ KNOWN = re.compile(
 
 
 def with_kind(spec: str) -> str:
-    """Put the kind before a spec that has none, as the files there tell it, or a well-known name if there are none.
+    """Add the kind to a spec without one: that of the files at this path, or of a well-known name.
 
     Ours, and what is not recognised, stay without a kind. Raises UsageError for a folder with files of two kinds, and
     for a file of an unknown kind.

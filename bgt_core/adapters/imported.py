@@ -122,7 +122,7 @@ def python(name: str) -> ExternalEncoder:
 
 
 def _is_encoder(named: object) -> bool:
-    """Whether it is an object with `embed` or `encode`; text has an `encode` of its own."""
+    """Whether a value is an encoder with `embed` or `encode`; `str` has an `encode` too, but is none."""
     return not isinstance(named, str) and any(callable(getattr(named, verb, None)) for verb in ("embed", "encode"))
 
 

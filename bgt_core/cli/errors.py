@@ -89,7 +89,7 @@ def note_of(error: BaseException) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory was too small; torch has an error of its own for a GPU, and a plain RuntimeError for a CPU."""
+    """Whether memory ran out: torch raises its own error on a GPU, and a plain RuntimeError on a CPU."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))

@@ -96,7 +96,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
 def text_columns(langs: str) -> tuple[list[str], list[str]]:
     """The columns of a file of text: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
 
-    Raises UsageError for an entry without a language, and if there is none.
+    Raises UsageError for an entry without a language, and for an empty list.
     """
     given = [column.strip() for column in langs.split(",")]
     parsed = [(SKIPPED, "") if column == SKIPPED else parse_column(column, "langs") for column in given]

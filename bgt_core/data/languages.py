@@ -79,7 +79,7 @@ def lang_code(text: str) -> str:
 
 
 def matching(lang: str, known: Iterable[str]) -> str | None:
-    """The one of the known names that is this language, or has the same code; None if there is none."""
+    """Find the known name of a language, by the name itself or by its code; None if it is unknown."""
     known = tuple(known)
     if lang in known:
         return lang

@@ -17,7 +17,7 @@ from bgt_core.data.text import INVISIBLE, normalise
 
 def _characters(categories: set[str]) -> str:
     """The ranges of characters of these categories, without spaces, for the brackets of a regular expression."""
-    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # there are none elsewhere
+    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
     kinds = map(unicodedata.category, map(chr, codes))
     chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
     runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))

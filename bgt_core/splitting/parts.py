@@ -119,5 +119,5 @@ class Split:
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
-        """Vectors of any kind as an array (N, D) of its own precision; DataError as `matrix`."""
+        """Convert vectors of any kind to an array (N, D) without changing their precision; DataError as `matrix`."""
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)

@@ -142,7 +142,7 @@ def _array(given: Any, name: str) -> np.ndarray:
 
 
 def _stacked(rows: Iterable[Any], name: str) -> np.ndarray:
-    """Convert rows, each of its own kind, and put them together."""
+    """Convert rows, which may be of different kinds, and stack them."""
     arrays = [
         np.asarray(row)
         if isinstance(row, list | tuple)

@@ -18,7 +18,7 @@ from bgt_core.evaluation.pairs.files import COLUMNS, LabelledPairs, read_labelle
 from bgt_core.evaluation.pairs.measures import accuracy, auc, best_threshold, f1, roc
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
-from bgt_core.vectors.ties import rounded
+from bgt_core.vectors.ranks import rounded
 
 ACCURACY, F1, AUC, THRESHOLD, ROC = "accuracy", "F1", "AUC", "threshold", "ROC"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"

@@ -31,7 +31,7 @@ RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relativ
 class Reader(nn.Module):
     """A language's vectors (N, D) to shared parts (N, K): a linear map, and a hidden layer that says 0 at first.
 
-    Vectors are divided by `scale`, as a step of training has a size of its own, whatever their units are.
+    Vectors are divided by `scale`, because the size of a training step does not follow their units.
     """
 
     def __init__(self, start: Map, covariance: np.ndarray, scale: float):

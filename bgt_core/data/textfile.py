@@ -166,7 +166,7 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
             shown = " | ".join(cell[:30] for cell in cells[:4]) + " | ..." * (len(cells) > 4)
             problem = f"{name}:{number}: {len(cells)} columns ({shown}); {expected}"
-            raise DataError(f"{problem}. Take one column, as by: {_piped('cut -f1', name)}")
+            raise DataError(f"{problem}. Take one column, for example with: {_piped('cut -f1', name)}")
     for number, line in enumerate(some, before + 1):
         if b"\r" in line.rstrip(b"\r"):
             problem = f"{name}:{number}: a carriage return inside the line; {expected}"

@@ -12,7 +12,7 @@ compared. The first size is the one with a target; the others say where its spee
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -79,6 +79,9 @@ class Ids(SizedTokenizer):
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         return [" ".join(map(str, sentence)) for sentence in ids]
+
+    def unread(self, ids: Iterable[Sequence[int]]) -> int:
+        return 0
 
     def texts(self) -> list[str]:
         return list(map(str, range(self.vocab_size)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -21,8 +21,8 @@ class RecombiningBGT(BGT):
     In training, three inputs vary from row to row. In `exchanged_marks` of the rows the sentence has the closing
     mark of another sentence, so only the language latent holds it. In `own_share` of the rows the semantic latent is
     the sentence's own; in all others it is a translation's, which does not contain the wording. In `borrowed_share` of
-    the rows the language latent is that of another sentence with the same closing mark, so that decoders cannot rely
-    on it for content.
+    the rows the language latent is that of another sentence of the same style (`data.properties.signature`), so that
+    decoders take style from it, and no content.
 
     In rows with the sentence's own semantic latent, its language latent gets no gradient. The model has no
     translators. In evaluation its decoders predict each sentence twice: `reconstruct` from its own semantic latent, and
@@ -32,6 +32,7 @@ class RecombiningBGT(BGT):
         encoders, decoders, train_decoders: As `BGT`.
         composed: The units of the semantic latent that a network composes, after those that are an average.
         marks: The tokens that are closing marks.
+        styles: The number of each sentence's style, (B,) int64: sentences of one number may lend to each other.
         own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
 
     Raises:
@@ -44,6 +45,7 @@ class RecombiningBGT(BGT):
         decoders: Mapping[str, nn.Module],
         composed: Sequence[slice],
         marks: ClosingMarks,
+        styles: Callable[[Tokens], Tensor],
         own_share: float,
         borrowed_share: float,
         exchanged_marks: float,
@@ -57,7 +59,7 @@ class RecombiningBGT(BGT):
         ):
             if not 0 <= share <= 1:
                 raise UsageError(f"{name} {share} is a share of the rows, from 0 to 1")
-        self.composed, self.marks = composed, marks
+        self.composed, self.marks, self.styles = composed, marks, styles
         self.own_share, self.borrowed_share, self.exchanged_marks = own_share, borrowed_share, exchanged_marks
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
@@ -104,10 +106,14 @@ class RecombiningBGT(BGT):
         }
 
     def borrowed(self, style: Tensor, side: Tokens) -> Tensor:
-        """Language latents (B, L), about `borrowed_share` of them from another sentence with the same closing mark; if
-        the drawn sentence has another mark, the row keeps its own."""
-        single, column = self.marks.single(side)
-        mark = torch.where(single, side.ids.gather(1, column.clamp(min=0)[:, None]).squeeze(1), -1)
-        other = torch.randperm(len(style), device=style.device)
-        takes = (torch.rand(len(style), device=style.device) < self.borrowed_share) & (mark == mark[other])
+        """Language latents (B, L), `borrowed_share` of those that can from another sentence of the same style; a
+        sentence that is alone in its style keeps its own."""
+        takes = torch.rand(len(style), device=style.device) < self.borrowed_share
+        if not takes.any():
+            return style
+        number = self.styles(side).to(style.device)
+        lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
+        lends[:, 0] += lends.sum(1) == 0  # a row for multinomial to draw from; not taken
+        other = torch.multinomial(lends, 1).squeeze(1)
+        takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)

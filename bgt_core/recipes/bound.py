@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
+from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.models.recombining import RecombiningBGT
@@ -58,8 +59,7 @@ class BoundConfig:
     dropout: float = 0.0
     word_dropout: float = 0.2
     own_share: float = 0.5  # share of rows with their own semantic latent; the others get a translation's
-    # share of rows with the language latent of another sentence with the same closing mark
-    borrowed_share: float = 0.15
+    borrowed_share: float = 0.5  # share of rows with the language latent of another sentence of the same style
     exchanged_marks: float = 0.5  # share of rows with the closing mark of another sentence
     # initial value of posteriors; a wide posterior hides the words of a long sentence
     semantic_log_variance: float = -6.0
@@ -123,11 +123,19 @@ class BoundConfig:
             decoders=decoders,
             composed=(slice(self.average_dim, composed), slice(composed, semantic)),
             marks=marks,
+            styles=partial(styles, tokenizer),
             own_share=self.own_share,
             borrowed_share=self.borrowed_share,
             exchanged_marks=self.exchanged_marks,
             train_decoders=self.train_decoders,
         )
+
+
+def styles(tokenizer: Tokenizer, side: Tokens) -> Tensor:
+    """Number the styles of the sentences of a batch, (B,) int64: those of one signature have one number."""
+    numbers: dict[tuple[str | bool, ...], int] = {}
+    texts = tokenizer.decode(side.ids.tolist())
+    return torch.tensor([numbers.setdefault(signature(text, side.lang), len(numbers)) for text in texts])
 
 
 def bgt_bound() -> Recipe:

@@ -1,4 +1,4 @@
-"""Detectors of one property of a sentence, by simple rules: negation, numbers, names, length, mark.
+"""Detectors of one property of a sentence, by simple rules: negation, numbers, names, length.
 
 docs/reliability.md gives the accuracy of each, by language. A language in which it is too low is left out:
 the detector returns None there.
@@ -16,8 +16,7 @@ from text_to_num import alpha2digit, text2num
 
 from bgt_core.data.columns import UNSPACED
 from bgt_core.data.languages import primary
-
-APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
+from bgt_core.data.properties import APOSTROPHES
 
 
 class Negation(NamedTuple):
@@ -122,8 +121,6 @@ _JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
 _STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # characters before the first word of a sentence
 
-_MARKS = str.maketrans({"。": ".", "．": ".", "？": "?", "؟": "?", "！": "!"})
-
 
 def has_negation(text: str, lang: str) -> bool | None:
     """Tell whether a sentence contains a negation; None for a language that is left out.
@@ -217,18 +214,6 @@ def digits(text: str) -> list[str]:
     """
     figures = re.findall(_FIGURES, text)
     return sorted("".join(str(int(char)) if char.isdecimal() else char for char in figure) for figure in figures)
-
-
-def final_mark(text: str) -> str:
-    """ ".", "?", "!", "..." or "": the mark that ends the sentence, quotes and brackets ignored.
-
-    >>> final_mark("« Où est-il ? »")
-    '?'
-    """
-    text = text.rstrip(" \"'»”’)]").translate(_MARKS)
-    if text.endswith(("...", "…")):
-        return "..."
-    return text[-1] if text and text[-1] in ".?!" else ""
 
 
 def length(text: str, lang: str) -> int:

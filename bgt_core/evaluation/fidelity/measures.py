@@ -13,8 +13,9 @@ import numpy as np
 
 from bgt_core.data.columns import UNSPACED
 from bgt_core.data.languages import primary
+from bgt_core.data.properties import final_mark
 from bgt_core.evaluation.bootstrap import pearson
-from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
+from bgt_core.evaluation.fidelity.kept import digits, has_negation, length, names, numbers, words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

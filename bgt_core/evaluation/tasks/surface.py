@@ -12,6 +12,7 @@ import numpy as np
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.properties import final_mark
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
@@ -19,8 +20,6 @@ from bgt_core.evaluation.task import Langs, Latent, Task, one_path
 
 Columns = Sequence[Sequence[str]]  # sentence n of all columns has the same meaning
 FOLDS = 5
-MARKS = ".?!…"  # closing marks, of whatever script; another ending is no mark
-SAME = str.maketrans({"。": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 THIRDS = 3
 GUESS = "the most frequent"  # the system that has no vector
 
@@ -89,13 +88,7 @@ def labels_of(columns: Columns, langs: Sequence[str]) -> dict[str, np.ndarray]:
     thirds = [np.searchsorted(np.quantile(of, [1 / THIRDS, 1 - 1 / THIRDS]), of) for of in lengths]
     labels = {
         "language": np.repeat(langs, len(columns[0])),
-        "closing mark": np.array([closing_mark(sentence) for column in columns for sentence in column]),
+        "closing mark": np.array([final_mark(sentence) for column in columns for sentence in column]),
         "length": np.concatenate(thirds),
     }
     return {name: of for name, of in labels.items() if len(set(of)) > 1}
-
-
-def closing_mark(sentence: str) -> str:
-    """Its last character if that is a closing mark, past closing quotes and brackets; otherwise nothing."""
-    last = sentence.rstrip(" \u00a0\u202f\"'»”’)]").translate(SAME)[-1:]
-    return last if last in MARKS else ""

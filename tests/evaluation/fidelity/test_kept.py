@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
+from bgt_core.evaluation.fidelity.kept import digits, has_negation, length, names, numbers, words
 
 
 @pytest.mark.parametrize(
@@ -119,34 +119,10 @@ def test_words_come_after_what_stands_before_them_in_any_language() -> None:
     assert list(words("Bonjour d'Ana.", "fr")) == [("", "Bonjour"), ("Bonjour ", "Ana")]
 
 
-def test_a_letter_is_no_mark() -> None:
-    assert final_mark("the letter X") == "" and final_mark("Room 5. X") == ""
-
-
 def test_digits_are_those_written() -> None:
     assert digits("In 1963, at 2:30, 5 men paid 1.50.") == sorted(["1963", "2:30", "5", "1.50"])
     assert digits("two") == []
     assert digits("３人 و ٢٥") == ["25", "3"]
-
-
-@pytest.mark.parametrize(
-    ("text", "mark"),
-    [
-        ("It is late.", "."),
-        ("Où est-il ?", "?"),
-        ("« Viens ! »", "!"),
-        ('He said "no".', "."),
-        ("Well...", "..."),
-        ("Well…", "..."),
-        ("どこですか？", "?"),
-        ("أين هو؟", "?"),
-        ("no mark", ""),
-        ("colon:", ""),
-        ("", ""),
-    ],
-)
-def test_final_marks(text: str, mark: str) -> None:
-    assert final_mark(text) == mark
 
 
 def test_lengths_are_of_words_or_where_there_are_no_spaces_of_characters() -> None:

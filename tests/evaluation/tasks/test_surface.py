@@ -10,7 +10,7 @@ import pytest
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.surface import GUESS, Surface, closing_mark, labels_of
+from bgt_core.evaluation.tasks.surface import GUESS, Surface, labels_of
 
 LINES = 100
 COLUMNS = [
@@ -100,27 +100,6 @@ def test_languages_of_other_widths_and_a_name_that_is_taken_are_refused() -> Non
         evaluate(Surface(langs="en,de"), {"it": Asked()}, FEW, resamples=100)
     with pytest.raises(BgtError, match=GUESS):
         evaluate(Surface(langs="en,fr"), {GUESS: ExternalEncoder("marks", marks)}, FEW, resamples=100)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "mark"),
-    [
-        ("Is it late?", "?"),
-        ("« Il est tard ? »", "?"),
-        ("もう遅いですか？", "?"),
-        ("هل الوقت متأخر؟", "?"),
-        ("It is late.", "."),
-        ("もう遅い。", "."),
-        ('She said "it is late!"', "!"),
-        ("Well (perhaps…)", "…"),
-        ("It is late", ""),
-        ("Is it plan X?", "?"),
-        ("It is plan .X", ""),
-        ("", ""),
-    ],
-)
-def test_closing_marks_are_those_of_any_script(sentence: str, mark: str) -> None:
-    assert closing_mark(sentence) == mark
 
 
 def test_what_is_the_same_everywhere_is_not_told() -> None:

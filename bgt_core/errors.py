@@ -5,12 +5,15 @@ Each message names the value, the rule and the way out. Commands print it and ex
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
 from numbers import Integral
 
 LONGEST = 1_200  # characters of a message
+NO_MEMORY = re.compile("can't allocate memory|not enough memory|out ?of ?memory|bad_alloc", re.IGNORECASE)
 
 
 class BgtError(ValueError):
@@ -73,6 +76,13 @@ class Interrupted(BgtError):
     """The user, or a signal, stopped the work; finished parts are kept."""
 
     exit_code = 130
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: torch raises its own error on a GPU, and a plain RuntimeError on a CPU."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))
 
 
 def needs(module: str, extra: str) -> None:

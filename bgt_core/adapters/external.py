@@ -48,7 +48,7 @@ class ExternalEncoder:
         is nothing to embed. `truncated` counts which of (sentences, lang) are cut; without it, none are. `fingerprint`
         is that of `SentenceEncoder.fingerprint`, or a function that computes it when it is first needed."""
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
-        self.langs, self.latents = (tuple([each] if isinstance(each, str) else each) for each in (langs, latents))
+        self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
         self.opened_as: Callable[[], object] | None = None  # opens the same encoder in another process
 
@@ -93,3 +93,11 @@ class ExternalEncoder:
     def count_truncated(self, sentences: str | Iterable[str], *, lang: str) -> int:
         """Count the sentences that are too long for it."""
         return self.truncated(sentence_list(sentences), lang) if self.truncated else 0
+
+
+def _names(owner: str, what: str, given: object) -> tuple[str, ...]:
+    """Names that an encoder gives, one or a sequence of them; DataError for anything else."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{owner}: {what} is of type {type(given).__name__}; expected strings, as ('en', 'fr').")
+    return names

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
 from bgt_core.checkpoint.hub import is_path
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import DataError, NotFound, UsageError, needs
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError, needs, out_of_memory
+from bgt_core.vectors.convert import listed
 
 
 def sentence_transformer(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
@@ -82,11 +84,34 @@ def import_object(spec: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return attrgetter(path)(importlib.import_module(module))
+        imported = _run(spec, lambda: importlib.import_module(module))
     except ModuleNotFoundError as error:
         raise NotFound(f"{spec}: no module '{error.name}' in the current directory or installed.") from None
+    try:
+        return attrgetter(path)(imported)
     except AttributeError as error:
         raise NotFound(f"{spec}: {error}.") from None
+
+
+def _run(spec: str, own: Callable[[], Any]) -> Any:
+    """The result of code of the user's; DataError says where it failed, and what it returned lazily is made here.
+
+    A lack of memory, our own errors and an absent module are not its failures.
+    """
+    try:
+        return listed(own())
+    except (BgtError, ModuleNotFoundError):
+        raise
+    except (Exception, SystemExit) as error:  # as SystemExit or a broken pipe it would end a command without a word
+        if out_of_memory(error):
+            raise
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+        file, line = frames[-1].filename, frames[-1].lineno
+        if isinstance(error, SyntaxError):
+            file, line = error.filename or file, error.lineno
+        at = f"{os.path.basename(file)}, line {line}"
+        what = traceback.format_exception_only(error)[-1].strip()
+        raise DataError(f"{spec}: failed in {at}: {what.rstrip('.')}.") from error
 
 
 def python(name: str) -> ExternalEncoder:
@@ -102,7 +127,7 @@ def python(name: str) -> ExternalEncoder:
     named = imported = import_object(spec)
     if inspect.isclass(named) or (callable(named) and not _is_encoder(named)):
         if _needs_nothing(named):
-            named = _waited(spec, named())
+            named = _waited(spec, _run(spec, named))
         elif inspect.isclass(named):
             raise DataError(
                 f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
@@ -130,7 +155,7 @@ def _of_object(spec: str, own: Any) -> ExternalEncoder:
     """Wrap an object with `embed` or `encode`, and the parts of the protocol that it has."""
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
     given = {name: value for name in optional if (value := getattr(own, name, None)) is not None}
-    if isinstance(own, CountsTruncated):
+    if isinstance(own, CountsTruncated) and inspect.isroutine(own.count_truncated):
         count = _calling(spec, own.count_truncated)
         given["truncated"] = lambda texts, lang: count(texts, lang, SEMANTIC)
     embed = getattr(own, "embed", None)
@@ -159,7 +184,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
     def call(texts: list[str], lang: str, latent: str) -> Any:
         given = {"lang": lang, "latent": latent}
-        return _waited(spec, function(texts, **{name: given[name] for name in names}))
+        return _waited(spec, _run(spec, lambda: function(texts, **{name: given[name] for name in names})))
 
     return call
 

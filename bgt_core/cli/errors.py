@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -22,10 +21,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bgt_core.cli.options import check_paths, modified, spell_langs
-from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError
+from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-NO_MEMORY = re.compile("can't allocate memory|not enough memory|out ?of ?memory|bad_alloc", re.IGNORECASE)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
 
 
@@ -86,13 +84,6 @@ def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:
 def note_of(error: BaseException) -> str:
     """The note that was added last to an error: the way out; "" without one."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: torch raises its own error on a GPU, and a plain RuntimeError on a CPU."""
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))
 
 
 class Command(Named, TyperCommand):

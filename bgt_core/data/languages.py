@@ -93,6 +93,8 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
         if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):
             raise UsageError(f"{shown}: expected a language code, as en.{lang_hint(str(lang))}", parameter=parameter)
         return lang
+    if isinstance(lang, str) and re.search(r"[,;\s]\w", lang.strip()):
+        raise UsageError(f"{shown}: expected one language, as {next(iter(known))}", parameter=parameter)
     if not isinstance(lang, str) or (same := matching(lang, known)) is None:
         raise UsageError(f"{shown}: {who} has {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter)
     return same

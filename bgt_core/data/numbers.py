@@ -31,6 +31,8 @@ def no_number(text: str) -> str:
     elif plain.count(",") + plain.count(".") > 1:
         plain = re.sub("[,.]", "", plain)
     value = number(plain.replace(",", "."))
+    if math.isnan(value) and re.fullmatch(r"[+-]?[\d.,]+(e[+-]?\d+)?", plain, re.IGNORECASE):
+        return f"is not a number: {text.strip()[:60]!r}; too large, expected at most 1.8e308"
     if math.isnan(value):
         return f"is not a number: {text.strip()[:60]!r}; expected one, as 4.5"
     thousands = f", or {value * 1000:.12g}" if re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", plain) else ""

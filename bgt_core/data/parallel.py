@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from bgt_core.data.columns import SKIPPED, read_columns
-from bgt_core.data.languages import matching
+from bgt_core.data.languages import NAMES, matching, primary
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines, uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError
@@ -23,6 +23,7 @@ from bgt_core.files.parquet import reading_parquet
 
 EXAMPLES = 20  # number of bad lines that are kept as examples
 ROWS = 4096  # rows of a Parquet file to read at once
+SAMPLE = 1_000  # rows that show whether cells are quoted
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
 Row = Sequence[bytes]  # one translation, one side per language
@@ -112,7 +113,9 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
     files = source_files(source, langs, once=True)
     if len(files) == 1 and files[0].suffix != ".parquet":
-        for some in line_lists(files[0]):
+        for part, some in enumerate(line_lists(files[0])):
+            if part == 0:
+                _check_plain(source, [line.split(b"\t") for line in some[:SAMPLE]], langs)
             count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines
             for start in range(0, len(some), count):
                 yield [line.split(b"\t") for line in some[start : start + count]]
@@ -127,6 +130,17 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
             yield chunk
             chunk, size = [], 0
     yield chunk
+
+
+def _check_plain(source: Path | str, rows: Sequence[Row], langs: Sequence[str]) -> None:
+    """Raise DataError if a TSV begins with the names of its columns, or quotes all its cells: they would be text."""
+    names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]] if rows else []
+    if len(names) == len(langs) and all(
+        lang in (SKIPPED, name) or NAMES.get(name) == primary(lang) for name, lang in zip(names, langs, strict=True)
+    ):
+        raise DataError(f"{source}:1: names the columns, and would be read as a translation; remove the line")
+    if len(rows) > 1 and all(len(cell) > 1 and cell[:1] == cell[-1:] == b'"' for row in rows for cell in row):
+        raise DataError(f"{source}: quotes around every cell would be read as text; save it without, or as Parquet")
 
 
 def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:

@@ -49,8 +49,10 @@ def shift_right(ids: Tensor) -> Tensor:
 def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
     """Fixed positions start..start+length-1: sines, then cosines, (length, H)."""
     half = like.shape[-1] // 2
-    rates = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000) / max(1, half - 1)))
-    angles = torch.arange(start, start + length, device=like.device)[:, None] * rates
+    rates = torch.exp(
+        torch.arange(half, dtype=torch.float32, device=like.device) * (-math.log(10_000) / max(1, half - 1))
+    )
+    angles = torch.arange(start, start + length, dtype=torch.float32, device=like.device)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
 
 

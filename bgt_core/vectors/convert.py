@@ -70,7 +70,8 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
     if array.dtype.kind not in REAL or not any(_fits(array.shape, shape) for shape in shapes):
         kind = f"{array.dtype} {array.shape}" if array.ndim else f"of type {type(given).__name__}"
         expected = " or ".join(str(shape).replace("'", "") for shape in shapes)
-        raise DataError(f"{name}: {kind}; expected numbers, {expected}.")
+        pool = "; pool it to one vector for each sentence" if array.ndim == 3 and array.dtype.kind in REAL else ""
+        raise DataError(f"{name}: {kind}; expected numbers, {expected}{pool}.")
     return array
 
 
@@ -131,8 +132,11 @@ def _array(given: Any, name: str) -> np.ndarray:
         return given.to_numpy(np.float64, na_value=np.nan) if real else given.to_numpy()
     if np.ma.is_masked(given):
         raise DataError(f"{name}: has masked values; fill them or leave their rows out.")
-    if isinstance(given, str | bytes | Mapping | Set):
-        raise TypeError("expected rows of numbers")
+    if isinstance(given, Mapping):
+        keys = ", ".join(map(str, list(given)[:5]))
+        raise DataError(f"{name}: a {type(given).__name__} with {keys}; expected the array of one of them.")
+    if isinstance(given, str | bytes | Set):
+        raise DataError(f"{name}: a {type(given).__name__} where numbers are expected.")
     if isinstance(given, Iterable) and not hasattr(given, "__array__"):
         return _stacked(given, name)
     array = np.asarray(given)

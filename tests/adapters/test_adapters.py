@@ -72,6 +72,20 @@ def flat(sentences): return np.ones(len(sentences))
 def nan(sentences): return np.where(np.arange(len(sentences))[:, None] == 1, np.nan, [[1.0, 2.0]])
 def huge(sentences): return np.full((len(sentences), 2), 1e300)
 
+def leaves(sentences): raise SystemExit
+def pipes(sentences): raise BrokenPipeError
+def lazy(sentences):
+    yield [1.0, 2.0]
+    yield {}["absent"]
+def full(sentences): raise MemoryError
+class Five(Model): langs = 5
+class Asks(Model):
+    def langs(self): return ["en"]
+class Anything:
+    def __getattr__(self, name): return Anything()
+    def encode(self, sentences): return [[1.0]] * len(sentences)
+five, asks, anything = Five(), Asks(), Anything()
+
 class Speaks:
     langs = ["en", "fra"]
     def encode(self, sentences, lang="en"): return [[len(sentences), len(lang)] for _ in sentences]
@@ -124,6 +138,9 @@ def test_a_path_is_a_checkpoint(saved: Path) -> None:
         ("python:my_encoders", r"expected python:MODULE:OBJECT", 2),
         ("python:my_encoderz:lengths", r"no module 'my_encoderz'", 3),
         ("python:my_encoders:width", r"no attribute 'width'", 3),
+        ("python:my_encoders:five", r"five: langs is of type int; expected strings, as \('en', 'fr'\)", 4),
+        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings", 4),
+        ("python:my_encoders:anything", r"anything: langs is of type Anything; expected strings", 4),
         ("python:my_encoders:number", r"is int; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:Fitted", r"is a class that needs arguments; make an object of it in the module", 4),
@@ -270,6 +287,35 @@ def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
     assert open_encoder("python:my_encoders:vectoriser.transform").embed("ao", lang="en").tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("leaves", r"failed in my_encoders\.py, line \d+: SystemExit\."),
+        ("pipes", r"failed in my_encoders\.py, line \d+: BrokenPipeError\."),
+        ("lazy", r"failed in my_encoders\.py, line \d+: KeyError: 'absent'\."),
+    ],
+)
+def test_code_that_fails_is_named_with_its_line_and_never_ends_a_command_as_a_success(
+    mine: None, name: str, message: str
+) -> None:
+    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: {message}") as error:
+        open_encoder(f"python:my_encoders:{name}").embed(TEXTS, lang="en")
+    assert error.value.exit_code == 4
+
+
+def test_a_lack_of_memory_stays_one_and_a_module_may_fail_too(mine: None, tmp_path: Path) -> None:
+    with pytest.raises(MemoryError):
+        open_encoder("python:my_encoders:full").embed(TEXTS, lang="en")
+    for name, text, message in (
+        ("leaving", "import sys\nsys.exit(3)\n", r"leaving\.py, line 2: SystemExit: 3"),
+        ("unclosed", "f = (\n", r"unclosed\.py, line 1: SyntaxError: "),
+        ("wanting", "import absent_module\n", r"no module 'absent_module'"),
+    ):
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+        with pytest.raises(BgtError, match=message):
+            open_encoder(f"python:{name}:f")
 
 
 @pytest.mark.filterwarnings("error")

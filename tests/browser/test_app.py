@@ -96,7 +96,9 @@ def test_the_first_sentence_leads_to_the_page_that_writes(
     page.get_by_label("Your sentence").fill("The cat sleeps.")
     page.get_by_label("Your sentence").press("Enter")
     settle(page)
-    page.get_by_role("link", name="More on writing").first.click()
+    more = page.get_by_role("link", name="More on writing").first
+    expect(more).to_have_attribute("href", re.compile("cat"))
+    more.click()
     expect(page.get_by_role("heading", level=1, name="Meaning by style")).to_be_visible()
     settle(page)
     source = page.get_by_label("Source: what to say")

@@ -61,3 +61,9 @@ def test_an_unknown_language_is_told_what_was_meant(given: str, hint: str) -> No
     with pytest.raises(UsageError) as error:
         known_lang(given, ("en", "fr", "zh"), "it")
     assert str(error.value) == f"lang {given}: it has en, fr, zh." + (f" Did you mean {hint}?" if hint else "")
+
+
+@pytest.mark.parametrize("given", ["en,fr", "en fr", "en; fr"])
+def test_several_languages_are_not_one(given: str) -> None:
+    with pytest.raises(UsageError, match="expected one language, as en"):
+        known_lang(given, ("en", "fr"), "it")

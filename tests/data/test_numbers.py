@@ -39,6 +39,8 @@ def test_a_number_has_a_decimal_point(text: str, value: float) -> None:
         ("four", "expected one"),
         ("4/5", "expected one"),
         ("1,2,x", "expected one"),
+        ("9" * 50 + "e400", "too large, expected"),
+        ("-1e400", "too large, expected"),
     ],
 )
 def test_other_cells_are_no_numbers_and_the_intended_one_is_named(text: str, advice: str) -> None:

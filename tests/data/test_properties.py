@@ -1,4 +1,4 @@
-"""The rules that tell what a language adds, on Tatoeba sentences (CC BY 2.0 FR) that were labelled by reading (README.md here)."""
+"""The rules that tell what a language adds, on sentences labelled by reading (README.md here says whose they are)."""
 
 from __future__ import annotations
 

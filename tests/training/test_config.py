@@ -67,6 +67,8 @@ def test_precision_decides_what_products_are_made_in(precision: str, dtype: torc
 def test_bf16_on_a_processor_without_it_is_warned_of(
     saved: Path, native: dict[str, bool], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
+    for limit in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"):
+        monkeypatch.delenv(limit, raising=False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: native)
     assert bgt_core.load(saved, "cpu").precision == ("bf16" if native else "fp32")
     assert not recwarn

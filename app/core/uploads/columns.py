@@ -115,6 +115,7 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not formats.numbers(table[title]):
             wrong = [cell for cell in table[title] if cell and (math.isnan(number(cell)) or not cell.isascii())]
+            wrong.sort(key=lambda cell: "," in cell)  # decimal commas alone would do
             why = f"a cell {no_number(wrong[0])}" if wrong else "it holds no numbers"
             raise DataError(f"Column {title} can't hold scores: {why}. Choose another use.")
 

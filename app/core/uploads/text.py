@@ -82,9 +82,10 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 def separator_of(text: str, usual: str) -> str:
     """The separator of a table. A comma or semicolon before a space is prose, unless it is the usual separator; a comma
-    is never the separator if it is not the usual one."""
+    that is not the usual one separates only where a line ends in a quoted cell after it."""
     fits = {}
-    for separator in SEPARATORS if usual == "," else SEPARATORS.replace(",", ""):
+    commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
+    for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
         try:
             widths = list(map(len, islice(rows(text, separator), SAMPLE)))
         except csv.Error:

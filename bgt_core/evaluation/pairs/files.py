@@ -52,9 +52,12 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     right: list[str] = []
     for number, line in text_lines(Path(path)):
         fields = line.split("\t")
+        if not line.strip():
+            raise DataError(f"{path}:{number}: the line is empty; remove it.")
         if len(fields) <= max(at):
             hint = column_hint(line, len(columns))
-            problem = f"{len(fields)} columns, expected {max(at) + 1}: {', '.join(columns)}"
+            count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            problem = f"{count}, expected {max(at) + 1}: {', '.join(columns)}"
             raise DataError(f"{path}:{number}: {problem}{hint}.")
         label, *texts = (fields[column].strip() for column in at)
         if label not in ("0", "1"):

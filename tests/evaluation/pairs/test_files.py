@@ -39,6 +39,8 @@ def test_a_file_is_read_whatever_the_order_of_its_columns(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("1\ta\tb\n1\ta\n", r"bad\.tsv:2: 2 columns, expected 3: label, a, b"),
+        ("1\ta\tb\n\n", r"bad\.tsv:2: the line is empty; remove it"),
+        ("x\n", r"bad\.tsv:1: 1 column, expected 3"),
         ("label\ta\tb\n", r"bad\.tsv:1: the label is 'label'; expected 1"),
         ("1,0\ta\tb\n", r"bad\.tsv:1: the label is '1,0'; expected 1 .* or 0, without a comma"),
         ("1\ta\tb\n0.5\ta\tb\n", r"bad\.tsv:2: the label is '0\.5'"),

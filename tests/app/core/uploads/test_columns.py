@@ -88,6 +88,12 @@ def test_columns_that_make_no_text_are_refused(uses: list[str], message: str) ->
         made([["a", "b", ""], ["c", "", "1"]], uses)
 
 
+@pytest.mark.parametrize("odd", ["NULL", "\N{MINUS SIGN}1"])
+def test_the_cell_that_is_no_score_is_named_beside_decimal_commas(odd: str) -> None:
+    with pytest.raises(BgtError, match=f"a cell is not a number: '{odd}'"):
+        made([["a", "b", "4,5"], ["c", "d", odd]], ["en", "fr", "gold"])
+
+
 def test_a_sentence_that_is_too_long_is_told_if_it_is_the_only_one() -> None:
     with pytest.raises(BgtError, match="No row can be used: 1 have a sentence of more than 2,000 characters"):
         made([["x" * 3_000, "y"]], ["en", "fr"])

@@ -67,6 +67,10 @@ def test_quotes_between_tabs_are_those_of_the_table_or_of_the_text(text: str, fi
 
 
 def test_sentences_with_marks_stay_whole_in_a_text_file() -> None:
+    assert table('Yes.,Oui.\n"Hello, you!","Bonjour, toi !"\n', "a.txt") == {
+        "Column 1": ["Yes.", "Hello, you!"],
+        "Column 2": ["Oui.", "Bonjour, toi !"],
+    }
     for text in ("Hello; there\nYes; no\n", "Hello, there\nYes, no\n", "a,b\nc,d\n", "Wait; what?\nNo.\n"):
         assert table(text, "a.txt") == {"Column 1": text.splitlines()}
 

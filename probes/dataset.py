@@ -28,7 +28,8 @@ class Dataset:
 
 def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
     """Items from `source`, with their hash."""
-    text = json.dumps([items.sentences, items.labels, items.groups, items.splits])
+    parts = [items.sentences, items.labels, items.groups, items.splits]
+    text = json.dumps([*parts, items.translations] if items.translations else parts)
     return Dataset(items, {"data": source, "items_sha256": hashlib.sha256(text.encode()).hexdigest(), **about})
 
 

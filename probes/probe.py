@@ -9,9 +9,9 @@ from functools import partial
 
 from sklearn.base import ClassifierMixin
 
-from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
-from bgt_core.data.languages import known_lang
+from bgt_core.data.languages import known_lang, matching
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES, Inputs
 from probes.measures import controls
@@ -22,7 +22,7 @@ from probes.measures.significance import bootstrap
 from probes.measures.study import Study, prepare
 from probes.measures.summary import extra_scores, result_of, score, summarise
 from probes.measures.warnings import encoder_warnings, item_warnings
-from probes.result import MAJORITY, ProbeResult
+from probes.result import MAJORITY, TRANSLATION, ProbeResult
 from probes.task import Items, ProbeTask
 from probes.tasks import find
 
@@ -172,10 +172,14 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[Predictor]:
-    """The latents, then the baselines (the majority always included), then the references."""
-    make = probe_factory(config.probe, config.l2)
+    """The latents, the translations' semantic one if it can be read, the baselines (the majority always included), and
+    the references."""
+    make, items = probe_factory(config.probe, config.l2), study.items
     for latent in latents:
         yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
+    if items.translations and SEMANTIC in latents and matching(items.other, encoders[0].langs):
+        translated = replace(study, items=replace(items, sentences=items.translations), lang=items.other)
+        yield Predictor(TRANSLATION, make, partial(embed_each, encoders, translated, SEMANTIC))
     for name, (build, probe) in BASELINES.items():
         if config.baselines or name == MAJORITY:
             yield Predictor(name, partial(seedless, probe), partial(baseline_inputs, build, study))

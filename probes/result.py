@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,6 +12,12 @@ from probes.task import Items
 
 SCHEMA = "bgt-probe/5"  # the form of `bgt-probe --json`, and of the classes below
 MAJORITY = "majority"  # the baseline that every score is compared with
+TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation: what both languages say
+
+
+def is_baseline(predictor: str, latents: Sequence[str]) -> bool:
+    """Whether a row is of a baseline or reference, and not of the model."""
+    return predictor not in latents and predictor != TRANSLATION
 
 
 @dataclass(frozen=True)

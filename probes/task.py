@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -21,6 +21,8 @@ class Items:
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     splits: list[str] | None = None  # of `SPLITS`, if they are fixed
+    translations: list[str] | None = None  # one of each sentence, if all have one
+    other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
         """Append an item, to items without splits."""
@@ -35,7 +37,18 @@ class Items:
             [self.labels[row] for row in rows],
             [self.groups[row] for row in rows],
             None if self.splits is None else [self.splits[row] for row in rows],
+            None if self.translations is None else [self.translations[row] for row in rows],
+            self.other,
         )
+
+    def translated(self, translations: Sequence[str], other: str) -> Items:
+        """The same with the translation of each group, by its number, and one group for all of one translation; as they
+        are if a translation is missing."""
+        texts = [translations[group] for group in self.groups]
+        if not all(texts):
+            return self
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return replace(self, translations=texts, other=other, groups=[numbers[text] for text in texts])
 
 
 Build = Callable[[Any, str, Random], Items]  # (content of a source, language, generator) -> items without splits
@@ -56,7 +69,7 @@ class ProbeTask:
     file: str = ""  # SentEval's name for its file of labels, without ".txt"
     classes: int = 0  # labels of the published set, if their number may shrink with the data
     reordered: bool = False  # labelled versions of a sentence differ only in the order of words
-    group: str = ""  # surface, syntax or semantic, as in SentEval: a group can be probed by its name
+    group: str = ""  # surface, syntax or semantic, as in SentEval, or style: a group can be probed by its name
 
     def check(self, lang: str) -> None:
         """Raise UsageError for a language that the task has no definition for, and for several if it needs one."""

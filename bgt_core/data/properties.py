@@ -148,6 +148,11 @@ PROPERTIES = {
 }
 
 
+def values(text: str, lang: str) -> tuple[str, ...]:
+    """The value of each of `PROPERTIES` that a text shows, "" for those without one."""
+    return tuple(each.value(text, lang) for each in PROPERTIES.values())
+
+
 _WORDINGS = {  # further choices of wording that a lent language latent must share with its borrower
     "en": (r"\bgoing to\b", r"\bwill\b|'ll\b", r"\bplease\b"),
     "fr": (r"\bne\b|\bn'", r"\bcela\b", r"\bça\b|\bc'", r"\bon\b", r"\bnous\b"),
@@ -164,6 +169,6 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True
     """
-    text = text.translate(APOSTROPHES)
-    wordings = (bool(re.search(pattern, text, re.IGNORECASE)) for pattern in _WORDINGS.get(primary(lang), ()))
-    return (*(each.value(text, lang) for each in PROPERTIES.values()), *wordings)
+    straight = text.translate(APOSTROPHES)
+    wordings = (bool(re.search(pattern, straight, re.IGNORECASE)) for pattern in _WORDINGS.get(primary(lang), ()))
+    return (*values(text, lang), *wordings)

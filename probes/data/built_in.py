@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bgt_core.data.examples import example_sentences
+from bgt_core.data.examples import example_sentences, style_sentences
 from bgt_core.errors import NotFound
 from bgt_core.grammar import pairs
 from probes.data.items import MIN_ITEMS, common
@@ -31,12 +31,26 @@ def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
     return [pair.texts[lang] for pair in pairs(DRAWN, seed)]
 
 
+def _labelled(task: ProbeTask, lang: str, seed: int) -> Items:
+    """The example sentences that the task can label, or for a property of style those chosen for it, with their English
+    translations; English ones of style with French translations, others without."""
+    other = "fr" if lang == "en" else "en"
+    if task.group == "style":
+        chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
+        texts = {each.text: each.translation for each in chosen}
+    elif lang == "en":
+        texts = {text: "" for (text,) in example_sentences(["en"])}
+    else:
+        texts = {row[0]: row[1] for row in example_sentences([lang, other])}
+    return task.items(list(texts), lang, seed).translated(list(texts.values()), other)
+
+
 def built_in_items(task: ProbeTask, lang: str, seed: int = 0) -> BuiltIn:
     """Label the example sentences; if fewer than `MIN_SENTENCES` get a label, use the grammar, if it has the language.
 
     Raises NotFound for a language that neither has, and if both are too few; UsageError as `ProbeTask.items`.
     """
-    real = task.items([text for (text,) in example_sentences([lang])], lang, seed)
+    real = _labelled(task, lang, seed)
     learnable = common(real)
     labelled = len(set(learnable.groups))
     if labelled >= MIN_SENTENCES:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 from bgt_core.data.copies import join_copies
-from probes.task import SPLITS, Items
+from bgt_core.data.properties import PROPERTIES
+from probes.task import SPLITS, Build, Items
 
 MIN_ITEMS = 200  # fewer give intervals too wide to be useful
 RARE = 20  # items; a rarer label can't be learnt, and is left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
+
+
+def told(name: str) -> Build:
+    """Label sentences by the property of that name (bgt_core.data.properties), with as many of each value."""
+
+    def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+        items = Items()
+        for index, sentence in enumerate(sentences):
+            if value := PROPERTIES[name].value(sentence, lang):
+                items.add(sentence, value, index)
+        return balance(common(items), rng)
+
+    return build
 
 
 def balance(items: Items, rng: Random) -> Items:

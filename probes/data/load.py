@@ -18,7 +18,7 @@ from probes.data.corpora import provenance_of
 from probes.data.folder import LABELLED, TaskSource, find_source
 from probes.data.items import RARE, SIZES, common, contradicting, distinct, draw_splits, some, with_copies
 from probes.data.labelled import read_labelled
-from probes.data.texts import read_texts
+from probes.data.texts import pair_of, read_texts
 from probes.task import SPLITS, Items, ProbeTask
 
 BUILT = {
@@ -137,11 +137,17 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
         return build(read_conllu(files), lang, rng)
     if kind == "trees":
         return build(read_trees(files), lang, rng)
-    texts = read_texts(files, split_langs(lang), column)
+    pairs = [pair_of(file) for file in files] if kind == "text" and column is None else []
+    others = [next(each for each in pair if each != lang) for pair in pairs[:1] if pair and all(pairs)]
+    texts = read_texts(files, [*split_langs(lang), *others], column)
     if kind == "texts":
         return build(texts, lang, rng)
     items = build(texts[lang].sentences, lang, rng)
-    return replace(items, groups=[texts[lang].groups[index] for index in items.groups])
+    groups = [texts[lang].groups[index] for index in items.groups]
+    for other in others:
+        said = dict(zip(texts[other].groups, texts[other].sentences, strict=True))
+        items = items.translated([said.get(group, "") for group in texts[lang].groups], other)
+    return replace(items, groups=groups)
 
 
 def _learnable(items: Items, notes: list[str]) -> Items:

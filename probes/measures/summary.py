@@ -16,7 +16,7 @@ from probes.measures.measure import Measured, Vectors, probe_factory
 from probes.measures.significance import Runs, difference, wilson
 from probes.measures.study import Study
 from probes.measures.warnings import predictor_warnings, with_note
-from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeScore
+from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeScore, is_baseline
 
 
 def score(study: Study, name: str, measured: Measured, runs: Runs, config: ProbeConfig) -> ProbeScore:
@@ -90,7 +90,9 @@ def summarise(
     warnings = [
         line for name in scores if name != MAJORITY for line in predictor_warnings(scores[name], measured[name], n_dev)
     ]
-    best = max((row for row in scores.values() if row.latent not in latents), key=lambda row: row.accuracy).latent
+    best = max(
+        (row for row in scores.values() if is_baseline(row.latent, latents)), key=lambda row: row.accuracy
+    ).latent
     shown = [row for row in scores.values() if row.latent != MAJORITY or config.baselines]
     predictions = {name: predictions_of(measured[name]) for name in measured}
     return replace(

@@ -14,7 +14,7 @@ from bgt_core.data.copies import copy_key
 from probes.data.items import RARE, some
 from probes.measures.measure import Measured
 from probes.measures.study import Study
-from probes.result import MAJORITY, ProbeScore
+from probes.result import MAJORITY, ProbeScore, is_baseline
 from probes.task import SPLITS
 
 DOMINANT = 0.90  # share of one label above which accuracy is not informative
@@ -28,7 +28,7 @@ def with_note(score: ProbeScore, scores: Mapping[str, ProbeScore], latents: Sequ
     if score.latent != MAJORITY and score.ci_low <= scores[MAJORITY].accuracy:
         notes.append("not separable from majority")
     elif score.latent in latents:
-        best = max((scores[name] for name in scores if name not in latents), key=lambda other: other.accuracy)
+        best = max((scores[name] for name in scores if is_baseline(name, latents)), key=lambda other: other.accuracy)
         if score.ci_high < best.ci_low:
             notes.append(f"below {best.latent}")
     return replace(score, note="; ".join(notes))

@@ -12,7 +12,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import correct
-from probes.result import Difference, ProbeScore
+from probes.result import Difference, ProbeScore, is_baseline
 from probes.results.published import Published, published
 from probes.results.store import Cell
 
@@ -62,7 +62,7 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
     lines = []
     adjusted = correct([gap for _, gap in both], correction)
     for (cell, _), difference in zip(both, adjusted, strict=True):
-        rest = [row for row in cell.result.rows if row.latent not in cell.trail["latents"]]
+        rest = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
         best = max(rest, key=lambda row: row.accuracy, default=None)
         task, lang, _ = cell.setting
         paper = published(_beside_english(cell), task, lang)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bgt_core.tables import Estimate, Table, Value
 from probes.measures.significance import correct
-from probes.result import MAJORITY, Difference, ProbeScore
+from probes.result import MAJORITY, Difference, ProbeScore, is_baseline
 from probes.results.compare import cell_gap
 from probes.results.store import Cell
 
@@ -103,7 +103,7 @@ def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
         values = [_marked(row[name], name, best[setting], tied[setting], len(row)) if name in row else None
                   for name in names]  # fmt: skip
         cell = next(iter(row.values())).cell
-        others = [score for score in cell.result.rows if score.latent not in cell.trail["latents"]]
+        others = [score for score in cell.result.rows if is_baseline(score.latent, cell.trail["latents"])]
         strongest = max(others, key=lambda score: score.accuracy, default=None)
         baseline = [None, ""] if strongest is None else [100 * strongest.accuracy, strongest.latent]
         majority = next((100 * score.accuracy for score in others if score.latent == MAJORITY), None)

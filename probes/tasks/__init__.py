@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "paper": PAPER,
     **{
         group: tuple(name for name, task in TASKS.items() if task.group == group)
-        for group in ("surface", "syntax", "semantic")
+        for group in ("surface", "syntax", "semantic", "style")
     },
     "all": tuple(TASKS),
 }

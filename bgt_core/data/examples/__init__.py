@@ -1,17 +1,23 @@
-"""The example sentences: 1,152 real English ones, each with translations into some of six languages.
+"""The example sentences: 1,152 real English ones, each with translations into some of six languages; and sentences
+that show what a language adds.
 
 README.md in this folder names their sources, their licences, and the models that were not trained on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import lzma
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
+from bgt_core.data.properties import PROPERTIES, values
 from bgt_core.errors import NotFound
 
 FILE = Path(__file__).with_name("sentences.tsv")  # its header: `source`, then the languages
+STYLE = Path(__file__).with_name("style.tsv.xz")  # its columns: those of `Styled`
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
 CREDIT = (  # Markdown; their licences require it beside the sentences
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "
@@ -40,3 +46,44 @@ def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
     columns = [1 + LANGS.index(lang) for lang in langs]
     rows = (tuple(row[column] for column in columns) for row in _table())
     return [row for row in rows if all(row)]
+
+
+class Styled(NamedTuple):
+    """A sentence that shows a property of wording, and its translation."""
+
+    lang: str
+    text: str
+    other: str  # the language of the translation
+    translation: str
+
+
+class StylePair(NamedTuple):
+    """Two sentences of one meaning that differ in one property alone."""
+
+    property: str
+    left: Styled
+    right: Styled
+
+
+@cache
+def style_sentences() -> list[Styled]:
+    """The sentences that were chosen for what they show of style, in any of `LANGS`; no model was trained on them."""
+    return [Styled(*line.split("\t")) for line in lzma.decompress(STYLE.read_bytes()).decode().splitlines()]
+
+
+def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
+    """The pairs of sentences of one translation that differ in one of `PROPERTIES`, and share the others; a sentence is
+    in one pair of a property at most. The closing mark makes no pairs: it can be exchanged in any sentence."""
+    together: dict[tuple[str, str, str], list[Styled]] = {}
+    for each in sentences:
+        together.setdefault((each.lang, each.other, each.translation), []).append(each)
+    used: set[tuple[str, str, str]] = set()
+    for group in together.values():
+        for left, right in combinations(group, 2):
+            shown = list(zip(PROPERTIES, *(values(each.text, each.lang) for each in (left, right)), strict=True))
+            apart = [name for name, mine, yours in shown if mine != yours]
+            told = all(mine and yours for name, mine, yours in shown if name in apart)
+            texts = {(name, left.lang, each.text.lower()) for name in apart for each in (left, right)}
+            if len(apart) == 1 and told and apart != ["sentence-type"] and len(texts) == 2 and used.isdisjoint(texts):
+                used |= texts
+                yield StylePair(apart[0], left, right)

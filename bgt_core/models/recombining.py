@@ -109,7 +109,7 @@ class RecombiningBGT(BGT):
         """Language latents (B, L), `borrowed_share` of those that can from another sentence of the same style; a
         sentence that is alone in its style keeps its own."""
         takes = torch.rand(len(style), device=style.device) < self.borrowed_share
-        if not takes.any():
+        if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
         number = self.styles(side).to(style.device)
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)

@@ -1,6 +1,6 @@
 """Choose the sentences that show what a language adds (bgt_core/data/examples/style.tsv.xz), from a folder of text.
 
-    python analysis/style_examples.py DATA bgt_core/data/examples/style.tsv.xz
+    python -m analysis.style_examples DATA bgt_core/data/examples/style.tsv.xz
 
 DATA is that of mixture.py. The sentences are Tatoeba's, and no model was trained on them: pairs whose English sentence
 is held out, and Tatoeba's test sets. Sentences of one translation that differ in one property come first.

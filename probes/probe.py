@@ -177,7 +177,7 @@ def predictors(
     make, items = probe_factory(config.probe, config.l2), study.items
     for latent in latents:
         yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
-    if items.translations and SEMANTIC in latents and matching(items.other, encoders[0].langs):
+    if config.baselines and items.translations and SEMANTIC in latents and matching(items.other, encoders[0].langs):
         translated = replace(study, items=replace(items, sentences=items.translations), lang=items.other)
         yield Predictor(TRANSLATION, make, partial(embed_each, encoders, translated, SEMANTIC))
     for name, (build, probe) in BASELINES.items():

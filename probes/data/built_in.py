@@ -55,7 +55,7 @@ def built_in_items(task: ProbeTask, lang: str, seed: int = 0) -> BuiltIn:
     labelled = len(set(learnable.groups))
     if labelled >= MIN_SENTENCES:
         return BuiltIn(real, EXAMPLES, "")
-    if lang in GRAMMAR_LANGS:
+    if lang in GRAMMAR_LANGS and task.group != "style":
         too_few = f"only {labelled} of the example sentences can be labelled, {MIN_SENTENCES} are needed"
         items = task.items(grammar_sentences(lang, seed), lang, seed)
         return BuiltIn(items, GRAMMAR, f"on the {GRAMMAR}: {too_few}")

@@ -145,8 +145,8 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
     items = build(texts[lang].sentences, lang, rng)
     groups = [texts[lang].groups[index] for index in items.groups]
     for other in others:
-        said = dict(zip(texts[other].groups, texts[other].sentences, strict=True))
-        items = items.translated([said.get(group, "") for group in texts[lang].groups], other)
+        of_group = dict(zip(texts[other].groups, texts[other].sentences, strict=True))
+        items = items.translated([of_group.get(group, "") for group in texts[lang].groups], other)
     return replace(items, groups=groups)
 
 

@@ -11,13 +11,13 @@ and 83 % of the Turkish sentences that address somebody.
 from __future__ import annotations
 
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import told
+from probes.data.items import by_property
 from probes.task import ProbeTask
 
 ADDRESS = ProbeTask(
     "address",
     "is the hearer addressed familiarly or formally (tu or vous)?",
-    {"text": told("address")},
+    {"text": by_property("address")},
     tuple(PROPERTIES["address"].rules),
     group="style",
 )

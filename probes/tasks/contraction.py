@@ -9,13 +9,13 @@ that have one or could.
 from __future__ import annotations
 
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import told
+from probes.data.items import by_property
 from probes.task import ProbeTask
 
 CONTRACTION = ProbeTask(
     "contraction",
     "is a verb or negation contracted, where it could be (it's, it is)?",
-    {"text": told("contraction")},
+    {"text": by_property("contraction")},
     tuple(PROPERTIES["contraction"].rules),
     group="style",
 )

@@ -8,13 +8,13 @@ right.
 from __future__ import annotations
 
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import told
+from probes.data.items import by_property
 from probes.task import ProbeTask
 
 POLITENESS = ProbeTask(
     "politeness",
     "is the sentence in polite or plain form (desu, masu)?",
-    {"text": told("politeness")},
+    {"text": by_property("politeness")},
     tuple(PROPERTIES["politeness"].rules),
     group="style",
 )

@@ -8,13 +8,13 @@ another order, are skipped. Of 100 questions labelled by hand the rule spoke for
 from __future__ import annotations
 
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import told
+from probes.data.items import by_property
 from probes.task import ProbeTask
 
 QUESTION_FORM = ProbeTask(
     "question-form",
     "est-ce que, inversion, or the order of a statement?",
-    {"text": told("question-form")},
+    {"text": by_property("question-form")},
     tuple(PROPERTIES["question-form"].rules),
     group="style",
 )

@@ -6,12 +6,12 @@ The semantic encoders of `bgt-bound` do not see it.
 
 from __future__ import annotations
 
-from probes.data.items import told
+from probes.data.items import by_property
 from probes.task import ProbeTask
 
 SENTENCE_TYPE = ProbeTask(
     "sentence-type",
     "statement, question or exclamation, by the closing mark?",
-    {"text": told("sentence-type")},
+    {"text": by_property("sentence-type")},
     group="style",
 )

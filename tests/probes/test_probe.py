@@ -131,7 +131,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
             {"lang": "en-fr", "latents": ["language"]},
             "latents language: the latents of",
         ),
-        ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs at least 200 and 2"),
+        ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs at least 140 and 2"),
         ({"sentences": []}, "got 0 items"),
     ],
 )

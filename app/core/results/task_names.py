@@ -11,6 +11,7 @@ from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
 GROUPS = {
+    "What a language adds": SENTEVAL_GROUPS["style"],
     "Meaning": SENTEVAL_GROUPS["semantic"],
     "Form": SENTEVAL_GROUPS["syntax"],
     "Surface": SENTEVAL_GROUPS["surface"],
@@ -30,6 +31,11 @@ TITLES = {
     "bigram-shift": "Neighbours swapped",
     "coord-inv": "Clauses swapped",
     "lang-id": "Language identity",
+    "address": "Form of address",
+    "politeness": "Politeness",
+    "contraction": "Contraction",
+    "question-form": "Form of the question",
+    "sentence-type": "Closing mark",
 }
 
 

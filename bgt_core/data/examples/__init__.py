@@ -82,8 +82,8 @@ def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
         for left, right in combinations(group, 2):
             shown = list(zip(PROPERTIES, *(values(each.text, each.lang) for each in (left, right)), strict=True))
             apart = [name for name, mine, yours in shown if mine != yours]
-            told = all(mine and yours for name, mine, yours in shown if name in apart)
+            clear = all(mine and yours for name, mine, yours in shown if name in apart)
             texts = {(name, left.lang, each.text.lower()) for name in apart for each in (left, right)}
-            if len(apart) == 1 and told and apart != ["sentence-type"] and len(texts) == 2 and used.isdisjoint(texts):
+            if len(apart) == 1 and clear and apart != ["sentence-type"] and len(texts) == 2 and used.isdisjoint(texts):
                 used |= texts
                 yield StylePair(apart[0], left, right)

@@ -177,7 +177,7 @@ def test_filters_leave_what_is_asked_for(opened: Open, plain: dict) -> None:
 
 def test_a_task_that_sentences_are_not_enough_for_says_what_it_needs(opened: Open) -> None:
     app = opened("probes")
-    assert len(app.selectbox(key="ptask").options) == 13
+    assert len(app.selectbox(key="ptask").options) == 18
     app.put(app.selectbox(key="ptask"), "tense")
     (button,) = (button for button in app.button if button.label == "Run")
     assert button.disabled and any("CoNLL-U" in caption.value for caption in app.caption)

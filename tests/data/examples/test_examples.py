@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.data.examples import FILE, LANGS, example_sentences
+from bgt_core.data.examples import FILE, LANGS, Styled, differing, example_sentences, style_sentences
 from bgt_core.data.filters import key
 from bgt_core.data.text import normalise
 from bgt_core.errors import NotFound
@@ -73,3 +73,32 @@ def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
     """The wheel takes all of `bgt_core` that git tracks; `/data/` in .gitignore is that of the root alone."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
+
+
+def test_sentences_of_style_are_counted_by_the_readme_and_of_people_s_text() -> None:
+    rows = style_sentences()
+    table = re.search(r"^\| rows \|(.*)\|$", README, re.MULTILINE)
+    assert table and len(set(rows)) == len(rows)
+    counts = [f"{sum(row.lang == lang for row in rows):,}" for lang in LANGS]
+    assert table[1].replace(" ", "").split("|") == counts and f"{len(rows):,} Tatoeba sentences" in README
+    assert all(normalise(text) == text for row in rows for text in row)
+
+
+def test_pairs_share_a_translation_and_differ_in_one_property() -> None:
+    def fr(text: str, english: str) -> Styled:
+        return Styled("fr", text, "en", english)
+
+    given = [
+        fr("Tu es en retard.", "You're late."),
+        fr("Vous êtes en retard.", "You're late."),
+        fr("Vous êtes en retard !", "You're late."),  # another mark too
+        fr("Tu viens.", "You come."),
+        fr("On part.", "We leave."),
+        fr("Nous partons.", "We leave."),  # no property
+    ]
+    assert [(pair.property, pair.left.text, pair.right.text) for pair in differing(given)] == [
+        ("address", "Tu es en retard.", "Vous êtes en retard.")
+    ]
+    kinds = Counter((pair.property, pair.left.lang) for pair in differing(style_sentences()))
+    assert min(kinds["address", "fr"], kinds["address", "de"]) > 150
+    assert min(kinds["politeness", "ja"], kinds["contraction", "en"]) > 100

@@ -97,7 +97,7 @@ def test_the_reason_is_the_last_line(probe: Callable, fake: Any, tmp_path: Path)
     (tmp_path / "one.tsv").write_text("".join(f"tr\tA\tWord {number} .\n" for number in range(300)), "utf-8")
     (tmp_path / "none").mkdir()
     for data, reason in (
-        ("one.tsv", "with the label 'A' alone; it needs at least 200 and 2"),
+        ("one.tsv", "with the label 'A' alone; it needs at least 140 and 2"),
         ("none", "No 'en' data"),
     ):
         for mode in ((), ("--dry-run",)):
@@ -217,7 +217,7 @@ def test_sentevals_sets_are_downloaded_once(probe: Callable, fake: Any, site: li
         (("--correction", "fdr"), 2, "--correction 'fdr': choose from holm, bonferroni, none."),
         (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
         (("--l2", "0"), 2, "--l2 0: choose a penalty above 0"),
-        (("--max-items", "10"), 2, "--max-items 10 must be at least 200"),
+        (("--max-items", "10"), 2, "--max-items 10 must be at least 140"),
         (("--download",), 2, "--download gets SentEval's sets, which are English: give --lang en and --data FOLDER."),
         (("--download", "--data", "."), 2, "give --lang en"),
         (("--task", "gender", "--lang", "ar"), 2, "Task 'gender' has no definition for 'ar'; available: fr, es."),

@@ -217,7 +217,7 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
     [
         (("--difference", "semantic"), 2, "--difference semantic: expected two different names"),
         (("--difference", "semantic,languge"), 2, "--difference 'languge': unknown. Did you mean 'language'?"),
-        (("--max-train", "5"), 2, "--max-train 5 must be at least 200"),
+        (("--max-train", "5"), 2, "--max-train 5 must be at least 140"),
         (("--probe", "forest"), 2, "--probe forest: choose linear"),
         (("--control", "shuffle"), 2, "--control 'shuffle': choose from first, rare"),
         (("--erase", "all"), 2, "--erase 'all': choose from leace, inlp"),

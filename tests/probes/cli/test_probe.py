@@ -21,7 +21,15 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable) -> None:
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
     assert head[9:] == ["over best baseline", "note"]  # of 40 test items too few recur in train for a control task
-    names = ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
+    names = [
+        "semantic",
+        "language",
+        "semantic, translation",
+        "majority",
+        "length",
+        "word 1-2-grams",
+        "character 3-5-grams",
+    ]
     assert [row[2] for row in rows] == names
     assert all(row[4] == "80" for row in rows)
     assert rows[0][-1].startswith("not separable from majority")
@@ -76,8 +84,13 @@ def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.Monke
         ["word-content", "en, fr, es, de, tr, ar"],
         *([name, "any"] for name in ("length", "punct-num", "punct-first")),
         ["gender", "fr, es"],
+        ["address", "fr, de, es, tr"],
         ["bigram-shift", "en, fr, es, de, tr, ar"],
+        ["contraction", "en"],
         *([name, "any"] for name in ("coord-inv", "lang-id")),
+        ["politeness", "ja"],
+        ["question-form", "fr"],
+        ["sentence-type", "any"],
         ["tense", "en, fr, es, de, tr"],
     ]
 

@@ -172,12 +172,12 @@ def test_too_little_to_learn_from_is_said() -> None:
         return items(labels, list(range(len(labels))), splits)
 
     config = ProbeConfig(seeds=1)
-    assert len(prepare(TASK, given(["a", "b"] * 100), lang="fr", config=config).labels) == 200
+    assert len(prepare(TASK, given(["a", "b"] * 70), lang="fr", config=config).labels) == 140
     for labels, found in (
-        (["a", "b"] * 99, "198 items with 2 labels"),
+        (["a", "b"] * 69, "138 items with 2 labels"),
         (["a"] * 300, "300 items with the label 'a' alone"),
     ):
-        with pytest.raises(DataError, match=f"Task 'toy' got {found}; it needs at least 200 and 2"):
+        with pytest.raises(DataError, match=f"Task 'toy' got {found}; it needs at least 140 and 2"):
             prepare(TASK, given(labels), lang="fr", config=config)
     for absent in ("dev", "test"):
         splits = ["train"] * 200 + [name for name in ("dev", "test") if name != absent] * 20
@@ -191,8 +191,8 @@ def test_too_little_to_learn_from_is_said() -> None:
     ("name", "inside", "outside"),
     [
         ("seeds", (1, 10), (0, 11)),
-        ("max_train", (200, None), (199,)),
-        ("max_items", (200, None), (199,)),
+        ("max_train", (140, None), (139,)),
+        ("max_items", (140, None), (139,)),
         ("resamples", (100,), (99,)),
         ("l2", (1e-9, 0.5, 1e9, None), (0.0, float("inf"))),
         ("level", (0.01, 0.99), (0.0, 1.0)),

@@ -163,7 +163,7 @@ def test_tasks_that_need_an_annotation_say_which() -> None:
 def test_groups_name_tasks_and_cover_all() -> None:
     paper = "subj-num obj-num depth top-const word-content length punct-num punct-first gender"
     assert " ".join(GROUPS["paper"]) == paper
-    parts = [name for group in ("surface", "syntax", "semantic") for name in GROUPS[group]]
+    parts = [name for group in ("surface", "syntax", "semantic", "style") for name in GROUPS[group]]
     assert sorted(parts) == sorted(GROUPS["all"]) == sorted(TASKS)
     assert all(task.name == name for name, task in TASKS.items())
 
@@ -241,7 +241,11 @@ def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
 def test_built_in_items_are_real_sentences_where_these_are_enough() -> None:
     items, source, note = built_in_items(TASKS["length"], "fr")
     assert (source, note) == (EXAMPLES, "")
-    assert items == TASKS["length"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    labelled = TASKS["length"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    assert (items.sentences, items.labels) == (labelled.sentences, labelled.labels)
+    assert dict(zip(items.sentences, items.translations or (), strict=True)).items() <= {
+        *example_sentences(["fr", "en"])
+    }
     items, source, note = built_in_items(TASKS["gender"], "fr", seed=3)
     assert source == GRAMMAR and items == TASKS["gender"].items(grammar_sentences("fr", 3), "fr", 3)
     real = TASKS["gender"].items([text for (text,) in example_sentences(["fr"])], "fr")
@@ -257,3 +261,32 @@ def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> N
         built_in_items(TASKS["length"], "it")
     with pytest.raises(BgtError, match="the grammar writes en, fr, not 'ja'"):
         grammar_sentences("ja")
+
+
+@pytest.mark.parametrize(
+    ("name", "lang", "labels"),
+    [
+        ("address", "fr", {"tu", "vous"}),
+        ("address", "de", {"du", "Sie"}),
+        ("address", "es", {"tú", "usted"}),
+        ("address", "tr", {"sen", "siz"}),
+        ("politeness", "ja", {"plain", "polite"}),
+        ("contraction", "en", {"short", "full"}),
+        ("question-form", "fr", {"est-ce que", "inversion", "intonation"}),
+        ("sentence-type", "ar", {"statement", "question", "exclamation"}),
+    ],
+)
+def test_what_a_language_adds_has_as_many_built_in_sentences_of_each_value(
+    name: str, lang: str, labels: set[str]
+) -> None:
+    items, source, _ = built_in_items(TASKS[name], lang)
+    counts = Counter(items.labels)
+    assert source == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
+    assert items.other == ("fr" if lang == "en" else "en") and len(items.translations or ()) == len(items.sentences)
+    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # one split for a translation
+    assert [of_translation[text] for text in items.translations or ()] == items.groups
+
+
+def test_tasks_of_style_are_among_all_and_have_their_own_group() -> None:
+    assert GROUPS["style"] == ("address", "contraction", "politeness", "question-form", "sentence-type")
+    assert set(GROUPS["style"]) <= set(GROUPS["all"])

@@ -58,8 +58,8 @@ FORMULAS = {
         f"{EVALUATION}/tasks/retrieval:x_(embed_distinct|hits_of|by_margin|on_own_line|precision_at_1)",
         under("evaluation/tasks", "retrieval"),
     ),
-    "translation and style scores": Formula(
-        f"{EVALUATION}/(translation|style):", under("evaluation", "translation", "style")
+    "translation and transfer scores": Formula(
+        f"{EVALUATION}/(translation|transfer):", under("evaluation", "translation", "transfer")
     ),
     "back-translation statistics": Formula(
         f"{EVALUATION}/backtranslation:(?!.*(as_dict|table|plain))", under("evaluation", "backtranslation")

@@ -47,7 +47,7 @@ class Task(Protocol[Items]):
 def evaluate(
     task: Task[Any] | str,
     encoders: SentenceEncoder | Mapping[str, SentenceEncoder],
-    data: Any = (),
+    data: Any = None,
     *,
     resamples: int = 2_000,
     level: float = 0.95,
@@ -61,7 +61,7 @@ def evaluate(
     Args:
         task: A task with its settings, as `Sts(sets="2012")`, or the name of one whose settings all have defaults.
         encoders: One encoder, or several by name; each latent of each is a system.
-        data: A file or folder, or items from `task.load`.
+        data: A file or folder, or items from `task.load`; None for the task's built-in items.
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of the resamples, and of the task's own draws.
@@ -77,7 +77,8 @@ def evaluate(
     """
     check_bootstrap(resamples, level)
     task = find_task(task)() if isinstance(task, str) else task
-    items = task.load([Path(data)], seed=seed) if isinstance(data, str | Path) else data
+    paths = [] if data is None else [Path(data)] if isinstance(data, str | Path) else None
+    items = data if paths is None else task.load(paths, seed=seed)
     named = encoders if isinstance(encoders, Mapping) else {"model": encoders}
     statistic = task.statistic(items, named, seed=seed)
     if compared is not None:

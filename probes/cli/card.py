@@ -31,12 +31,12 @@ from bgt_core.evaluation.fidelity.measures import KEPT, WRITTEN
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain
-from bgt_core.evaluation.style import style_scores
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.transfer import transfer_scores
 from bgt_core.generation.options import DEFAULT_SEARCH
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
@@ -164,7 +164,7 @@ def generation_scores(
     drawn = random.Random(seed).sample(sentences, 2 * transfers)
     sources, styles = drawn[:transfers], drawn[transfers:]
     written = bgt_core.generate(bgt, sources, styles, lang=lang)
-    to_source, to_style, length = style_scores(bgt, written, sources, styles, lang=lang)
+    to_source, to_style, length = transfer_scores(bgt, written, sources, styles, lang=lang)
     return len(written), {
         "Generated text, cosine to its source": {"semantic": to_source},
         "Generated text, cosine to its style": {"semantic": to_style},

@@ -79,6 +79,8 @@ def lines(out: str) -> list[list[list[str]]]:
          "en its-own its-own model", 32, 0, "6 pairs, beam 1; chrF and BLEU of sacrebleu, lower-cased"),
         ("minimal-pairs --count 2 --beam 1 --model model", "written meaning-of style-of roles system both-named-% "
          "roles-right-% right-likelier-%", "en its-own its-own giver-and-receiver model", 16, 0, "2 minimal pairs"),
+        ("style --lang en --model model", "measure lang style quadruples model-semantic model-language tf-idf-of-words "
+         "tf-idf-of-character-trigrams", "STEL en contraction 112", 2, 12, "112 quadruples in en; x 100: "),
     ],
     ids=lambda value: value.split()[0] if isinstance(value, str) and "--" in value else "",
 )  # fmt: skip
@@ -189,6 +191,10 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
         ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),
         ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
+        ("style absent.tsv", 3, "DATA absent.tsv: no such file or folder"),
+        ("style pairs.tsv", 4, "pairs.tsv: no column 'Anchor 1'; expected a header with Anchor 1, Anchor 2, "),
+        ("style --lang ar", 2, "--lang ar: the built-in set has de, en, es, fr, ja, tr"),
+        ("style --lang de", 2, "--lang de: model has en, fr"),
     ],
 )
 def test_errors_take_a_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:

@@ -60,6 +60,7 @@ def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
         "pairs",
         "retrieval",
         "sts",
+        "style",
         "surface",
         "syntax",
         "triples",

@@ -9,7 +9,7 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 
 
-def style_scores(
+def transfer_scores(
     encoder: SentenceEncoder, outputs: Sequence[str], sources: Sequence[str], styles: Sequence[str], *, lang: str
 ) -> tuple[float, float, float]:
     """Score N outputs of N sources and N styles, all of one language.

@@ -1,4 +1,4 @@
-"""Style scores by hand."""
+"""Transfer scores by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.evaluation.style import style_scores
+from bgt_core.evaluation.transfer import transfer_scores
 from bgt_core.vectors.compare import ComparesByCosine
 
 
@@ -24,7 +24,7 @@ class Letters(ComparesByCosine):
 
 def test_similarities_and_the_correlation_of_lengths_by_hand() -> None:
     outputs, sources, styles = ["a a", "b", "a b b"], ["a", "a", "a b"], ["b b", "a b", "b b b b"]
-    to_source, to_style, length = style_scores(Letters(), outputs, sources, styles, lang="en")
+    to_source, to_style, length = transfer_scores(Letters(), outputs, sources, styles, lang="en")
     assert to_source == pytest.approx((1 + 0 + 3 / np.sqrt(10)) / 3)
     assert to_style == pytest.approx((0 + 1 / np.sqrt(2) + 2 / np.sqrt(5)) / 3)
     assert length == pytest.approx(np.corrcoef([2, 1, 3], [2, 2, 4])[0, 1])
@@ -33,5 +33,5 @@ def test_similarities_and_the_correlation_of_lengths_by_hand() -> None:
 @pytest.mark.parametrize("constant", [0, 1])
 def test_lengths_that_are_all_alike_correlate_with_nothing(constant: int) -> None:
     texts = [["a a", "b b"], ["a", "b b"]]
-    to_source, _, length = style_scores(Letters(), texts[constant], ["a", "b"], texts[1 - constant], lang="en")
+    to_source, _, length = transfer_scores(Letters(), texts[constant], ["a", "b"], texts[1 - constant], lang="en")
     assert length == 0 and to_source == pytest.approx(1)

@@ -1,0 +1,243 @@
+"""Do similarities tell style? STEL orders two sentences by style as two others are ordered; STEL-or-Content sets style
+against content.
+
+STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> shares by style, differences
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.copies import copy_key
+from bgt_core.data.examples import differing, style_sentences
+from bgt_core.data.languages import known_lang, matching, primary
+from bgt_core.data.properties import PROPERTIES
+from bgt_core.data.textfile import text_lines, uncompressed
+from bgt_core.errors import DataError, NotFound
+from bgt_core.evaluation.bootstrap import ItemSample, share
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.pairs.baselines import WORD, cosines
+from bgt_core.evaluation.systems import systems
+from bgt_core.evaluation.task import Latent, Task
+from bgt_core.vectors.ranks import above
+
+MEASURES = ("STEL", "STEL-or-Content")
+MEAN = "mean"
+MIN_AVERAGED = 30  # quadruples of a style; fewer would make the mean of styles depend on chance
+COLUMNS = ("Anchor 1", "Anchor 2", "Alternative 1.1", "Alternative 1.2", "Correct Alternative", "style type")
+BASELINES = ("tf-idf of words", "tf-idf of character trigrams")
+TRIGRAMS = {"analyzer": "char", "ngram_range": (3, 3)}
+
+Compare = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N sentences -> their similarities, (N,)
+
+
+class Quadruple(NamedTuple):
+    """Two sentences of one content that differ in style, and two of another content that differ in the same style."""
+
+    lang: str
+    style: str  # what they differ in
+    anchors: tuple[str, str]
+    alternatives: tuple[str, str]  # in the styles of the first and of the second anchor
+
+
+class StyleKey(NamedTuple):
+    measure: str
+    lang: str
+    style: str
+    quadruples: int
+
+
+@dataclass(frozen=True)
+class Style(Task[Sequence[Quadruple]]):
+    """Style: are sentences of one style and other content alike (STEL, STEL-or-Content)?
+
+    Two anchors have one content and two styles; two alternatives have another content and the same two styles. STEL is
+    right if the alternatives are ordered by style as the anchors are: chance is 50. STEL-or-Content is right if the
+    first anchor is nearer to the alternative of its style than to the second anchor, which has its content:
+    similarities of content score about 0. Ties count half.
+
+    Baselines are tf-idf of words and of character trigrams, lower-cased and fitted on the same sentences; a word is a
+    character in languages without spaces. A system is measured in the languages that it has. The mean counts each style
+    of a language once, of those with at least 30 quadruples in which all systems are measured.
+
+    Sources: Wegmann and Nguyen (2021), "Does It Capture STEL?"; Wegmann, Schraagen and Nguyen (2022), "Same Author or
+    Just Same Topic?", whose code takes the first anchor too.
+    """
+
+    data = (
+        "STEL's files (TSV with a header, also .gz .xz .zst), or folders of them; by default built-in pairs in en, fr, "
+        "de, es, tr and ja that differ in form of address, politeness, contraction or form of the question."
+    )
+
+    lang: Annotated[
+        str | None, "Language of DATA, by default en; without DATA, the language to measure, by default all."
+    ] = None
+    latent: Latent = None
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> list[Quadruple]:
+        """Read STEL's files, or draw from the built-in pairs."""
+        if not paths:
+            return built_in(self.lang, seed)
+        return [each for path in paths for file in stel_files(path) for each in read_stel(file, self.lang or "en")]
+
+    def statistic(self, items: Sequence[Quadruple], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Compare the sentences of each quadruple by each system that has its language."""
+        langs = list(dict.fromkeys(each.lang for each in items))
+        rows = systems(encoders, (), self.latent, reserved=BASELINES)
+        for name, encoder in encoders.items():
+            if not any(has(encoder, lang) for lang in langs):
+                known_lang(langs[0], encoder.langs, name)
+        right: dict[tuple[str, str], np.ndarray] = {}  # of each language and style, (S, 2, N)
+        for lang in langs:
+            chosen = [each for each in items if each.lang == lang]
+            compared: list[Compare | None] = [
+                partial(system.similarities, left_lang=lang, right_lang=lang) if has(system.encoder, lang) else None
+                for system in rows
+            ]
+            words = {"token_pattern": r"\w" if primary(lang) in UNSPACED else WORD}
+            compared += [partial(tfidf, words), partial(tfidf, TRIGRAMS)]
+            scores = np.stack([judged(compare, chosen) for compare in compared])
+            for style in dict.fromkeys(each.style for each in chosen):
+                right[lang, style] = scores[:, :, [each.style == style for each in chosen]]
+        hits = {
+            StyleKey(measure, *key, of.shape[2]): of[:, number]
+            for number, measure in enumerate(MEASURES)
+            for key, of in right.items()
+        }
+        averaged = {key: of for key, of in right.items() if np.isfinite(of).all() and of.shape[2] >= MIN_AVERAGED}
+        if len(averaged) < 2:
+            averaged = {}
+        shown = ", ".join(dict.fromkeys(lang for lang, _ in averaged))
+        total = sum(of.shape[2] for of in averaged.values())
+
+        def means(weights: Sequence[np.ndarray]) -> dict[StyleKey, np.ndarray]:
+            shares = [
+                [share(drawn, hit, np.ones_like(hit)) for hit in of.swapaxes(0, 1)]
+                for drawn, of in zip(weights, averaged.values(), strict=True)
+            ]  # (K, 2, B, S)
+            both = zip(MEASURES, np.mean(shares, 0), strict=True)
+            return {StyleKey(measure, shown, MEAN, total): mean for measure, mean in both}
+
+        return Statistic(
+            systems=[*(system.name for system in rows), *BASELINES],
+            scores=means if averaged else Statistic.scores,
+            samples=[ItemSample(of.shape[2], (2, number)) for number, of in enumerate(averaged.values())],
+            hits=hits,
+            about=f"{len(items):,} quadruples in {', '.join(langs)}; x 100: those that are right, ties count half"
+            + (f"; mean: of {len(averaged)} of the {len(right)} styles" if averaged else ""),
+            counts={"quadruples": len(items)},
+        )
+
+
+TASK = Style
+
+
+def has(encoder: SentenceEncoder, lang: str) -> bool:
+    """Whether an encoder has a language; one without a list takes any."""
+    return not encoder.langs or matching(lang, encoder.langs) is not None
+
+
+def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
+    """Whether STEL and STEL-or-Content are right about each of N quadruples: 1, 0, or 0.5 for a tie, (2, N).
+
+    STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with (1 - sim(A1, S2))² + (1 - sim(A2, S1))², here by their
+    square roots, which differ by no more than the similarities do; STEL-or-Content compares sim(A1, S1) with
+    sim(A1, A2). NaN without `compare`.
+    """
+    if compare is None:
+        return np.full((len(MEASURES), len(items)), np.nan)
+    a1, a2, s1, s2 = map(list, zip(*(each.anchors + each.alternatives for each in items), strict=True))
+    similarity = compare([*a1, *a2, *a1, *a2, *a1], [*s1, *s2, *s2, *s1, *a2])
+    first, second, *crossed, content = np.split(similarity, 5)
+    ordered, exchanged = np.hypot(1 - first, 1 - second), np.hypot(*(1 - each for each in crossed))
+    return np.stack([above(exchanged, ordered), above(first, content)])
+
+
+def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+    """The cosine of tf-idf of each two sentences, fitted on all of them, each distinct one counted once: (N,)."""
+    vectorizer = TfidfVectorizer(**settings).fit(list(dict.fromkeys([*left, *right])))
+    return cosines(vectorizer.transform(left), vectorizer.transform(right))
+
+
+def stel_files(path: Path) -> list[Path]:
+    """The file, or the TSV files of a folder in the order of their names; NotFound if it has none."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(each for each in path.iterdir() if uncompressed(each.name).endswith(".tsv"))
+    if not files:
+        raise NotFound(f"{path}: has no .tsv file; expected STEL's files.", parameter="data")
+    return files
+
+
+def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
+    """Read a file of STEL: tab-separated, with quotes as in CSV and a header; further columns are ignored.
+
+    Raises:
+        NotFound: The file is absent.
+        DataError: The file is damaged, has no row, lacks a column, or, by file and line, a row has an empty field,
+            other fields than the header or another correct alternative than 1 and 2.
+    """
+    table = csv.DictReader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
+    items = []
+    try:
+        if missing := [name for name in COLUMNS if name not in (table.fieldnames or ())]:
+            raise DataError(f"{path}: no column '{missing[0]}'; expected a header with {', '.join(COLUMNS)}.")
+        for row in table:
+            *texts, correct, style = ((row[name] or "").strip() for name in COLUMNS)
+            if None in row or not all((*texts, style)):
+                raise DataError(f"{path}:{table.line_num}: expected a field for each column, and none of STEL's empty.")
+            if correct not in ("1", "2"):
+                raise DataError(f"{path}:{table.line_num}: the correct alternative is '{correct}'; expected 1 or 2.")
+            first, second, *others = texts
+            like_first, like_second = others if correct == "1" else others[::-1]
+            items.append(Quadruple(lang, style, (first, second), (like_first, like_second)))
+    except csv.Error as error:
+        raise DataError(f"{path}:{table.reader.line_num}: {error}; quotes must be paired as in CSV.") from None
+    if not items:
+        raise DataError(f"{path}: no rows after the header; expected quadruples.")
+    return items
+
+
+def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
+    """Draw quadruples from the built-in pairs that differ in one property (`data.examples.differing`).
+
+    Args:
+        lang: The only language; by default each that has pairs.
+        seed: Seed of the draws: a pair's partner, and which of its sentences is the first anchor.
+
+    Returns:
+        A quadruple for each pair, as anchors; the alternatives are another pair of the same property and values, of
+        another meaning. Pairs without such a partner are left out.
+
+    Raises:
+        UsageError: A language without pairs.
+    """
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: a meaning, and a text of each value
+    for name, *both in differing(style_sentences()):
+        of = both[0].lang
+        texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}
+        groups.setdefault((of, name, *sorted(texts)), []).append((copy_key(both[0].translation), texts))
+    known = known_lang(lang, sorted({of for of, *_ in groups}), "the built-in set") if lang else None
+    items = []
+    for (of, name, *values), pairs in sorted(groups.items()):
+        if known not in (None, of):
+            continue
+        rng = Random(f"{seed} {of} {name} {values}")
+        rng.shuffle(pairs)
+        for row, (meaning, texts) in enumerate(pairs):
+            first, second = rng.sample(values, 2)
+            others = (each for other, each in pairs[row + 1 :] + pairs[:row] if other != meaning)
+            if partner := next(others, None):
+                items.append(Quadruple(of, name, (texts[first], texts[second]), (partner[first], partner[second])))
+    return items

@@ -1,0 +1,283 @@
+"""STEL and STEL-or-Content: by hand, by encoders that know style or content alone, on files good and bad."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.data.copies import copy_key
+from bgt_core.data.examples import style_sentences
+from bgt_core.data.properties import PROPERTIES
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks import style as module
+from bgt_core.evaluation.tasks.style import BASELINES, Quadruple, Style, built_in, judged, read_stel
+from bgt_core.tables import Estimate
+from tests.close import FLOAT64, assert_close
+
+HEADER = ["", *module.COLUMNS[:5], "ID", "# Votes out of 5 for Correct Alternative", module.COLUMNS[5]]
+ROWS = [  # anchors, alternatives, the correct alternative, style
+    ["It's late.", "It is late.", "We're here now.", "We are here now.", "1", "contraction"],
+    ["They are my friends.", "They're my friends.", "I'm cold, and you?", "I am cold, and you?", "2", "contraction"],
+    ['He said "yo".', 'He said "good day".', "I am obliged.", "thx\ta lot", "2", "formality"],
+]
+
+
+def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str] = HEADER) -> Path:
+    """A file as STEL's: CSV with tabs."""
+    with path.open("w", encoding="utf-8", newline="") as out:
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(header)
+        table.writerows([number, *row[:5], f"QQ_{number}", "", *row[5:]] for number, row in enumerate(rows))
+    return path
+
+
+def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
+    """A vector of each text that has nothing to do with it."""
+    return np.stack([np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts])
+
+
+def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
+    """The scores of each language and style, by system."""
+    return {
+        (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
+        for key, row in result.scores.items()
+        if key.measure == measure
+    }
+
+
+def cosine(left: Mapping[object, float], right: Mapping[object, float]) -> float:
+    norms = [math.sqrt(sum(value * value for value in each.values())) for each in (left, right)]
+    return sum(value * right.get(name, 0.0) for name, value in left.items()) / math.prod(norms)
+
+
+def higher(first: float, second: float) -> float:
+    equal = abs(first - second) <= FLOAT64 * max(first, second)
+    return 0.5 if equal else float(first > second)
+
+
+def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
+    """STEL and STEL-or-Content of each row, as the papers write them: the predicted alternative is 1, or 2."""
+    right = []
+    for a1, a2, s1, s2, correct, _ in rows:
+        sim = {(a, s): cosine(vectors[a], vectors[s]) for a in (a1, a2) for s in (s1, s2, a2)}
+        one = (1 - sim[a1, s1]) ** 2 + (1 - sim[a2, s2]) ** 2
+        two = (1 - sim[a1, s2]) ** 2 + (1 - sim[a2, s1]) ** 2
+        if correct == "2":
+            one, two = two, one
+        right.append((higher(two, one), higher(sim[a1, s1 if correct == "1" else s2], sim[a1, a2])))
+    return right
+
+
+def tfidf(terms: Mapping[str, Sequence[str]]) -> dict[str, dict[object, float]]:
+    """Counts times ln((1 + n) / (1 + texts that have the term)) + 1."""
+    having = Counter(term for each in terms.values() for term in set(each))
+    return {
+        text: {term: count * (math.log((1 + len(terms)) / (1 + having[term])) + 1) for term, count in each.items()}
+        for text, each in ((text, Counter(of)) for text, of in terms.items())
+    }
+
+
+def test_both_scores_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MIN_AVERAGED", 1)
+    result = evaluate("style", {"noise": ExternalEncoder("noise", noise)}, write(tmp_path / "a.tsv"), resamples=200)
+    assert list(result.systems) == ["noise", "tf-idf of words", "tf-idf of character trigrams"]
+    texts = list(dict.fromkeys(text for row in ROWS for text in row[:4]))
+    words = {text: re.findall(r"\w+", text.lower()) for text in texts}
+    trigrams = {text: [text.lower()[at : at + 3] for at in range(len(text) - 2)] for text in texts}
+    vectors = {text: dict(enumerate(row)) for text, row in zip(texts, noise(texts, "en", ""), strict=True)}
+    for system, of in enumerate([vectors, tfidf(words), tfidf(trigrams)]):
+        rows = by_hand(of, ROWS)
+        for number, measure in enumerate(module.MEASURES):
+            scores = [100 * row[number] for row in rows]
+            expected = {"contraction": sum(scores[:2]) / 2, "formality": scores[2]}
+            got = cells(result, measure)
+            for style, score in {**expected, "mean": sum(expected.values()) / 2}.items():
+                assert_close(got["en", style][system], score)
+    assert [key.quadruples for key in result.scores] == [3, 3, 2, 1, 2, 1]
+    assert result.about.startswith("3 quadruples in en; ") and "mean: of 2 of the 2 styles" in result.about
+
+
+def test_the_scores_of_many_random_quadruples_by_hand() -> None:
+    rows = [[*(f"{row} {column}" for column in range(4)), "12"[row % 2], "s"] for row in range(60)]
+    items = [
+        Quadruple("en", "s", (a1, a2), (s1, s2) if correct == "1" else (s2, s1)) for a1, a2, s1, s2, correct, _ in rows
+    ]
+    texts = [text for row in rows for text in row[:4]]
+    vectors = {text: dict(enumerate(row)) for text, row in zip(texts, noise(texts, "en", ""), strict=True)}
+    result = evaluate(Style(), ExternalEncoder("noise", noise), items, resamples=100)
+    expected = np.mean(by_hand(vectors, rows), 0)
+    assert all(0 < share < 1 for share in expected)
+    for measure, share in zip(module.MEASURES, expected, strict=True):
+        assert_close(cells(result, measure)["en", "s"][0], 100 * share)
+
+
+def test_a_file_is_read_by_its_columns_and_alternatives_are_put_in_order(tmp_path: Path) -> None:
+    first, second, third = read_stel(write(tmp_path / "a.tsv"), "en")
+    assert first == Quadruple(
+        "en", "contraction", ("It's late.", "It is late."), ("We're here now.", "We are here now.")
+    )
+    assert second.alternatives == ("I am cold, and you?", "I'm cold, and you?")
+    assert third == ("en", "formality", ('He said "yo".', 'He said "good day".'), ("thx\ta lot", "I am obliged."))
+
+
+def test_files_and_folders_are_read_together(tmp_path: Path) -> None:
+    folder = tmp_path / "stel"
+    folder.mkdir()
+    (folder / "readme.md").write_text("not a table", "utf-8")
+    plain = write(folder / "b.tsv", ROWS[:1])
+    (folder / "a.tsv.gz").write_bytes(gzip.compress(write(tmp_path / "a.tsv", ROWS[1:]).read_bytes()))
+    read = Style(lang="de").load([folder, plain], seed=0)
+    assert [each.anchors[0] for each in read] == [ROWS[1][0], ROWS[2][0], ROWS[0][0], ROWS[0][0]]
+    assert {each.lang for each in read} == {"de"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], r"a\.tsv: no rows after the header; expected quadruples\."),
+        ([[*ROWS[0][:4], "3", "x"]], r"a\.tsv:2: the correct alternative is '3'; expected 1 or 2\."),
+        ([ROWS[0], [*ROWS[1][:3], " ", "1", "x"]], r"a\.tsv:3: expected a field for each column, and none of STEL's"),
+        ([[*ROWS[0][:5], ""]], r"a\.tsv:2: expected a field"),
+        ([[*ROWS[0], "one more"]], r"a\.tsv:2: expected a field"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path: Path, rows: list[list[str]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_stel(write(tmp_path / "a.tsv", rows))
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no column 'style type'; expected a header with Anchor 1, "):
+        read_stel(write(tmp_path / "a.tsv", header=HEADER[:-1]))
+    broken = tmp_path / "b.tsv"
+    broken.write_text("\t".join(HEADER) + '\n0\t"never closed\n', "utf-8")
+    with pytest.raises(DataError, match=r"b\.tsv:2: .*; quotes must be paired as in CSV"):
+        read_stel(broken)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound, match=r"empty: has no \.tsv file; expected STEL's files"):
+        Style().load([tmp_path / "empty"], seed=0)
+
+
+def test_ties_count_half() -> None:
+    def near(gap: float, base: float = 0.5) -> list[list[float]]:
+        compared = {("a1", "s2"): base + gap, ("a2", "s2"): 1.0, ("a2", "s1"): 1.0}
+
+        def compare(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+            return np.array([compared.get(pair, base) for pair in zip(left, right, strict=True)])
+
+        return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
+
+    assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
+    assert near(1e-5, 0.999) == [[0], [0.5]]
+    assert near(1e-5) == [[0], [0.5]]  # the wrong alternative is nearer
+    assert near(-1e-5) == [[1], [0.5]]
+    one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
+    result = evaluate(Style(lang="tr"), one)
+    assert cells(result, "STEL")["tr", "address"][0] == cells(result, "STEL-or-Content")["tr", "address"][0] == 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_built_in_quadruples_are_what_they_claim(seed: int) -> None:
+    items = built_in(seed=seed)
+    by_lang = Counter(each.lang for each in items)
+    assert sum(by_lang[lang] for lang in ("en", "fr", "de", "es", "ja")) >= 300 and min(by_lang.values()) >= 5
+    assert {(each.lang, each.style) for each in items} == {
+        *((lang, "address") for lang in ("fr", "de", "es", "tr")),
+        ("fr", "question-form"),
+        ("en", "contraction"),
+        ("ja", "politeness"),
+    }
+    meanings: dict[tuple[str, str], set[str]] = {}
+    for lang, text, _, translation in style_sentences():
+        meanings.setdefault((lang, text), set()).add(copy_key(translation))
+    for lang, style, anchors, alternatives in items:
+        values = [[PROPERTIES[style].value(text, lang) for text in pair] for pair in (anchors, alternatives)]
+        assert values[0] == values[1] and "" not in values[0] and values[0][0] != values[0][1]
+        of = [[meanings[lang, text] for text in pair] for pair in (anchors, alternatives)]
+        assert of[0][0] & of[0][1] and of[1][0] & of[1][1] and of[0] != of[1]
+        assert not {*anchors} & {*alternatives}
+        for name, other in PROPERTIES.items():  # they differ in no other property
+            assert name == style or len({other.value(text, lang) for text in anchors}) == 1
+    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # each pair once
+    firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
+    assert min(firsts["tu"], firsts["vous"]) > 100  # either value may come first
+
+
+def test_the_built_in_set_is_drawn_by_its_seed_and_language() -> None:
+    assert built_in(seed=1) == built_in(seed=1) != built_in(seed=2)
+    french = built_in("fr", seed=1)
+    assert french == [each for each in built_in(seed=1) if each.lang == "fr"]
+    assert Style(lang="fr").load([], seed=1) == french
+    with pytest.raises(UsageError, match=r"ar: the built-in set has de, en, es, fr, ja, tr"):
+        built_in("ar")
+
+
+def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
+    """An encoder that knows one thing of each text."""
+
+    def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]
+
+    return ExternalEncoder("one-hot", encode)
+
+
+def test_style_alone_is_right_about_all_and_content_alone_about_nothing() -> None:
+    items = [each for each in built_in() if each.style != "question-form"]
+    styles: dict[str, int] = {}
+    contents: dict[str, int] = {}
+    shown = sorted({PROPERTIES[each.style].value(each.anchors[0], each.lang) for each in items})
+    for number, (lang, style, anchors, _) in enumerate(items):
+        for text in anchors:
+            styles[text] = shown.index(PROPERTIES[style].value(text, lang))
+            contents[text] = number
+    result = evaluate(Style(), {"style": one_hot(styles), "content": one_hot(contents)}, items, resamples=100)
+    stel, or_content = cells(result, "STEL"), cells(result, "STEL-or-Content")
+    assert len(stel) == len({(each.lang, each.style) for each in items}) + 1
+    assert [row[:2] for row in stel.values()] == [[100, 50]] * len(stel)
+    assert [row[:2] for row in or_content.values()] == [[100, 0]] * len(stel)
+
+
+def test_words_of_a_language_without_spaces_are_characters() -> None:
+    texts = ["行くよ", "行きます", "寝るよ", "寝ます"]
+    items = [Quadruple("ja", "politeness", (texts[0], texts[1]), (texts[2], texts[3]))]
+    row = cells(evaluate(Style(), ExternalEncoder("noise", noise), items, resamples=100), "STEL")["ja", "politeness"]
+    assert row[1] == 100 * by_hand(tfidf({text: list(text) for text in texts}), [[*texts, "1", ""]])[0][0] == 100
+    assert (
+        row[2]
+        == 100
+        * by_hand(tfidf({text: [text[:3], text[1:]][: len(text) - 2] for text in texts}), [[*texts, "1", ""]])[0][0]
+    )
+
+
+def test_a_system_is_measured_in_its_languages() -> None:
+    items = [each for each in built_in() if each.lang in ("de", "en", "es", "fr")]
+    english = ExternalEncoder("english", noise, ("en",), ("semantic", "language"))
+    result = evaluate(Style(), {"english": english, "two": ExternalEncoder("two", noise, ("fr", "en"))}, items)
+    assert list(result.systems) == ["english semantic", "english language", "two", *BASELINES]
+    measured = {key: [cell is not None for cell in row] for key, row in cells(result, "STEL").items()}
+    assert measured["en", "contraction"] == [True] * 5 and ("en", "mean") not in measured
+    assert measured["fr", "address"] == [False, False, True, True, True]
+    assert measured["de", "address"] == [False, False, False, True, True]
+    both = evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items)
+    stel = cells(both, "STEL")
+    assert ("fr", "question-form") in stel  # too few for the mean
+    for system in range(3):
+        assert_close(
+            stel["en, fr", "mean"][system], (stel["en", "contraction"][system] + stel["fr", "address"][system]) / 2
+        )
+    with pytest.raises(UsageError, match=r"german has it"):
+        evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)
+    with pytest.raises(UsageError, match=r"Two systems are named 'tf-idf of words'"):
+        evaluate(Style(), {"tf-idf of words": ExternalEncoder("x", noise)}, items)

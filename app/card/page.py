@@ -27,6 +27,7 @@ TITLES = {
     "protocol": "How it was measured",
     "fidelity": "Fidelity of generated text",
     "kept": "Negation and numbers kept",
+    "transfer": "Style taken over",
     "roles": "Who did what to whom",
     "command": "Trained with",
     "training": "Training took",
@@ -37,13 +38,15 @@ EXPLAINED = {
     "are baselines. *Other mark taken*: the style's closing mark, where the source has another.",
     "kept": "Of the sentences that have a negation, a number or a name, how many still have it. A wide interval means "
     "that there were few of them.",
+    "transfer": "Each *style* is a value of a property, as *tu* of the form of address. Sources are sentences that show "
+    "another value; the share of outputs that *take over* the style sentence's, and their likeness to the reference.",
     "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did "
     "it? *Right likelier*: the decoder finds the right order more probable than the exchanged one.",
 }
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # tabs, and the records in them
-    WRITING: ("fidelity", "kept", "roles"),
+    WRITING: ("fidelity", "kept", "transfer", "roles"),
     TRAINING: ("command", "training"),
     DATA: ("data", "licence", "limits"),
 }

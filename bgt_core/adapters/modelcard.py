@@ -19,6 +19,7 @@ TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder
 FIDELITY = {  # a key of a card -> the head of its table
     "fidelity": "Generated text, beside reference and style",
     "kept": "Negation, numbers and names kept",
+    "transfer": "Style taken over",
     "roles": "Roles kept in minimal pairs",
 }
 DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"

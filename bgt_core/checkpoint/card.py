@@ -13,6 +13,7 @@ NAMED: Mapping[str, Mapping[str, Any]] = {  # lists of records, and the fields t
     "data": {"source": str},
     "fidelity": {},
     "kept": {},
+    "transfer": {},
     "roles": {},
 }
 
@@ -35,7 +36,7 @@ def checked(card: object, source: str) -> Mapping[str, Any]:
         for record in records:
             if missing := [key for key, kind in needed.items() if not isinstance(record.get(key), kind)]:
                 raise DataError(f"{source}: '{name}' in its card has a record without '{missing[0]}'.")
-    for name in ("fidelity", "kept", "roles"):
+    for name in ("fidelity", "kept", "transfer", "roles"):
         if len({tuple(record) for record in card.get(name, [])}) > 1:
             raise DataError(f"{source}: the records of '{name}' in its card have different columns.")
     return card

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +28,7 @@ from bgt_core.data.languages import lang_code
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
-from bgt_core.evaluation.fidelity.measures import KEPT, WRITTEN
+from bgt_core.evaluation.fidelity.measures import CHRF_SCORE, KEPT, WRITTEN
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain
@@ -36,6 +37,7 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.tasks.transfer import SOURCES, TAKEN, Transfer
 from bgt_core.evaluation.transfer import transfer_scores
 from bgt_core.generation.options import DEFAULT_SEARCH
 from probes.data.texts import read_sentences
@@ -45,6 +47,7 @@ Scores = dict[str, dict[str, float]]  # measure -> latent or baseline -> score
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # name on the card -> task
 YEARS = ("2012", "2013", "2014", "2015")
 MINIMAL_PAIRS = 100  # or the number of sentences to generate, if that is smaller
+STYLE_COLUMNS = ("written", "meaning of", "property", "style", SOURCES, TAKEN, CHRF_SCORE)
 HEAD = ("written", "meaning of", "style of")
 COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 
@@ -104,6 +107,7 @@ def card(
         "from the retrieval sentences",
         "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
         f"see `bgt evaluate fidelity`",
+        "Style taken over": "at most 150 of the retrieval sentences for each value; see `bgt evaluate transfer`",
         "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
     }
     document = {
@@ -175,8 +179,9 @@ def generation_scores(
 def fidelity_records(
     bgt: Embedder, files: Sequence[Translations], limit: int, seed: int
 ) -> dict[str, list[dict[str, str]]]:
-    """Run `bgt evaluate fidelity`, each file's first language with each other one, and `minimal-pairs`."""
-    records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "roles": []}
+    """Run `bgt evaluate fidelity` and `transfer`, each file's first language with each other one, and
+    `minimal-pairs`."""
+    records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "transfer": [], "roles": []}
     for langs, rows in files:
         for other in langs[1:]:
             count = min(limit, len(rows))
@@ -186,6 +191,10 @@ def fidelity_records(
             written = evaluate(Fidelity(langs=langs_of), bgt, HeldOut(columns), resamples=1_000, seed=seed)
             records["fidelity"] += rows_of(written, [*HEAD, "by", *WRITTEN])
             records["kept"] += rows_of(written, [*HEAD, "by", *KEPT])
+            every = {lang: [row[langs.index(lang)] for row in rows] for lang in columns}
+            with suppress(DataError):  # too few pairs
+                taken = evaluate(Transfer(langs=langs_of), bgt, every, resamples=1_000, seed=seed)
+                records["transfer"] += rows_of(taken, STYLE_COLUMNS)
     if of_grammar := [lang for lang in ROLE_LANGS if any(lang in langs for langs, _ in files)]:
         task = MinimalPairs(langs=",".join(of_grammar), count=min(limit, MINIMAL_PAIRS))
         roles = evaluate(task, bgt, task.load([], seed=seed), resamples=1_000, seed=seed)

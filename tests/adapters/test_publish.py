@@ -59,13 +59,14 @@ def test_the_card_states_the_checkpoint_s_own_figures(
 ) -> None:
     loaded = checkpoint.load(saved)
     card = {"scores": {"STS": {"semantic": 61.234, "baseline": 50.0}}, "protocol": [{"score": "STS", "how": "so"}]}
-    card |= {"fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}]}
+    card |= {"fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}], "transfer": [{"style": "tu", "sources": "9"}]}
     checkpoint.save(tmp_path / "m", loaded.recipe, loaded.model, loaded.tokenizer, 7, card=card)
     assert push(tmp_path / "m", NAME)[0] == 0
     readme = standin.repositories[NAME].popitem()[1]["README.md"].decode()
     assert readme.startswith("---\nlanguage: [en, fr]\n")
     assert "| STS | 61.23 | 50 |" in readme and "- STS: so." in readme and f'bgt_core.load("{NAME}")' in readme
     assert "## Generated text, beside reference and style" in readme and "| en | 66.4 [63.4, 69.4] |" in readme
+    assert "## Style taken over" in readme and "| tu | 9 |" in readme
     assert loaded.config["files"]["model.safetensors"] in readme and str(tmp_path) not in readme
     assert push(saved, "my-group/other")[0] == 0
     assert "Measured" not in standin.repositories["my-group/other"].popitem()[1]["README.md"].decode()

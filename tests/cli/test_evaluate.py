@@ -189,6 +189,8 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("fidelity one.tsv --langs en,fr", 4, "1 of 1 pairs"),
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
+        ("transfer pairs.tsv --langs en,fr --limit 9", 2, "--limit 9 must be at least 20"),
+        ("transfer pairs.tsv --langs en,fr", 4, "fewer than 20 sources show another value than"),
         ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),
         ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
         ("style absent.tsv", 3, "DATA absent.tsv: no such file or folder"),

@@ -81,6 +81,7 @@ DEFAULTS = {
         "bgt evaluate inversion": 8,
         "bgt evaluate fidelity": 4,
         "bgt evaluate minimal-pairs": 4,
+        "bgt evaluate transfer": 4,
     },
     "--device": {},
     "--json": {},

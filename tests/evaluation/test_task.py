@@ -63,6 +63,7 @@ def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
         "style",
         "surface",
         "syntax",
+        "transfer",
         "triples",
     ]
     assert task_names() == names

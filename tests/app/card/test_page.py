@@ -27,6 +27,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
         "scores": {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}},
         "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
         "fidelity": [{"written": "en", "style of": "its own", "chrF": "66.4 [63.4, 69.4]"}],
+        "transfer": [{"written": "fr", "style": "tu", "taken over %": "81.5 [70.0, 90.0]"}],
         "limits": "short sentences",
     }
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
@@ -57,7 +58,8 @@ def test_it_tells_data_files_and_settings(start: Start, opened: Open, with_card:
     config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "objective.elbo.warmup_steps" in everything and "torch" in everything
-    assert verbatim("66.4 [63.4, 69.4]") in everything
+    assert verbatim("66.4 [63.4, 69.4]") in everything and verbatim("81.5 [70.0, 90.0]") in everything
+    assert "Style taken over" in [each.value for each in app.subheader]
     assert "Fidelity of generated text" in [head.value for head in app.subheader]
     assert "short sentences" in [text.value for text in app.text]
     assert any("@inproceedings" in code.value for code in app.code)

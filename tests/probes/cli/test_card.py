@@ -12,6 +12,7 @@ import pytest
 
 from bgt_core.grammar import Pair, pairs
 from probes.cli import card
+from tests.evaluation.tasks.test_fidelity import Stub, copies
 
 
 @pytest.fixture
@@ -90,6 +91,21 @@ def test_translations_of_more_than_two_languages(tmp_path: Path) -> None:
     assert pairwise == (["en", "de"], [("three", "drei")])
     assert card.own_sentences([whole, pairwise], "de") == ["eins", "zwei", "drei"]
     assert card.own_sentences([whole, pairwise], "fr") == ["un", "deux"]
+
+
+def test_style_taken_over_is_measured_on_all_sentences() -> None:
+    rows = [("Sleep.", "Tu dors."), ("Sleep.", "Vous dormez.")] * 20
+    records = card.fidelity_records(Stub(copies), [(["en", "fr"], rows)], 2, 0)
+    assert len(records["fidelity"]) == 16
+    assert records["transfer"] == [
+        {
+            "written": "fr", "meaning of": source, "property": "address", "style": value, "sources": "20",
+            "taken over %": "0.0 [0.0, 16.1]", "chrF": row["chrF"],
+        }
+        for source, value, row in zip(["en", "en", "fr", "fr"], ["tu", "vous"] * 2, records["transfer"], strict=True)
+    ]  # fmt: skip
+    assert records["transfer"][2]["chrF"] == "100.0 [100.0, 100.0]" != records["transfer"][0]["chrF"]
+    assert "transfer" not in card.fidelity_records(Stub(copies), [(["en", "fr"], rows[:4])], 2, 0)
 
 
 def test_retrieval_is_of_each_language_to_each_other() -> None:

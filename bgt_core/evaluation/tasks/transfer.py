@@ -1,0 +1,144 @@
+"""Measure how often generated text takes over the style of another sentence, and how much of its content it keeps.
+
+    pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.languages import primary
+from bgt_core.data.properties import PROPERTIES
+from bgt_core.errors import DataError, UsageError, check_least
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.fidelity.measures import CHRF_SCORE, OfWeights, chrf, corpus_score
+from bgt_core.evaluation.fidelity.plan import Columns, Latents, writers
+from bgt_core.evaluation.task import BeamSize, Langs, Task
+from bgt_core.evaluation.tasks.fidelity import Fidelity
+
+TAKEN, SOURCES = "taken over %", "sources"
+FEWEST = 20  # sources; below it, an interval says next to nothing
+
+
+class TransferKey(NamedTuple):
+    written: str  # language
+    meaning_of: str
+    property: str
+    style: str  # a value of the property
+    measure: str
+    sentences: int
+
+
+class Change(NamedTuple):
+    """N rows whose sentence of `lang` shows another value of a property than their style sentences."""
+
+    lang: str
+    property: str
+    value: str  # of the style sentences
+    sources: np.ndarray  # (N,) rows
+    styles: np.ndarray  # (N,) rows
+
+
+@dataclass(frozen=True)
+class Transfer(Task[Columns]):
+    """Transfer: does generated text take over another sentence's style, and keep its content?
+
+    Style is form of address, politeness, contraction, form of the question and closing mark, told by rules, in the
+    languages that have them. For each value of each, sources are sentences whose reference shows another value, in the
+    language written and in the other one; style sentences are drawn from those of DATA that show this value. Scores are
+    the share of outputs that show it, and their chrF to the reference, lower-cased. If style had no effect, the shares
+    of a property's values would add up to at most 100 % or so.
+    """
+
+    data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
+    across = "measure"
+
+    langs: Langs
+    limit: Annotated[int, f"At most this many sources for each value, evenly spaced; at least {FEWEST}."] = 150
+    beam: BeamSize = 4
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
+        """Read all pairs."""
+        return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
+
+    def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Generate each source in the style of its style sentence; the seed draws style sentences.
+
+        Raises:
+            UsageError: A limit below 20; a model without a decoder, a language or language latents.
+            DataError: Fewer than 20 sources for each value.
+        """
+        check_least(FEWEST, limit=self.limit)
+        models = writers(encoders, [*items], self.beam)
+        for name, writer in models.items():
+            if LANGUAGE not in writer.latents:
+                problem = f"{name}: has no language latent, which holds the style; choose a model that has one."
+                raise UsageError(problem, parameter="model")
+        wanted, left_out = changes(items, self.limit, seed)
+        few = f"fewer than {FEWEST} sources show another value than {', '.join(left_out)}"
+        if not wanted:
+            raise DataError(f"{few}; give more pairs.", parameter="data")
+        corpus: dict[TransferKey, list[OfWeights]] = {}
+        hits: dict[TransferKey, list[list[bool]]] = {}
+        for writer in models.values():
+            vectors = Latents(writer, items).vectors
+            for source, change in product(items, wanted):
+                latents = {
+                    SEMANTIC: vectors[SEMANTIC, source][change.sources],
+                    LANGUAGE: vectors[LANGUAGE, change.lang][change.styles],
+                }
+                outputs = writer.write(latents, lang=change.lang)
+                references = [items[change.lang][row] for row in change.sources]
+                rule = PROPERTIES[change.property].value
+                key = TransferKey(*change[:1], source, *change[1:3], TAKEN, len(outputs))
+                hits.setdefault(key, []).append([rule(text, change.lang) == change.value for text in outputs])
+                score = corpus_score(chrf(lowercase=True), outputs, references)
+                corpus.setdefault(key._replace(measure=CHRF_SCORE), []).append(score)
+        sizes = sorted({key.sentences for key in hits})
+        return Statistic(
+            systems=[*models],
+            scores=lambda weights: {
+                key: np.stack([score(weights[sizes.index(key.sentences)]) for score in scores], 1)
+                for key, scores in corpus.items()
+            },
+            samples=[*map(ItemSample, sizes)],
+            hits={key: np.array(rows, dtype=float) for key, rows in hits.items()},
+            numbers={key._replace(measure=SOURCES): [float(key.sentences)] * len(models) for key in hits},
+            about=f"{len(next(iter(items.values()))):,} pairs, at most {self.limit} sources whose reference shows "
+            f"another value than the style sentence, beam {self.beam}; values told by rules; chrF of sacrebleu to the "
+            "reference, lower-cased",
+            warnings=[f"left out: {few}"] if left_out else [],
+            counts={"pairs": len(next(iter(items.values())))},
+        )
+
+
+TASK = Transfer
+
+
+def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
+    """The changes of style that the sentences of each language allow, and names of those with too few sources."""
+    rng = np.random.default_rng(seed)
+    wanted, left_out = [], []
+    for lang, texts in columns.items():
+        for name, each in PROPERTIES.items():
+            if each.rules.keys().isdisjoint({primary(lang), ""}):
+                continue
+            shown = np.array([each.value(text, lang) for text in texts])
+            for value in sorted({*shown} - {""}) or [""]:
+                others = np.flatnonzero((shown != value) & (shown != ""))
+                if len(others) < FEWEST:
+                    left_out.append(f"{' '.join(filter(None, (lang, name, value)))} ({len(others)})")
+                    continue
+                count = min(limit, len(others))
+                sources = others[np.arange(count) * len(others) // count]
+                wanted.append(Change(lang, name, value, sources, rng.choice(np.flatnonzero(shown == value), count)))
+    return wanted, left_out

@@ -38,8 +38,8 @@ EXPLAINED = {
     "are baselines. *Other mark taken*: the style's closing mark, where the source has another.",
     "kept": "Of the sentences that have a negation, a number or a name, how many still have it. A wide interval means "
     "that there were few of them.",
-    "transfer": "Each *style* is a value of a property, as *tu* of the form of address. Sources are sentences that show "
-    "another value; the share of outputs that *take over* the style sentence's, and their likeness to the reference.",
+    "transfer": "*Style* is the form of the style sentence, as *tu*, where the source's reference has another. *Taken "
+    "over*: the share of outputs with the form of the style sentence. chrF compares them with the reference.",
     "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did "
     "it? *Right likelier*: the decoder finds the right order more probable than the exchanged one.",
 }

@@ -59,7 +59,10 @@ def test_the_card_states_the_checkpoint_s_own_figures(
 ) -> None:
     loaded = checkpoint.load(saved)
     card = {"scores": {"STS": {"semantic": 61.234, "baseline": 50.0}}, "protocol": [{"score": "STS", "how": "so"}]}
-    card |= {"fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}], "transfer": [{"style": "tu", "sources": "9"}]}
+    card |= {
+        "fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}],
+        "transfer": [{"style": "tu", "sources": "9"}],
+    }
     checkpoint.save(tmp_path / "m", loaded.recipe, loaded.model, loaded.tokenizer, 7, card=card)
     assert push(tmp_path / "m", NAME)[0] == 0
     readme = standin.repositories[NAME].popitem()[1]["README.md"].decode()

@@ -1,6 +1,6 @@
 """Measure how often generated text takes over the style of another sentence, and how much of its content it keeps.
 
-    pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
+pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
 """
 
 from __future__ import annotations

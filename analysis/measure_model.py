@@ -22,7 +22,6 @@ from bgt_core.evaluation.tasks.minimal_pairs import MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.surface import Surface
-from bgt_core.evaluation.tasks.transfer import Transfer
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.tables.writers import markdown_text
 
@@ -41,7 +40,6 @@ def main(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
         file, limit = (held_out / "en-fr.tsv", count) if lang == "fr" else (published[lang], count // 3)
         task = Fidelity(langs=f"{ENGLISH},{lang}", lengths=WORDS, limit=limit)
         show(measure(task, data=file), "measure")
-        show(measure(Transfer(langs=task.langs), data=file), "measure")
     print("\n## Roles\n")
     roles = MinimalPairs(count=count // 3)
     show(measure(roles, data=roles.load([], seed=0)), "measure")

@@ -69,8 +69,8 @@ FORMULAS = {
         under("evaluation/tasks", *(f"triples.py::test_{test}" for test in ("each", "many", "shares", "triples_of"))),
     ),
     "fidelity": Formula(
-        f"{EVALUATION}/(fidelity/(measures|kept)|tasks/minimal_pairs):",
-        under("evaluation/fidelity", "kept", "measures") + under("evaluation/tasks", "minimal_pairs"),
+        f"{EVALUATION}/(fidelity/(measures|kept):|tasks/(minimal_pairs:|transfer:x_changes))",
+        under("evaluation/fidelity", "kept", "measures") + under("evaluation/tasks", "minimal_pairs", "transfer"),
     ),
     "checks of generated text": Formula(f"{EVALUATION}/fidelity/checks:", under("evaluation/fidelity", "checks")),
     "classes of words, ledger": Formula(

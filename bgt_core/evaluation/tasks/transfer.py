@@ -53,10 +53,10 @@ class Transfer(Task[Columns]):
     """Transfer: does generated text take over another sentence's style, and keep its content?
 
     Style is form of address, politeness, contraction, form of the question and closing mark, told by rules, in the
-    languages that have them. For each value of each, sources are sentences whose reference shows another value, in the
-    language written and in the other one; style sentences are drawn from those of DATA that show this value. Scores are
-    the share of outputs that show it, and their chrF to the reference, lower-cased. If style had no effect, the shares
-    of a property's values would add up to at most 100 % or so.
+    languages that have them. For each value, sources are sentences of either language whose reference shows another
+    value, and style sentences are drawn from those of DATA that show it. Scores are the share of outputs that show it,
+    and their chrF to the reference, lower-cased. If style had no effect, the shares of a property's values would add up
+    to about 100 % at most.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
@@ -99,7 +99,7 @@ class Transfer(Task[Columns]):
                 outputs = writer.write(latents, lang=change.lang)
                 references = [items[change.lang][row] for row in change.sources]
                 rule = PROPERTIES[change.property].value
-                key = TransferKey(*change[:1], source, *change[1:3], TAKEN, len(outputs))
+                key = TransferKey(change.lang, source, change.property, change.value, TAKEN, len(outputs))
                 hits.setdefault(key, []).append([rule(text, change.lang) == change.value for text in outputs])
                 score = corpus_score(chrf(lowercase=True), outputs, references)
                 corpus.setdefault(key._replace(measure=CHRF_SCORE), []).append(score)

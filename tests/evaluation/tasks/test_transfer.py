@@ -111,9 +111,9 @@ def test_the_seed_draws_style_sentences() -> None:
 def test_lower_cased_german_and_japanese_have_their_own_rules() -> None:
     german = [*["Du bist spät."] * 25, *["Sind Sie spät?"] * 25]
     japanese = [*["行く。"] * 25, *["行きます。"] * 25]
-    found = {(change.lang, change.property, change.value): len(change.sources)
+    sources = {(change.lang, change.property, change.value): len(change.sources)
              for change in changes({"de": german, "ja": japanese}, 150, 0)[0]}  # fmt: skip
-    assert found == {
+    assert sources == {
         ("de", "address", "Sie"): 25, ("de", "address", "du"): 25, ("de", "sentence-type", "question"): 25,
         ("de", "sentence-type", "statement"): 25, ("ja", "politeness", "plain"): 25,
         ("ja", "politeness", "polite"): 25,

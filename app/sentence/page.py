@@ -61,12 +61,16 @@ def tells_more(loaded: state.Loaded) -> str:
     """Say which properties are easier to read from which latent, by stored probes; "" without any."""
     from app.core.results import reading  # slow to import, and not needed while the model loads
 
-    leads = reading.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
-    parts = [
-        f"{reading.named(tasks) or 'no property that was tested'} from the {latent} latent"
-        for latent, tasks in leads.items()
-    ]
-    return f" By stored probes, these are easier to read: {'; '.join(parts)}." if parts else ""
+    folder = Path(loaded.info["folder"]) if loaded.info else None
+    leads = reading.leads(folder, loaded.second_latent) if folder else {}
+    if not folder or not leads:
+        return ""
+    told = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
+    parts = []
+    for place, (latent, tasks) in enumerate(leads.items()):
+        said = {task: f" ({of[place]:.0%}, not {of[1 - place]:.0%})" for task, of in told.items()}
+        parts.append(f"{reading.named(tasks, said) or 'no property that was tested'} from the {latent} latent")
+    return f" By stored probes, these are easier to read: {'; '.join(parts)}."
 
 
 def page(place: DeltaGenerator, following: tabs.Next) -> None:

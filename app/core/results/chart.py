@@ -13,6 +13,7 @@ from app.core.rows import language_name
 from app.core.theme import SOFT, bars, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
+from probes.result import is_baseline
 
 # symbols of the latents; other rows are baselines
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
@@ -65,7 +66,8 @@ def probe_dots(
 
 def add_baselines(figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ...], float], theme: str) -> None:
     """Draw a tick for the best baseline; its hover text lists all of them."""
-    baselines = scores[~scores["latent"].isin(list(LATENTS))].sort_values("accuracy", ascending=False)
+    rivals = [is_baseline(name, list(LATENTS)) for name in scores["latent"]]
+    baselines = scores[rivals].sort_values("accuracy", ascending=False)
     best = baselines.drop_duplicates(LINE)
     texts = {
         name: "<br>".join(f"{plain(row.latent)} {100 * row.accuracy:.1f}" for row in part.itertuples())

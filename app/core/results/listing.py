@@ -10,6 +10,7 @@ from app.core.results import reading, task_names
 from app.core.results.gather import CELL, OPTIONAL
 from app.core.rows import language_name
 from bgt_core.data.columns import split_langs
+from probes.result import is_baseline
 
 
 def language_names(lang: str) -> str:
@@ -49,7 +50,7 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
     wide = accuracies.unstack("latent")
     latents = [name for name in reading.LATENTS if name in wide]
-    baselines = wide.drop(columns=latents)
+    baselines = wide.drop(columns=[name for name in wide if not is_baseline(name, latents)])
     best = pd.DataFrame({"best": baselines.max(axis=1)})
     if len(baselines.columns):
         best["which"] = baselines.fillna(-1).idxmax(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +56,16 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     return found
 
 
-def named(tasks: list[str], most: int = 3) -> str:
-    """List tasks by their titles, as in "length, tense and 2 more"."""
-    titles = [task_names.title(task).lower() for task in tasks[:most]]
+def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """The accuracy of each task by each of these latents, the mean over languages, by the probes stored in a model's
+    folder; tasks that were not measured on all of them are left out."""
+    scores = gather.gathered([model / startup.PROBES_FOLDER], []).scores
+    means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
+    return {str(task): tuple(row) for task, *row in means.itertuples()}
+
+
+def named(tasks: list[str], said: Mapping[str, str], most: int = 3) -> str:
+    """List tasks by their titles, and what is `said` of some, as in "length, tense (90 %) and 2 more"."""
+    titles = [f"{task_names.title(task).lower()}{said.get(task, '')}" for task in tasks[:most]]
     more = [f"{len(tasks) - most} more"] if len(tasks) > most else []
     return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1))

@@ -272,7 +272,8 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
     start("--model", model)
     text = shown(opened("main"))
-    assert "easier to read: no property that was tested from the semantic latent; length and" in text
+    assert "easier to read: no property that was tested from the semantic latent; length (" in text
+    assert re.search(r"length \(\d+%, not \d+%\)", text)
 
 
 def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:

@@ -65,11 +65,11 @@ def tells_more(loaded: state.Loaded) -> str:
     leads = reading.leads(folder, loaded.second_latent) if folder else {}
     if not folder or not leads:
         return ""
-    told = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
+    accuracies = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
     parts = []
     for place, (latent, tasks) in enumerate(leads.items()):
-        said = {task: f" ({of[place]:.0%}, not {of[1 - place]:.0%})" for task, of in told.items()}
-        parts.append(f"{reading.named(tasks, said) or 'no property that was tested'} from the {latent} latent")
+        notes = {task: f" ({of[place]:.0%}, not {of[1 - place]:.0%})" for task, of in accuracies.items()}
+        parts.append(f"{reading.named(tasks, notes) or 'no property that was tested'} from the {latent} latent")
     return f" By stored probes, these are easier to read: {'; '.join(parts)}."
 
 

@@ -64,8 +64,8 @@ def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ..
     return {str(task): tuple(row) for task, *row in means.itertuples()}
 
 
-def named(tasks: list[str], said: Mapping[str, str], most: int = 3) -> str:
-    """List tasks by their titles, and what is `said` of some, as in "length, tense (90 %) and 2 more"."""
-    titles = [f"{task_names.title(task).lower()}{said.get(task, '')}" for task in tasks[:most]]
+def named(tasks: list[str], notes: Mapping[str, str], most: int = 3) -> str:
+    """List tasks by their titles, and the `notes` of some, as in "length, tense (90 %) and 2 more"."""
+    titles = [f"{task_names.title(task).lower()}{notes.get(task, '')}" for task in tasks[:most]]
     more = [f"{len(tasks) - most} more"] if len(tasks) > most else []
     return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1))

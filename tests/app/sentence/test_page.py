@@ -100,8 +100,8 @@ def test_latents_are_exchanged_between_languages(loaded: state.Loaded, saved: Pa
     forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH, "fr")
     for table, meaning, style, source, lang in ((forth, TEXT, other, "en", "fr"), (back, other, TEXT, "fr", "en")):
         latents = exchanged(bgt, [meaning], [style], lang, source)
-        found = candidates(bgt, latents, lang=lang, search=DEFAULT_SEARCH)[0]
-        assert table["text"].tolist() == [found[0].text]
+        best = candidates(bgt, latents, lang=lang, search=DEFAULT_SEARCH)[0][0]
+        assert table["text"].tolist() == [best.text]
 
 
 def test_the_other_sentence_is_french_and_has_the_other_form_of_address(loaded: state.Loaded) -> None:

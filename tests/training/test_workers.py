@@ -23,7 +23,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.run import processes
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.workers import Workers
-from tests.close import FLOAT32, assert_close
+from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the lists that Linux keeps")
@@ -73,12 +73,13 @@ def assert_same_run(out: Path, alone: Path) -> None:
     for row, reference in zip(reported, expected, strict=True):
         assert row == pytest.approx(reference, rel=1e-5)
     weights = load_file(alone / last(alone) / "model.safetensors")
+    rate = json.loads((alone / last(alone) / "config.json").read_text("utf-8"))["arguments"]["train.learning_rate"]
     for name, tensor in load_file(out / last(alone) / "model.safetensors").items():
         expected = weights[name]
         if name.endswith("qkv.bias"):  # the keys' part adds the same to all scores of a query: its gradient is rounding
             tensor, expected = (bias.view(3, -1)[[0, 2]] for bias in (tensor, expected))
-        # Adam enlarges what sums in another order differ by
-        assert_close(tensor, expected, 10 * FLOAT32)
+        # Adam moves a weight by about the rate, however small its gradient: so rounding counts relative to the rate
+        assert_close(tensor, expected, 1e-2, scale=rate)
 
 
 @pytest.mark.slow

@@ -67,5 +67,5 @@ def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ..
 def named(tasks: list[str], notes: Mapping[str, str], most: int = 3) -> str:
     """List tasks by their titles, and the `notes` of some, as in "length, tense (90 %) and 2 more"."""
     titles = [f"{task_names.title(task).lower()}{notes.get(task, '')}" for task in tasks[:most]]
-    more = [f"{len(tasks) - most} more"] if len(tasks) > most else []
-    return " and ".join(", ".join([*titles, *more]).rsplit(", ", 1))
+    parts = [*titles, *([f"{len(tasks) - most} more"] if len(tasks) > most else [])]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -55,5 +55,5 @@ def test_nothing_is_said_without_stored_probes(tmp_path: Path) -> None:
 
 def test_tasks_are_listed_and_the_rest_counted() -> None:
     assert reading.named([], {}) == ""
-    assert reading.named(["length", "tense"], {"tense": " (90%)"}) == "length and tense (90%)"
+    assert reading.named(["length", "tense"], {"tense": " (90%, not 80%)"}) == "length and tense (90%, not 80%)"
     assert reading.named(["length", "tense", "gender", "mine"], {}) == "length, tense, gender of articles and 1 more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
@@ -36,9 +36,6 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
   border-bottom: 1px solid #8888; }
 .bgt-words i { display: block; width: 14px; border-radius: 2px 2px 0 0; background: var(--bgt); }
 .bgt-words b { font-weight: 500; font-size: 1.15rem; display: block; text-align: center; min-width: 2rem; }
-.bgt-pair { border: 1px solid #8883; border-radius: .4rem; padding: .4rem .6rem; font-size: .95rem; }
-.bgt-pair i { display: inline-block; height: .6rem; background: var(--bgt); }
-.bgt-pair [style] { font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.bgt-table { border-collapse: collapse; width: 100%; }
 .bgt-table th, .bgt-table td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8883; }
 .bgt-table th { font-weight: 600; }
@@ -90,22 +87,6 @@ def shared_words(text: str, other: str) -> str:
     known = {word for word in WORD.findall(other.casefold()) if word[0].isalnum()}
     parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
-
-
-def pair(pair: compute.Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
-    """Two sentences, and a bar for their cosine in each latent."""
-    texts = "".join(
-        f'<div lang="{lang}">{escape(text)}</div>'
-        for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
-    )
-    drawn = "".join(
-        f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
-        f"{cosines[latent]:z.2f} {escape(latent)}</div>"
-        if latent in cosines
-        else f"<div {coloured(latent)}>of one language only</div>"
-        for latent in latents
-    )
-    return f'<div class="bgt-pair">{texts}{drawn}</div>'
 
 
 def output(text: str, meaning: float, style: float, second: str, lang: str, checked: Sequence[Check]) -> str:

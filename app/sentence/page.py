@@ -19,7 +19,7 @@ from bgt_core.data.text import normalise
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
-EXAMPLE = "You are late."
+EXAMPLE = "Can I help you?"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
 ENDS = {  # how a sentence ends, by the name of its mark
     "question": "with a question mark",
@@ -76,7 +76,6 @@ def tells_more(loaded: state.Loaded) -> str:
 def page(place: DeltaGenerator, following: tabs.Next) -> None:
     loaded = state.model()
     heading(place, loaded)
-    pairs(loaded)
     text, lang = field(loaded)
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
@@ -90,20 +89,6 @@ def page(place: DeltaGenerator, following: tabs.Next) -> None:
     tabs.more(loaded, text, lang, following)
     explained(loaded)
     copy_link()
-
-
-def pairs(loaded: state.Loaded) -> None:
-    """Show sentences that are alike in one latent alone; a click puts a pair into the fields below."""
-    if not loaded.second_latent or not (measured := compute.pairs(loaded)):
-        return
-    for number, (side, (pair, cosines)) in enumerate(zip(st.columns(len(measured)), measured, strict=True)):
-        side.html(chart.pair(pair, cosines, loaded.latents))
-        side.button("Try it", key=f"pair{number}", on_click=put_in, args=(pair,))
-
-
-def put_in(pair: compute.Pair) -> None:
-    """Fill the fields with a pair, before the page is drawn."""
-    st.session_state.update(sentence=pair.text, language=pair.lang, other=pair.other, other_language=pair.other_lang)
 
 
 def field(loaded: state.Loaded) -> tuple[str, str]:
@@ -181,18 +166,11 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
     """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
-    fitting, fitting_lang = compute.partner(loaded, text, lang)
-    wide, narrow = st.columns([5, 1])
-    hint = fitting or "Type a sentence"
-    typed = wide.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
-    langs = list(loaded.langs)
-    other_lang = narrow.selectbox(
-        "The other's language", langs, langs.index(fitting_lang), format_func=rows.language_name, key="other_language",
-        **BOUND,
-    )  # fmt: skip
-    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence")
-    if not other:
-        other, other_lang = fitting, fitting_lang
+    hint = "A fitting one is chosen; type another"
+    typed = st.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
+    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence") or compute.fitting(
+        loaded, text, lang
+    )
     if not other:
         return
     quoted = f"“{ISOLATE}{verbatim(other)}{END_ISOLATE}”"
@@ -201,15 +179,14 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> N
     right.markdown(f"**The meaning of {quoted}, in your style**")
     places = left.empty(), right.empty()
     for search in compute.SEARCHES:
-        outputs = compute.exchanged(loaded, [text], [other], lang, search, other_lang)
-        ways = ((text, lang, other_lang), (other, other_lang, lang))
-        for place, (source, source_lang, into), output in zip(places, ways, outputs, strict=True):
+        outputs = compute.exchanged(loaded, [text], [other], lang, search)
+        for place, source, output in zip(places, (text, other), outputs, strict=True):
             (best,) = output.itertuples()
-            checked = checks(source, source_lang, best.text, into)
-            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, into, checked))
+            checked = checks(source, lang, best.text, lang)
+            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, lang, checked))
+    language = rows.language_name(lang)
     label = "More on writing: meaning by style"
-    langs_of = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other_lang)}
-    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, **langs_of)
+    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:

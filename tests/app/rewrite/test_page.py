@@ -15,7 +15,6 @@ import bgt_core
 from app.core import interpolation, state, writing
 from app.core.markdown import verbatim
 from app.rewrite import compute, decoding
-from bgt_core.data.properties import PROPERTIES
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 
@@ -37,7 +36,7 @@ def shown(app: Any) -> str:
 
 
 def test_the_output_is_the_librarys(opened: Open, library: Callable, saved: Path) -> None:
-    app = ask(opened("rewrite", how="One sentence", lang="English"), "The cat sleeps.", "Is it late?")
+    app = ask(opened("rewrite", how="One sentence"), "The cat sleeps.", "Is it late?")
     bgt = bgt_core.load(saved)
     expected = library(["The cat sleeps."], ["Is it late?"])[0].text
     assert shown(app) == expected
@@ -166,7 +165,7 @@ def cells(app: Any) -> list[str]:
 
 
 def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Callable) -> None:
-    app = opened("rewrite", glang="English")
+    app = opened("rewrite")
     meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
     assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
     meanings.set_value("The cat sleeps.\n\nYes & <b>no</b>.")
@@ -179,16 +178,8 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Calla
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
 
 
-def test_the_grid_opens_with_english_meanings_in_french_styles(opened: Open) -> None:
-    app = opened("rewrite")
-    assert app.text_area(key="meanings_en").value.startswith("You are late.\n")
-    styles = app.text_area(key="styles_fr").value.splitlines()
-    assert {PROPERTIES["address"].value(style, "fr") for style in styles} == {"tu", "vous", ""} and len(styles) == 5
-    assert len(cells(app)) == 15
-
-
 def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
-    app = opened("rewrite", glang="English")
+    app = opened("rewrite")
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
     assert len(cells(app)) == 15 and any("first 5 lines" in caption.value for caption in app.caption)
     app.put(app.text_area(key="styles_en"), " ")
@@ -197,7 +188,7 @@ def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
 
 def test_a_grid_that_is_stopped_is_not_begun_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "stopped", lambda: True)
-    app = opened("rewrite", glang="English")
+    app = opened("rewrite")
     assert not cells(app) and not app.session_state["grids"]
     monkeypatch.setattr(decoding, "stopped", lambda: False)
     assert len(cells(app.press("Write the grid"))) == 9

@@ -30,6 +30,7 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
 .bgt-tag.lost { background: #d558; border-color: #d55; }
 .bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
 .bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
+.bgt-kept .bgt-tag { white-space: normal; overflow-wrap: anywhere; }
 .bgt-cosine { white-space: nowrap; }
 .bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
 .bgt-words .bars { display: flex; gap: 3px; justify-content: center; align-items: flex-end; height: 64px;

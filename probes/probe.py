@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
-from bgt_core.data.languages import known_lang, matching
+from bgt_core.data.languages import known_lang, takes
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES, Inputs
 from probes.measures import controls
@@ -177,7 +177,7 @@ def predictors(
     make, items = probe_factory(config.probe, config.l2), study.items
     for latent in latents:
         yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
-    if config.baselines and items.translations and SEMANTIC in latents and matching(items.other, encoders[0].langs):
+    if config.baselines and items.translations and SEMANTIC in latents and takes(encoders[0].langs, items.other):
         translated = replace(study, items=replace(items, sentences=items.translations), lang=items.other)
         yield Predictor(TRANSLATION, make, partial(embed_each, encoders, translated, SEMANTIC))
     for name, (build, probe) in BASELINES.items():

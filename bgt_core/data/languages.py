@@ -100,6 +100,11 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
     return same
 
 
+def takes(known: Collection[str], lang: str) -> bool:
+    """Whether an encoder of these languages takes one; an encoder without a list takes any."""
+    return not known or matching(lang, known) is not None
+
+
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
     """The end of a message about an unknown language: Did you mean 'en'? "" if nothing is close.
 

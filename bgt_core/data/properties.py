@@ -128,9 +128,8 @@ def _sentence_type(text: str) -> str:
 
 
 class Property(NamedTuple):
-    """A property of wording: its values, in words for people, and a rule for each language that has it."""
+    """A property of wording: a rule for each language that has it."""
 
-    about: str
     rules: Mapping[str, Rule]  # no language: the same rule for all
 
     def value(self, text: str, lang: str) -> str:
@@ -140,11 +139,11 @@ class Property(NamedTuple):
 
 
 PROPERTIES = {
-    "address": Property("form of address", _ADDRESS),
-    "politeness": Property("polite or plain form", {"ja": _politeness}),
-    "contraction": Property("contraction", {"en": _one_of(_ENGLISH)}),
-    "question-form": Property("form of the question", {"fr": _question_form}),
-    "sentence-type": Property("closing mark", {"": _sentence_type}),
+    "address": Property(_ADDRESS),
+    "politeness": Property({"ja": _politeness}),
+    "contraction": Property({"en": _one_of(_ENGLISH)}),
+    "question-form": Property({"fr": _question_form}),
+    "sentence-type": Property({"": _sentence_type}),
 }
 
 

@@ -20,8 +20,8 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
 
     Returns:
         `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
-        less than K, and 0 if there is no covariance beyond rounding. Third, (D,) bool: units of which only rounding
-        error is left. It may tell the label, so set these units to their mean.
+        less than K, and 0 if there is no covariance beyond rounding. Third, (D,) bool: units that hold nothing but
+        rounding error. It may tell the label, so set these units to their mean.
     """
     variances = covariance.diagonal()
     units = np.sqrt(variances)

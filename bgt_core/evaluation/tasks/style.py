@@ -21,7 +21,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import UNSPACED
 from bgt_core.data.copies import copy_key
 from bgt_core.data.examples import differing, style_sentences
-from bgt_core.data.languages import known_lang, matching, primary
+from bgt_core.data.languages import known_lang, primary, takes
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.data.textfile import text_lines, uncompressed
 from bgt_core.errors import DataError, NotFound
@@ -96,13 +96,15 @@ class Style(Task[Sequence[Quadruple]]):
         langs = list(dict.fromkeys(each.lang for each in items))
         rows = systems(encoders, (), self.latent, reserved=BASELINES)
         for name, encoder in encoders.items():
-            if not any(has(encoder, lang) for lang in langs):
+            if not any(takes(encoder.langs, lang) for lang in langs):
                 known_lang(langs[0], encoder.langs, name)
         right: dict[tuple[str, str], np.ndarray] = {}  # of each language and style, (S, 2, N)
         for lang in langs:
             chosen = [each for each in items if each.lang == lang]
             compared: list[Compare | None] = [
-                partial(system.similarities, left_lang=lang, right_lang=lang) if has(system.encoder, lang) else None
+                partial(system.similarities, left_lang=lang, right_lang=lang)
+                if takes(system.encoder.langs, lang)
+                else None
                 for system in rows
             ]
             words = {"token_pattern": r"\w" if primary(lang) in UNSPACED else WORD}
@@ -141,11 +143,6 @@ class Style(Task[Sequence[Quadruple]]):
 
 
 TASK = Style
-
-
-def has(encoder: SentenceEncoder, lang: str) -> bool:
-    """Whether an encoder has a language; one without a list takes any."""
-    return not encoder.langs or matching(lang, encoder.langs) is not None
 
 
 def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:

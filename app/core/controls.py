@@ -67,11 +67,12 @@ def choice(title: str, options: Sequence[T], key: str, default: T | None = None,
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 
 
-def language(title: str, langs: Sequence[str], key: str) -> str:
-    """Choose one of a model's languages; the address keeps it."""
+def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
+    """Choose one of a model's languages, at first `default` or the first; the address keeps it."""
     if len(langs) > SIDE_BY_SIDE:
-        return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=200, **BOUND)
-    return choice(title, langs, key, format_func=rows.language_name)
+        at = langs.index(default) if default else 0
+        return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
+    return choice(title, langs, key, default, format_func=rows.language_name)
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:

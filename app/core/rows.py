@@ -12,10 +12,10 @@ import pandas as pd
 
 from bgt_core import grammar
 from bgt_core.data.examples import example_sentences
+from bgt_core.data.languages import primary
+from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
-from bgt_core.data.words import COMBINING
 from bgt_core.evaluation.fidelity.kept import has_negation
-from probes.tasks import TASKS
 
 LANGUAGE_NAMES = {
     "ar": "Arabic",
@@ -49,13 +49,17 @@ _TITLES = {  # names of languages in their own and in other languages, as titles
     "tr": "türkçe turc türkisch turco turks turecki турецкий",
     "zh": "中文 汉语 chinois chinesisch chino chinês cinese chinees chiński çince китайский",
 }
-COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Final mark"}
-PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
+COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
+STYLES = {  # properties of wording, by the names of `bgt_core.data.properties` and of probing tasks
+    "address": "Form of address",
+    "politeness": "Politeness",
+    "contraction": "Contraction",
+    "question-form": "Form of the question",
+}
 CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
-COLOURS = {CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language", **PROBED}
+COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
 OWN_COLUMN = "own:"  # prefix of the user's columns
-MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
-MARKS |= {"。": MARKS["."], "．": MARKS["."], "！": MARKS["!"], "？": MARKS["?"], "؟": MARKS["?"]}
+MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}
 NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish negates inside words
 ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
 MAX_OWN = 200
@@ -102,9 +106,8 @@ def punctuation(text: str) -> int:
 
 
 def mark(text: str) -> str:
-    """The name of the sentence's final mark: "full stop", ..., "other" or "none"."""
-    last = re.sub(f"[{COMBINING}]+$", "", text).replace("...", "…")[-1:]
-    return MARKS.get(last, "none" if not last or last.isalnum() else "other")
+    """The name of the sentence's closing mark: "full stop", ..., "other" or "none"."""
+    return MARKS.get(final_mark(text)) or (OTHER if unicodedata.category(text[-1:] or " ")[0] == "P" else NONE)
 
 
 def negated(text: str, lang: str) -> bool:
@@ -167,17 +170,17 @@ def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
-def labelled(texts: Sequence[str], task: str) -> pd.Categorical:
-    """The labels of a probing task; from the seventh on, rarer labels become "other"; sentences without a label get
-    "none"."""
-    items = TASKS[task].items(texts, "en")  # these tasks treat every language alike
-    label_of = dict(zip(items.sentences, items.labels, strict=True))
-    labels = pd.Series([label_of.get(text, NONE) for text in texts])
-    categories = labels[labels != NONE].value_counts().index.tolist()
-    if len(categories) > CATEGORIES:
-        categories = [*categories[: CATEGORIES - 1], OTHER]
-    labels = labels.where(labels.isin([*categories, NONE]), OTHER)
-    return pd.Categorical(labels, [*sorted(categories, key=label_order), NONE])
+def colours(langs: Sequence[str]) -> list[str]:
+    """The columns of sentences of these languages that a map can be coloured by; the first is the default."""
+    present = {name for name in STYLES if any(primary(lang) in PROPERTIES[name].rules for lang in langs)}
+    present |= {"lang"} if len(langs) > 1 else set()
+    return [colour for colour in COLOURS if colour in present or colour not in {*STYLES, "lang"}]
+
+
+def styled(rows: pd.DataFrame, name: str) -> pd.Series:
+    """The value of one of `STYLES` that each row shows, as `as_colour` returns it: "none" for rows without one."""
+    values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]
+    return as_colour(pd.Series(values, rows.index, dtype=str))
 
 
 def label_order(label: str) -> tuple[bool, int, str]:

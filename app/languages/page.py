@@ -21,17 +21,18 @@ from bgt_core.contracts import LANGUAGE
 
 DIFFERENCE, ACCURACY, COMPRESSION = "Difference", "Accuracy", "Compression"
 CLAIM = (
-    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: "
-    "right of zero for meaning, left for length, punctuation and grammatical gender."
+    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: right "
+    "of zero for meaning, left for what a language adds, length, punctuation and gender."
 )
-PAPER = " Open grey marks are the paper's, of larger models and other sentences: compare signs, not values."
+PAPER = " Open and grey: the paper's. Compare signs."
 NOT_RUN, NO_TASK = "not run", "no such task"
 PAPERS = ", paper"  # ends the titles of the paper's columns
 HOW_TO_READ = """
 - **Separation** is the accuracy of a probe on the semantic latent minus that of one on the second latent, in points,
   on the same sentences. Right of zero: the semantic latent holds more of it; left: the second one does.
-- **The claim** of the paper is a pattern of signs, the same in every language: right for meaning, left for length,
-  punctuation and grammatical gender. An interval that holds zero says nothing either way.
+- **The claim** of the paper is a pattern of signs, the same in every language: right for meaning, left for
+  what a language adds (tasks of ours), length, punctuation and grammatical gender. An interval that holds zero says
+  nothing either way.
 - **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
   model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
 - **not run**: not measured. **no such task**: the task does not exist there; Japanese has no grammatical gender.
@@ -57,7 +58,6 @@ def page(probes: Page) -> None:
     if not gaps.empty:
         shown(results, gaps, loaded)
     how_to_read(HOW_TO_READ)
-    copy_link()
 
 
 def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
@@ -73,11 +73,9 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
         compressed = latents.dropna(subset=["compression"])
         kinds = [DIFFERENCE, ACCURACY, *[COMPRESSION] * len(compressed[:1])]
         kind = controls.choice("Show", kinds, "gaps")
-    languages = "; ".join(f"{verbatim(model)}: {counts[model]}" for model in counts.index)
-    st.caption(f"Number of languages with results: {languages}.")
     note = PAPER if gaps["paper_gap"].notna().any() else ""
     if kind == DIFFERENCE:
-        difference(gaps, note)
+        difference(gaps, note, loaded)
     elif kind == ACCURACY:
         accuracy(latents, gaps, note)
     else:
@@ -99,7 +97,7 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
         st.code("\n".join(lines), language="sh")
 
 
-def difference(gaps: pd.DataFrame, note: str) -> None:
+def difference(gaps: pd.DataFrame, note: str, loaded: state.Loaded) -> None:
     second = chart.second_latents(gaps)
     models = gaps["model"].unique()
     if len(models) > 1:
@@ -112,12 +110,17 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
         f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
     )
-    st.markdown(f"**{compute.verdict(gaps)}**")
+    verdict, contrary = compute.verdict(gaps)
+    st.markdown(f"**{verdict}**")
+    if loaded.title in set(models) and (reason := compute.reason(loaded, contrary)):
+        st.caption(reason)
     st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
     shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
     caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. "
-    exports.offer("bgt-separation", gaps, figure, shown, caption=caption + listing.provenance(gaps))
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer("bgt-separation", gaps, figure, shown, caption=caption + listing.provenance(gaps))
 
 
 def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
@@ -140,7 +143,9 @@ def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
         "{:.1f}",
     )
     caption = f"Accuracy of probes with 95% intervals; open and grey: the paper's. {listing.provenance(latents)}"
-    exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
 
 
 def compression(latents: pd.DataFrame) -> None:
@@ -153,7 +158,9 @@ def compression(latents: pd.DataFrame) -> None:
     st.caption("How many times shorter the code of the labels becomes if the latent is known; 1: it does not help.")
     cells = [f"{value:.2f}" for value in latents["compression"]]
     shown = table(latents.assign(cell=cells, paper=None), "Compression by each latent", "")
-    exports.offer("bgt-compression", latents, figure, shown, caption=listing.provenance(latents))
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer("bgt-compression", latents, figure, shown, caption=listing.provenance(latents))
 
 
 def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:

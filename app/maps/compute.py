@@ -18,6 +18,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 KEYWORDS = 8
+MARK = 0.015  # width of a mark, as a share of the map
 
 
 def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def compared(
     lengths = table["words"].to_numpy()
     lines.append(("Words in a sentence", *mean_difference(lengths[chosen], lengths[~chosen])))
     shares = {
-        f"Final mark: {mark}": table["mark"] == mark
+        f"Closing mark: {mark}": table["mark"] == mark
         for mark in dict.fromkeys((*rows.MARKS.values(), rows.OTHER, rows.NONE))
     }
     langs = table["lang"].unique().tolist()
@@ -203,6 +204,7 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     elif not number:
         variance = {name: space.projection.variance for name, space in space_of.items()}
         how += f" shows {enumerated(variance, '.0%')} of the variance"
+    same_place, pairs = coincide(fitted.semantic.rows)
     lengths = " at unit length" if method.metric == geometry.COSINE else ", their lengths kept"
     same = [name for name, space in space_of.items() if space.projection.variance == 0]
     few = [name for name, space in space_of.items() if number and space.projection.variance]
@@ -216,9 +218,19 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
         * bool(few)
         + f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}. " * bool(lower)
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
+        + f"{same_place:,} of {pairs:,} translations coincide: the larger mark, of the first language, is below. "
+        * bool(pairs)
         + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)
         + "Distances between far groups are not meaningful."
     )
+
+
+def coincide(table: pd.DataFrame) -> tuple[int, int]:
+    """Count the translations whose sentences are all within a mark's width on the map, and all translations."""
+    places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
+    apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
+    width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
+    return int((apart <= width).sum()), len(apart)
 
 
 def enumerated(values: Mapping[str, float | None], form: str) -> str:

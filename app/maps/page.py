@@ -166,7 +166,7 @@ def style(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> 
     st.table(
         shared,
         border="horizontal",
-        alt="How often a sentence's nearest has the same final mark, length, punctuation: each latent, and chance",
+        alt="How often a sentence's nearest has the same closing mark, length, punctuation: each latent, and chance",
     )
     same = "in the same language " if len(langs) > 1 else ""
     st.caption(f"The fraction whose nearest sentence {same}has the same.")

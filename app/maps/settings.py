@@ -55,7 +55,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         with st.popover("More"):
             count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
             table = corpora.sentences(text, count)
-            colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
+            colours = rows.colours(text.langs)
             colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
             axes = probe_axes.offered(text.langs)

@@ -79,8 +79,9 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         text = text_of(langs)
         if text is None:
             return
-        colours = [colour for colour in rows.COLOURS if len(text.langs) > 1 or colour != "lang"]
-        colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
+        colour = st.selectbox(
+            "Colour", rows.colours(text.langs), format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND
+        )
         count = controls.count("At most", COUNTS, "few", 1)
     table = corpora.sentences(text, count)
     ids = set(table["id"])

@@ -249,6 +249,15 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
     return (profiles[0][left] * profiles[1][right - half]).sum(1)
 
 
+def ordered(pairs: pd.DataFrame) -> str:
+    """Say how near in meaning the built-in pairs of each kind are, and whether paraphrases are the nearest."""
+    medians = pairs.groupby("kind", sort=False)["semantic"].median()
+    near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
+    nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
+    wrong = f"{' and '.join(nearer)} are nearer than paraphrases: this cosine is no measure of meaning there"
+    return f"Median cosine of meaning: {near}. " + (f"Here {wrong}." if nearer else "Paraphrases are the nearest.")
+
+
 def cuts(random: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
     """The lowest similarities in meaning and in style above which a pair exceeds a given percentage of random pairs."""
     ends = (np.percentile(random[axis], at, method="inverted_cdf") for axis, at in zip(AXES, percentiles, strict=True))

@@ -125,6 +125,8 @@ def explore(
             on_select="rerun",
             selection_mode=("points", "lasso"),
         )
+    if source.built_in:
+        st.caption(compute.ordered(pairs))
     with details:
         places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
         places = [place[0] if isinstance(place, list) else place for place in places]

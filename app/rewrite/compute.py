@@ -14,16 +14,21 @@ from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed
 from app.core.writing import candidates, write
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation.directions import Directions, directions
 from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
-FACTORS = {  # title, unit, and the steps that are shown
-    "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
-    "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
-    "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
+QUESTION = "question"
+TITLES = {  # of directions: being a question, and properties of wording
+    QUESTION: "More of a question",
+    "address": "More formal",
+    "politeness": "More polite",
+    "contraction": "More contracted",
 }
+FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values that a direction leads to, from the other one
+STEPS = (-4, -2, 0, 2, 4)
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
@@ -82,11 +87,17 @@ def grid(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
-    """Directions of the second latent, fitted on a text's sentences of that language."""
+    """Directions of the second latent, fitted on a text's sentences of that language; a step is half the way from
+    statement to question, or from tu to vous."""
     table = sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
-    factors = np.column_stack([table["mark"] == "question", table["punctuation"], table["words"]])
-    return directions(embed(loaded, table["text"], lang, loaded.second_latent), factors, tuple(FACTORS))
+    factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
+    for name in set(rows.colours((lang,))) & set(TITLES):
+        values = [PROPERTIES[name].value(sentence, lang) for sentence in table["text"]]
+        factors[name] = [(value in FAR) - (value not in {*FAR, ""}) for value in values]
+    varied = {name: factors[name] for name in TITLES if name in factors and len(set(factors[name])) > 1}
+    vectors = embed(loaded, table["text"], lang, loaded.second_latent)
+    return directions(vectors, np.column_stack(list(varied.values())), tuple(varied))
 
 
 def write_moved(
@@ -102,14 +113,11 @@ def write_moved(
 def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
     """Generate the source at every step of every direction, one direction at a time."""
     moves = [
-        (title, step, [step * (name == other) for other in FACTORS])
-        for name, (title, _, steps) in FACTORS.items()
-        for step in steps
+        (TITLES[name], step, [step * (name == other) for other in _directions.names])
+        for name in _directions.names
+        for step in STEPS
     ]
     texts = write_moved(loaded, _directions, source, lang, [steps for _, _, steps in moves])
     return pd.DataFrame(
-        [
-            {"direction": title, "step": step, "text": text, **rows.counts(text)}
-            for (title, step, _), text in zip(moves, texts, strict=True)
-        ]
+        [{"direction": title, "step": step, "text": text} for (title, step, _), text in zip(moves, texts, strict=True)]
     )

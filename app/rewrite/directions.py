@@ -1,12 +1,10 @@
-"""A tab: a sentence made a question, or longer, by moving its style along a direction."""
+"""A tab: a sentence made a question, more formal or contracted, by moving its style along a direction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import streamlit as st
 
-from app.core import controls, exports, markdown, rows, startup, state, writing
+from app.core import controls, exports, markdown, startup, state, writing
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, written
 from app.rewrite import compute
@@ -16,8 +14,8 @@ from bgt_core.generation.directions import Directions
 HELP = """
 - A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then
   generates a sentence from both.
-- **A step** is the change of the latent for one word, one mark, or being a question, as a linear probe found it. The
-  model follows only in part: the numbers beside each sentence say how far.
+- **A step** is half the way from a statement to a question, or from one form (tu, full, plain) to the other (vous,
+  contracted, polite), as least squares found it in real sentences.
 - Several sliders add up. They are not independent in the sentences that they were learnt from (questions are shorter),
   so the larger of two moves may win.
 - **How well it is read** is the correlation of the true and the predicted number on held-out sentences; near 0 the
@@ -36,8 +34,8 @@ def page(loaded: state.Loaded) -> None:
         )
         return
     st.markdown(
-        f"Each slider moves the **{loaded.second_latent} latent** in the direction that a linear probe found for being "
-        "a question, one more mark, or one more word. The semantic latent stays."
+        f"Each slider moves the **{loaded.second_latent} latent** in the direction in which real sentences become "
+        "questions, more formal, or contracted. The semantic latent stays."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         lang = controls.language("Language", usable, "dlang")
@@ -59,9 +57,9 @@ def page(loaded: state.Loaded) -> None:
 def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str) -> None:
     """Show one slider per direction; every move generates a sentence at once, and reruns only this."""
     moves = []
-    for column, (name, (title, unit, marks)) in zip(st.columns(3), compute.FACTORS.items(), strict=True):
-        low, high = float(marks[0]), float(marks[-1])
-        moves.append(column.slider(title, low, high, 0.0, 0.5, key=f"move_{name}", help=f"In {unit}.", **BOUND))
+    low, high = float(compute.STEPS[0]), float(compute.STEPS[-1])
+    for column, name in zip(st.columns(len(directions.names)), directions.names, strict=True):
+        moves.append(column.slider(compute.TITLES[name], low, high, 0.0, 0.5, key=f"move_{name}", **BOUND))
     try:
         with st.spinner("Writing"):
             (text,) = compute.write_moved(loaded, directions, source, lang, [moves])
@@ -69,26 +67,13 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
         problem(error)
         return
     written(text)
-    st.caption(described({"Before": source, "After": text}))
-
-
-def described(texts: Mapping[str, str]) -> str:
-    return ". ".join(
-        f"{title}: words {rows.words(text)}, marks {rows.punctuation(text)}" for title, text in texts.items()
-    )
 
 
 def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, credit: str) -> None:
     st.subheader("Every direction, step by step")
     with st.spinner("Generating every step"):
         table = compute.every_step(loaded, directions, source, lang)
-    titles = {
-        "direction": "Direction",
-        "step": "Step",
-        "text": "Written there",
-        "words": "Words",
-        "punctuation": "Marks",
-    }
+    titles = {"direction": "Direction", "step": "Step", "text": "Written there"}
     still = table.groupby("direction", sort=False)["text"].transform("nunique") == 1
     if still.any():
         unmoved = " and ".join(table.loc[still, "direction"].unique())
@@ -97,13 +82,10 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
         table.loc[~still, list(titles)].rename(columns=titles),
         "The sentence generated at every step of every direction",
     )
-    names = [title.lower() for title, _, _ in compute.FACTORS.values()]
+    names = [compute.TITLES[name].lower() for name in directions.names]
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
     st.caption(f"How well each can be read from held-out sentences, as a correlation: {', '.join(read)}.")
-    st.caption(
-        "A step should add one word or mark, says the probe; the table shows how far the written sentence follows. Far "
-        "steps leave what the decoder was trained on: nonsense there is expected. An apostrophe counts as a mark."
-    )
+    st.caption("Far steps leave what the decoder was trained on: nonsense there is expected.")
     if credit:
         st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)

@@ -19,12 +19,12 @@ MOST = 5  # rows, and columns
 REMEMBERED = 20  # grids of a session
 EXAMPLES = {
     "en": (
-        ("You are late.", "Tom is my friend.", "She likes coffee."),
-        ("Can you help me?", "It is cold.", "It's late!"),
+        ("You are late.", "Can you help me?", "We are going to the beach tomorrow."),
+        ("I'm tired.", "I am tired.", "It's late!"),
     ),
     "fr": (
-        ("Tu es en retard.", "Tom est mon ami.", "Elle aime le café."),
-        ("Peux-tu m'aider ?", "Il fait froid.", "C'est trop tard !"),
+        ("Tu es en retard.", "Peux-tu m'aider ?", "Nous allons à la plage demain."),
+        ("Vous avez raison.", "Tu as raison.", "On y va.", "Est-ce que tu viens ?", "C'est trop tard !"),
     ),
 }
 HELP = """
@@ -47,7 +47,8 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         if len(langs) > 1:
             with st.container(horizontal=True):
                 meaning_lang = controls.language("Language of meanings", langs, "mlang")
-                lang = controls.language("Language of styles and output", langs, "glang")
+                usual = "fr" if "fr" in langs else None  # it shows most
+                lang = controls.language("Language of styles and output", langs, "glang", usual)
         else:
             meaning_lang = lang = langs[0]
         left, right = st.columns(2)

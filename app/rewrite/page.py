@@ -17,7 +17,8 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import BgtError
 
-EXAMPLE = ("Tom is my friend.", "Can you help me?")
+SOURCE = "You are late."
+STYLES = {"fr": "Comment allez-vous ?", "en": "It's late!"}  # the one that shows most comes first
 REMEMBERED = 20  # results of a session
 GRID, DIRECTION, BETWEEN = "A grid", "In a direction", "Between two sentences"
 HELP = """
@@ -76,12 +77,13 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     langs = loaded.langs
     with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
-        meaning, wording = EXAMPLE if "en" in langs else ("", "")
+        into = next((each for each in STYLES if each in langs and "en" in langs), langs[0])
+        meaning, wording = (SOURCE, STYLES[into]) if "en" in langs else ("", "")
         source = left.text_area("Source: what to say", meaning, key="source", height=90, **BOUND)
         style = right.text_area("Style: how to say it", wording, key="style", height=90, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = controls.language("Language of Source", langs, "source_lang")
-            lang = controls.language("Language of Style and output", langs, "lang")
+            lang = controls.language("Language of Style and output", langs, "lang", into)
             mix = st.slider("Strength of the style: 0 is the source's own", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
             pressed = st.button("Generate", type="primary", shortcut="ctrl+enter") and is_open
     with st.expander("Decoding options"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from html import escape
 
 import pandas as pd
 
 from app.core import rows, theme
-from app.sentence import compute, properties
+from app.sentence import compute, properties, wording
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.words import WORD
@@ -23,7 +23,8 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
 .bgt-list li { display: flex; gap: .6rem; padding: .3rem 0; margin: 0; border-bottom: 1px solid #8883; }
 .bgt-list .cosine { flex: none; width: 2.6rem; font-variant-numeric: tabular-nums; font-weight: 600; }
 .bgt-list .text { flex: 1; }
-.bgt-list mark { background: color-mix(in srgb, var(--bgt) 22%, transparent); color: inherit; border-radius: .2rem; }
+.bgt-list mark, .bgt-output mark { background: color-mix(in srgb, var(--bgt) 22%, transparent);
+  color: inherit; border-radius: .2rem; }
 .bgt-tag { display: inline-block; font-size: .8rem; border: 1px solid #8886; border-radius: .7rem; padding: 0 .5rem;
   margin-right: .3rem; white-space: nowrap; }
 .bgt-tag.same { background: color-mix(in srgb, var(--bgt) 16%, transparent); border-color: var(--bgt); }
@@ -37,6 +38,9 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
   border-bottom: 1px solid #8888; }
 .bgt-words i { display: block; width: 14px; border-radius: 2px 2px 0 0; background: var(--bgt); }
 .bgt-words b { font-weight: 500; font-size: 1.15rem; display: block; text-align: center; min-width: 2rem; }
+.bgt-pair { border: 1px solid #8883; border-radius: .4rem; padding: .4rem .6rem; font-size: .95rem; }
+.bgt-pair i { display: inline-block; height: .6rem; background: var(--bgt); }
+.bgt-pair [style] { font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.bgt-table { border-collapse: collapse; width: 100%; }
 .bgt-table th, .bgt-table td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8883; }
 .bgt-table th { font-weight: 600; }
@@ -58,16 +62,21 @@ def head(title: str, explained: str, latent: str) -> str:
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """List sentences with their cosines; highlight the words, length and final mark shared with a text."""
-    alike = compute.alike(text, lang, near)
+    """List sentences with their cosines; highlight what they share with a text: words, and those that show the same
+    form of address, contraction or form of a question, length and closing mark."""
+    alike, own = compute.alike(text, lang, near), wording.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         tags = [tag(length(row.length, row.lang), same.length), tag(row.mark, same.mark)]
+        there = wording.wording(row.text, row.lang)
+        shared = {name: value for name, value in there.items() if row.lang == lang and own.get(name) == value}
+        tags += [tag(wording.title(name, value), name in shared) for name, value in there.items()]
+        known = words_of(text) | wording.showing(row.text, row.lang, shared)
         if languages:
             tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
-            f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}"
+            f"{marked(row.text, known) if row.lang == lang else escape(row.text)}"
             f'<br><bdi dir="ltr">{"".join(tags)}</bdi></span></li>'
         )
     return f'<ol class="bgt-list" {coloured(latent)}>{"".join(items)}</ol>'
@@ -83,22 +92,56 @@ def length(number: int, lang: str) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def shared_words(text: str, other: str) -> str:
-    """The text, with the words that the other text also has marked, ignoring case."""
-    known = {word for word in WORD.findall(other.casefold()) if word[0].isalnum()}
+def words_of(text: str) -> set[str]:
+    """The words of a text in lower case, without marks."""
+    return {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}
+
+
+def marked(text: str, known: Set[str]) -> str:
+    """The text, with the words marked that are among the known ones, ignoring case."""
     parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
-def output(text: str, meaning: float, style: float, second: str, lang: str, checked: Sequence[Check]) -> str:
-    """A generated sentence, with the checks against its source, and its cosine to the source in each latent."""
+def pair(pair: compute.Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
+    """Two sentences, and a bar for their cosine in each latent."""
+    texts = "".join(
+        f'<div lang="{lang}">{escape(text)}</div>'
+        for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
+    )
+    drawn = "".join(
+        f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
+        f"{cosines[latent]:z.2f} {escape(latent)}</div>"
+        if latent in cosines
+        else f"<div {coloured(latent)}>of one language only</div>"
+        for latent in latents
+    )
+    return f'<div class="bgt-pair">{texts}{drawn}</div>'
+
+
+def output(
+    text: str,
+    meaning: float,
+    style: float,
+    second: str,
+    lang: str,
+    checked: Sequence[Check],
+    taken: Mapping[str, str] | None = None,
+) -> str:
+    """A generated sentence, with the checks against its source, and its cosine to the source in each latent.
+
+    `taken` are the properties of its wording that it has from another sentence: the words that show them are marked.
+    """
+    taken = taken or {}
+    tags = "".join(tag(f"{wording.title(name, value)}, from the style", True) for name, value in taken.items())
     values = {SEMANTIC: meaning, second: style}
     cosines = " &nbsp; ".join(
         f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
     )
     return (
-        f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
-        f'<div class="bgt-kept">{"".join(map(check_tag, checked))}{cosines}</div>'
+        f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
+        f"{marked(text, wording.showing(text, lang, taken)) or '(nothing)'}</div>"
+        f'<div class="bgt-kept" {coloured(second)}>{tags}{"".join(map(check_tag, checked))}{cosines}</div>'
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.data.properties import PROPERTIES
 from bgt_core.data.words import spans, without
 from bgt_core.evaluation.fidelity.checks import checks, differences
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
@@ -90,6 +92,50 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
+class Pair(NamedTuple):
+    """Two sentences that are alike in one latent, and not in the other."""
+
+    text: str
+    lang: str
+    other: str
+    other_lang: str
+
+
+PAIRS = (
+    Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
+    Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
+    Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
+    Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
+    Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
+)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
+def pairs(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
+    """The `PAIRS` in the languages of a model, with their cosine in each latent that can be compared."""
+    measured = []
+    for pair in PAIRS:
+        if {pair.lang, pair.other_lang} <= set(loaded.langs):
+            latents = loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,)
+            of = {
+                latent: loaded.encoder.similarity_pairwise(
+                    embed(loaded, [pair.text], pair.lang, latent), embed(loaded, [pair.other], pair.other_lang, latent)
+                )
+                for latent in latents
+            }
+            measured.append((pair, {latent: float(cosine[0]) for latent, cosine in of.items()}))
+    return measured
+
+
+def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
+    """A sentence to exchange latents with, and its language: a French one that addresses somebody in the other form, if
+    the model knows French; "" if none fits."""
+    if lang in ("en", "fr") and "fr" in loaded.langs:
+        formal = PROPERTIES["address"].value(text, lang) != "vous"
+        return ("Comment allez-vous ?" if formal else "Comment vas-tu ?"), "fr"
+    return fitting(loaded, text, lang), lang
+
+
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
     """Find a sentence to exchange latents with; "" if none fits.
 
@@ -111,9 +157,13 @@ def fitting(loaded: Loaded, text: str, lang: str) -> str:
 
 
 def exchanged(
-    loaded: Loaded, texts: Sequence[str], others: Sequence[str], lang: str, search: Search
+    loaded: Loaded, texts: Sequence[str], others: Sequence[str], lang: str, search: Search, other_lang: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write each text in the style of its partner, and the partner in the style of the text; tables as `written`."""
+    """Write each text in the style and language of its partner, and the partner in those of the text; tables as
+    `written`."""
+    if other_lang not in ("", lang):
+        forth = written(loaded, texts, others, other_lang, search, lang)
+        return forth, written(loaded, others, texts, lang, search, other_lang)
     both = written(loaded, [*texts, *others], [*others, *texts], lang, search)
     return both.iloc[: len(texts)], both.iloc[len(texts) :].reset_index(drop=True)
 
@@ -126,16 +176,22 @@ def repetitions(text: str) -> int:
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
 def written(
-    loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str, search: Search = DEFAULT_SEARCH
+    loaded: Loaded,
+    meanings: Sequence[str],
+    styles: Sequence[str],
+    lang: str,
+    search: Search = DEFAULT_SEARCH,
+    meaning_lang: str = "",
 ) -> pd.DataFrame:
-    """A sentence with the meaning of each of N and the style of the one beside it, all of one language.
+    """A sentence of `lang` with the meaning of each of N and the style of the one beside it; meanings are of the same
+    language, or of `meaning_lang`.
 
     Columns: `text`, and the cosines `meaning`, to the one in the semantic latent, and `style`, to the other in the
     second one.
     """
     from app.core import writing
 
-    semantic = embed(loaded, meanings, lang, SEMANTIC)
+    semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
     texts = writing.write(loaded, semantic, second, lang, search)
     similarity = loaded.encoder.similarity_pairwise

@@ -13,13 +13,14 @@ from app.core.address import BOUND, ONE_SENTENCE
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
 from app.sentence import chart, compute, tabs
+from app.sentence.wording import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
-EXAMPLE = "Can I help you?"
+EXAMPLE = "You are late."
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
 ENDS = {  # how a sentence ends, by the name of its mark
     "question": "with a question mark",
@@ -67,15 +68,18 @@ def tells_more(loaded: state.Loaded) -> str:
         return ""
     accuracies = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
     parts = []
-    for place, (latent, tasks) in enumerate(leads.items()):
+    for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
         notes = {task: f" ({of[place]:.0%}, not {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        parts.append(f"{reading.named(tasks, notes) or 'no property that was tested'} from the {latent} latent")
-    return f" By stored probes, these are easier to read: {'; '.join(parts)}."
+        parts.append(f"from the {latent} latent {reading.named(tasks, notes) or 'no property that was tested'}")
+    own, both = reading.nats(loaded.log, loaded.langs)
+    much = f" The {loaded.second_latent} latent holds {own:.0f} of {both:,.0f} nats of information." * (both == both)
+    return f"{much} Easier to read by stored probes: {'; '.join(parts)}."
 
 
 def page(place: DeltaGenerator, following: tabs.Next) -> None:
     loaded = state.model()
     heading(place, loaded)
+    pairs(loaded)
     text, lang = field(loaded)
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
@@ -89,6 +93,22 @@ def page(place: DeltaGenerator, following: tabs.Next) -> None:
     tabs.more(loaded, text, lang, following)
     explained(loaded)
     copy_link()
+
+
+def pairs(loaded: state.Loaded) -> None:
+    """Show sentences that are alike in one latent alone; a click puts a pair into the fields below."""
+    if not loaded.second_latent or not (measured := compute.pairs(loaded)):
+        return
+    with st.container(key="pairs", horizontal=True):
+        for number, (pair, cosines) in enumerate(measured):
+            with st.container(gap="xsmall"):
+                st.html(chart.pair(pair, cosines, loaded.latents))
+                st.button("Try it", key=f"pair{number}", on_click=put_in, args=(pair,), type="tertiary")
+
+
+def put_in(pair: compute.Pair) -> None:
+    """Fill the fields with a pair, before the page is drawn."""
+    st.session_state.update(sentence=pair.text, language=pair.lang, other=pair.other, other_language=pair.other_lang)
 
 
 def field(loaded: state.Loaded) -> tuple[str, str]:
@@ -131,8 +151,8 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) ->
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Compare the share of neighbours that end like a text with that of all sentences, and the share of those in its
-    language that are as long."""
+    """Compare the share of neighbours that end like a text with that of all sentences, and the shares of those in its
+    language that are as long and have its form of address, contraction or form of a question."""
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
@@ -143,7 +163,14 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
     unit = "character" if primary(lang) in UNSPACED else "word"
     usual = of_all.loc[every["lang"] == lang, "length"].mean()
     there = f"{shared['length'].sum()} of {same_lang.sum()} in {rows.language_name(lang)}"
-    return f"{ends} As long, within a {unit}: {there} ({usual:.0%} of all)."
+    parts = [f"{ends} As long, within a {unit}: {there} ({usual:.0%} of all)."]
+    own, others = (table.loc[table["lang"] == lang, "text"] for table in (near, every))
+    for name, value in wording(text, lang).items():
+        count, usual = (sum(value == wording(each, lang).get(name) for each in texts) for texts in (own, others))
+        parts.append(
+            f"{rows.STYLES[name]}, {title(name, value)}: {count} of {len(own)} ({usual / len(others):.0%} of all)."
+        )
+    return " ".join(parts)
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -166,11 +193,18 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
     """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
-    hint = "A fitting one is chosen; type another"
-    typed = st.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
-    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence") or compute.fitting(
-        loaded, text, lang
-    )
+    fitting, fitting_lang = compute.partner(loaded, text, lang)
+    wide, narrow = st.columns([5, 1])
+    hint = fitting or "Type a sentence"
+    typed = wide.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
+    langs = list(loaded.langs)
+    other_lang = narrow.selectbox(
+        "The other's language", langs, langs.index(fitting_lang), format_func=rows.language_name, key="other_language",
+        **BOUND,
+    )  # fmt: skip
+    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence")
+    if not other:
+        other, other_lang = fitting, fitting_lang
     if not other:
         return
     quoted = f"“{ISOLATE}{verbatim(other)}{END_ISOLATE}”"
@@ -179,14 +213,16 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> N
     right.markdown(f"**The meaning of {quoted}, in your style**")
     places = left.empty(), right.empty()
     for search in compute.SEARCHES:
-        outputs = compute.exchanged(loaded, [text], [other], lang, search)
-        for place, source, output in zip(places, (text, other), outputs, strict=True):
+        outputs = compute.exchanged(loaded, [text], [other], lang, search, other_lang)
+        ways = ((text, lang, other, other_lang), (other, other_lang, text, lang))
+        for place, (source, source_lang, style, into), output in zip(places, ways, outputs, strict=True):
             (best,) = output.itertuples()
-            checked = checks(source, lang, best.text, lang)
-            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, lang, checked))
-    language = rows.language_name(lang)
+            checked = checks(source, source_lang, best.text, into)
+            taken = taken_over(best.text, into, style, source, source_lang)
+            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, into, checked, taken))
     label = "More on writing: meaning by style"
-    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, source_lang=language, lang=language)
+    langs_of = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other_lang)}
+    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, **langs_of)
 
 
 def explained(loaded: state.Loaded) -> None:

@@ -86,7 +86,7 @@ def task(name: str, about: str, label: Callable[[str, str], str], langs: Iterabl
 
 PROPERTIES = {
     "length": ("How many words?", LENGTH),
-    "mark": ("Which final mark?", task("mark", "final mark", mark)),
+    "mark": ("Which closing mark?", task("mark", "closing mark", mark)),
     "negation": ("Is it negated?", task("negation", "negated", negated, rows.NEGATION_LANGS)),
     "person": ("Person of the first pronoun?", task("person", "person of the first pronoun", person, PERSONS)),
 }

@@ -119,8 +119,8 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 def coloured(spaces: Spaces, colour: str) -> Spaces:
     """The same spaces, with a column `colour` added to their rows if the sentences alone don't have it."""
     semantic = spaces.semantic
-    if colour in rows.PROBED:
-        values = {colour: rows.labelled(semantic.rows["text"].tolist(), colour)}
+    if colour in rows.STYLES:
+        values = {colour: rows.styled(semantic.rows, colour).array}
     elif colour == rows.CLUSTER:
         values = _clusters(semantic.digest, semantic.content, semantic)
     elif colour.startswith(rows.OWN_COLUMN):

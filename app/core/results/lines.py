@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, finish, plain
 
-UNIT = 36  # pixels
-SLIM = 0.45  # height of a slim row
+UNIT = 33  # pixels
+SLIM = 0.39  # height of a slim row
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
 GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -29,7 +29,7 @@ class Lines:
 
     def heading(self, text: str, ticks: tuple[int, ...] = ()) -> None:
         """A row that names those below it, and repeats the values of the x axis."""
-        y = self._take(1)
+        y = self._take(0.9)
         self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"], INK)
         for tick in ticks:
             font = {"size": 11, "color": SOFT[self.theme]}
@@ -37,7 +37,7 @@ class Lines:
 
     def name(self, text: str) -> None:
         """A row with only a name, for the rows below it."""
-        self._write(text, self._take(0.7), PIXELS["small"], INK)
+        self._write(text, self._take(0.58), PIXELS["small"], INK)
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
         """The y of the marks below a name; `mark`, on its own line, tells several results apart."""
@@ -86,6 +86,7 @@ class Lines:
                 "align": "left",
                 "font": {"size": size, "color": colour[self.theme]},
                 "bgcolor": PAGE[self.theme],
+                "borderpad": 0,  # so that no name covers the one above it
             }
         )
 

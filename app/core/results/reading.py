@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,16 @@ def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ..
     scores = gather.gathered([model / startup.PROBES_FOLDER], []).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
+
+
+def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
+    """The information of the language latent about a sentence, and of both latents, in nats: the mean KL on pairs held
+    out of training, over the model's languages; NaN without a training log."""
+    held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
+    every = f"kl/{SEMANTIC}"  # of all languages, in the report of a model of many
+    own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
+    shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
+    return own, own + shared
 
 
 def named(tasks: list[str], notes: Mapping[str, str], most: int = 3) -> str:

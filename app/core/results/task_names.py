@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.core.rows import language_name
+from app.core.rows import STYLES, language_name
 from bgt_core.data.columns import split_langs
 from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
@@ -31,11 +31,8 @@ TITLES = {
     "bigram-shift": "Neighbours swapped",
     "coord-inv": "Clauses swapped",
     "lang-id": "Language identity",
-    "address": "Form of address",
-    "politeness": "Politeness",
-    "contraction": "Contraction",
-    "question-form": "Form of the question",
     "sentence-type": "Closing mark",
+    **STYLES,
 }
 
 

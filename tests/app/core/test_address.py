@@ -21,9 +21,9 @@ KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "
 LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
     "rewrite": {
         "source": ("One.", "One."), "style": ("Deux ?", "Deux ?"), "source_lang": ("French", "fr"),
-        "lang": ("French", "fr"), "search": ("Sample", "Sample"), "temperature": ("1.3", 1.3), "top_p": ("0.5", 0.5),
+        "lang": ("English", "en"), "search": ("Sample", "Sample"), "temperature": ("1.3", 1.3), "top_p": ("0.5", 0.5),
         "seed": ("7", 7), "length": ("20", 20), "mix": ("0.25", 0.25), "dlang": ("French", "fr"),
-        "sentence_fr": ("Il dort.", "Il dort."), "move_words": ("3", 3.0), "move_punctuation": ("-2", -2.0),
+        "sentence_fr": ("Il dort.", "Il dort."), "move_address": ("3", 3.0),
         "move_question": ("1.5", 1.5),
     },
     "maps": {

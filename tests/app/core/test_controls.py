@@ -22,7 +22,7 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
         ("rewrite", {"how": ONE, "source": "  "}),
         ("rewrite", {"how": ONE, "source": "Yes.", "style": "\n"}),
         ("rewrite", {"how": DIRECTION, "sentence_en": " "}),
-        ("rewrite", {"styles_en": " "}),
+        ("rewrite", {"styles_fr": " "}),
     ],
 )
 def test_an_empty_text_is_asked_for(opened: Callable[..., Any], page: str, link: dict[str, str]) -> None:
@@ -37,7 +37,7 @@ def test_an_empty_text_is_asked_for(opened: Callable[..., Any], page: str, link:
         ("main", {"sentence": FRENCH}, ""),
         ("similarity", {"left": FRENCH}, "Left: "),
         ("rewrite", {"how": ONE, "source": FRENCH}, "Source: "),
-        ("rewrite", {"styles_en": FRENCH}, f"“{FRENCH}”: "),
+        ("rewrite", {"styles_en": FRENCH, "glang": "English"}, f"“{FRENCH}”: "),
     ],
 )
 def test_another_language_is_told(opened: Callable[..., Any], page: str, link: dict[str, str], title: str) -> None:
@@ -51,9 +51,9 @@ def test_another_language_is_told(opened: Callable[..., Any], page: str, link: d
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
         ("similarity", {"right": FRENCH}, "Right is French", "one_right_lang", "right"),
         ("rewrite", {"how": ONE, "source": FRENCH}, "Source is French", "source_lang", "source"),
-        ("rewrite", {"how": ONE, "style": FRENCH}, "Style is French", "lang", "style"),
+        ("rewrite", {"how": ONE, "style": FRENCH, "lang": "English"}, "Style is French", "lang", "style"),
         ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
-        ("rewrite", {"styles_en": FRENCH}, "The text of styles is French", "glang", "styles_fr"),
+        ("rewrite", {"styles_en": FRENCH, "glang": "English"}, "The text of styles is French", "glang", "styles_fr"),
     ],
 )
 def test_a_button_makes_it_the_language_of_the_text(

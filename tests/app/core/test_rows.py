@@ -20,6 +20,7 @@ from app.core import rows
         ("It is", 2, 0, "none"),
         ("駅はどこですか？", 1, 1, "question"),
         ("أين المحطة؟", 2, 1, "question"),
+        ("« Où est-ce ? »", 2, 4, "question"),  # quotes close no sentence
         ("As follows:", 2, 1, "other"),
         ("شكرًا", 1, 0, "none"),  # the sign above its last letter but one is no mark
         ("", 0, 0, "none"),
@@ -66,13 +67,14 @@ def test_cells_may_be_called_as_what_is_shown_for_rare_and_empty_ones() -> None:
     assert list(many.cat.categories).count("other") == 1 and list(many[:9]) == ["other"] * 9
 
 
-def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:
-    texts = [*("word " * n for n in range(1, 40)), "", *(f"Well{mark} yes" for mark in ",;:!?.…—")]
-    length, first = (rows.labelled(texts, task) for task in rows.PROBED)
-    lows = [int(name.partition("-")[0]) for name in length.categories[:-1]]
-    assert len(lows) == 6 and lows == sorted(lows) and length[39] == rows.NONE
-    assert len(first) == len(texts) and first[0] == rows.NONE
-    assert len(first.categories) == 7 and list(first.categories[-2:]) == [rows.OTHER, rows.NONE]
+def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
+    table = rows.translations([("You're late.", "Vous êtes en retard."), ("Yes.", "Tu dors ?")], ("en", "fr"))
+    assert list(rows.styled(table, "address")) == [rows.NONE, rows.NONE, "vous", "tu"]
+    assert list(rows.styled(table, "contraction")) == ["short", rows.NONE, rows.NONE, rows.NONE]
+    assert list(rows.styled(table, "question-form")) == [rows.NONE, rows.NONE, rows.NONE, "intonation"]
+    assert {"address", "contraction", "question-form", "lang"} <= set(rows.colours(("en", "fr")))
+    assert set(rows.colours(("ja",))) & {*rows.STYLES, "lang"} == {"politeness"}
+    assert {rows.colours(langs)[0] for langs in (("en",), ("en", "fr"), ("xx",))} == {"mark"}
 
 
 @pytest.mark.parametrize(

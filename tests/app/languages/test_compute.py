@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -80,8 +81,24 @@ def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None
 def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:
     rows = [("tense", 2.0, 5.0), ("subj-num", -1.0, 3.0), ("length", -9.0, -4.0), ("length", 1.0, 4.0)]
     rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim says nothing of trees
+    rows += [("address", -40.0, -20.0)]
     gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
     assert compute.verdict(gaps) == (
-        "The paper's claim covers 6 of these results: 2 agree, 2 contradict it (gender of articles, length), and of 2 "
-        "the interval holds zero."
+        "The paper's claim covers 7 of these results: 3 agree, 2 contradict it (gender of articles, length), and of 2 "
+        "the interval holds zero.",
+        ["gender", "length"],
     )
+
+
+@pytest.mark.parametrize(
+    ("semantic", "own", "given"), [(1_000.0, 10.0, True), (50.0, 10.0, False), (None, None, False)]
+)
+def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
+    semantic: float | None, own: float | None, given: bool
+) -> None:
+    log = [] if semantic is None else [{"kind": "valid", "kl/semantic/en": semantic, "kl/en": own}]
+    loaded = SimpleNamespace(log=log, langs=("en",), second_latent="language", title="mine")
+    reason = compute.reason(loaded, ["gender", "length"])
+    assert bool(reason) == given == ("Why length:" in reason)
+    assert not given or "the semantic latent of mine holds 1,000 nats" in reason
+    assert compute.reason(loaded, ["gender"]) == ""

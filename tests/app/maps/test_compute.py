@@ -22,14 +22,21 @@ def table() -> pd.DataFrame:
     return pd.concat([rows.table(english, "en", english), rows.table(french, "fr", french)], ignore_index=True)
 
 
+def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
+    """The map is 10 wide, so a mark is 0.15; the pairs are 0, 0.1, 0.2 and 5 apart, and a star has no translation."""
+    own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
+    placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
+    assert compute.coincide(pd.concat([placed, own])) == (2, 4)
+
+
 def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     chosen = np.arange(8) < 3
     words = keywords.word_counts(table["text"])
     lines = compute.compared(table, chosen, words, {"semantic": (0.5, -0.001)}).set_index("Measure")
     assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
     assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
-    assert lines.loc["Final mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
-    assert "Final mark: exclamation" not in lines.index
+    assert lines.loc["Closing mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
+    assert "Closing mark: exclamation" not in lines.index
     assert lines.loc["English", "Difference"].startswith("+80 [")
     assert lines.loc["Words that stand out", "Selected"] == "train"
     assert lines.loc["Mean cosine, semantic", ["Selected", "Rest"]].tolist() == ["0.50", "0.00 among all"]

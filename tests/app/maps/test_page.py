@@ -84,7 +84,7 @@ def test_the_metric_of_a_link_is_that_of_the_maps(opened: Open, saved: Path) -> 
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:
     app = opened("maps")
     app.session_state["chosen"] = ["en3", "fr7"]
-    for colour in rows.COLOURS:
+    for colour in rows.colours(("en", "fr")):
         app.put(app.box("Colour"), colour)
         assert app.lit() == {"en3", "fr7"}
     table = rows.examples(("en", "fr"), 300).set_index("id")
@@ -398,6 +398,6 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
 
 def test_a_cluster_without_words_is_named_by_one_of_its_sentences(opened: Open) -> None:
     text = "".join(f"{en}\t{fr}\n" for en, fr in zip("Yes. No. Maybe. Why? Where? Who?".split(), "abcdef", strict=True))
-    app = opened("maps").upload("six.tsv", "en\tfr\n" + text).press("Use these")
+    app = opened("maps", colour="Cluster of meaning").upload("six.tsv", "en\tfr\n" + text).press("Use these")
     names = {note["text"] for note in app.figures()[0]["layout"]["annotations"] if note.get("name") == rows.CLUSTER}
     assert names and names <= {f"“{cell}”" for line in text.splitlines() for cell in line.split("\t")}

@@ -66,8 +66,8 @@ def test_a_selection_is_described_beside_the_map(opened: Open) -> None:
     (described,) = (table.value for table in app.table if "Measure" in table.value)
     lines = described.set_index("Measure")
     assert lines.loc["Sentences", "Selected"] == str(len(chosen))
-    assert lines.loc["Final mark: question", "Selected"] in ("98%", "99%", "100%")  # one is quoted inside
-    assert lines.loc["Final mark: question", "Difference"].startswith("+")
+    assert lines.loc["Closing mark: question", "Selected"] in ("98%", "99%", "100%")  # one is quoted inside
+    assert lines.loc["Closing mark: question", "Difference"].startswith("+")
 
 
 def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open) -> None:

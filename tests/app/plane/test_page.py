@@ -250,6 +250,18 @@ def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open
         assert row.left != row.right
 
 
+@pytest.mark.parametrize(
+    ("roles", "ends"), [(0.5, "Paraphrases are the nearest."), (0.95, "no measure of meaning there.")]
+)
+def test_the_page_says_whether_paraphrases_are_nearest(roles: float, ends: str) -> None:
+    near = {compute.PARAPHRASES: 0.9, compute.NEGATIONS: 0.8, compute.ROLES: roles, compute.RANDOM: 0.0}
+    pairs = pd.DataFrame(
+        [(kind, each) for kind, at in near.items() for each in (at, at, 1.0)], columns=["kind", "semantic"]
+    )
+    text = compute.ordered(pairs)
+    assert f"roles swapped {roles:.2f}" in text and text.endswith(ends)
+
+
 def test_the_lasso_that_the_text_names_is_always_visible(opened: Open) -> None:
     app = opened("plane")
     (chart,) = app.get("plotly_chart")

@@ -88,7 +88,7 @@ def test_a_run_leaves_what_is_stored_as_it_is(opened: Open, start: Callable) -> 
     assert set(app.dataframe[0].value["Language"]) == {"English"}
     app.put(app.toggle(key="all_results"), True)
     stored = app.dataframe[0].value
-    assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 23
+    assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 28
     app.selectbox(key="items").set_value(500)
     app.press("Run")
     result, after = (app.dataframe[at].value for at in range(2))

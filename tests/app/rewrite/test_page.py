@@ -14,7 +14,8 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 import bgt_core
 from app.core import interpolation, state, writing
 from app.core.markdown import verbatim
-from app.rewrite import compute, decoding
+from app.rewrite import decoding
+from bgt_core.data.properties import PROPERTIES
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 
@@ -36,7 +37,7 @@ def shown(app: Any) -> str:
 
 
 def test_the_output_is_the_librarys(opened: Open, library: Callable, saved: Path) -> None:
-    app = ask(opened("rewrite", how="One sentence"), "The cat sleeps.", "Is it late?")
+    app = ask(opened("rewrite", how="One sentence", lang="English"), "The cat sleeps.", "Is it late?")
     bgt = bgt_core.load(saved)
     expected = library(["The cat sleeps."], ["Is it late?"])[0].text
     assert shown(app) == expected
@@ -149,13 +150,13 @@ def test_stop_ends_the_writing_at_the_next_token(opened: Open, monkeypatch: pyte
 def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Callable) -> None:
     app = opened("rewrite", how="In a direction")
     table = app.table[0].value.set_index(["Direction", "Step"])["Written there"]
-    assert len(table) == sum(len(stops) for _, _, stops in compute.FACTORS.values())
+    assert [*dict.fromkeys(app.table[0].value["Direction"])] == ["More of a question", "More contracted"]
     stay = table.xs("0", level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
     expected = library([sentence], [sentence])[0].text
-    assert stay == [verbatim(expected)] * 3 and shown(app) == expected
-    app.put(app.slider(key="move_words"), 9.0)
-    assert verbatim(shown(app)) == table["Longer", "9"]
+    assert set(stay) == {verbatim(expected)} and shown(app) == expected
+    app.put(app.slider(key="move_question"), 4.0)
+    assert verbatim(shown(app)) == table["More of a question", "4"]
 
 
 def cells(app: Any) -> list[str]:
@@ -165,7 +166,7 @@ def cells(app: Any) -> list[str]:
 
 
 def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Callable) -> None:
-    app = opened("rewrite")
+    app = opened("rewrite", glang="English")
     meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
     assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
     meanings.set_value("The cat sleeps.\n\nYes & <b>no</b>.")
@@ -178,8 +179,16 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Calla
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
 
 
-def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
+def test_the_grid_opens_with_english_meanings_in_french_styles(opened: Open) -> None:
     app = opened("rewrite")
+    assert app.text_area(key="meanings_en").value.startswith("You are late.\n")
+    styles = app.text_area(key="styles_fr").value.splitlines()
+    assert {PROPERTIES["address"].value(style, "fr") for style in styles} == {"tu", "vous", ""} and len(styles) == 5
+    assert len(cells(app)) == 15
+
+
+def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
+    app = opened("rewrite", glang="English")
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
     assert len(cells(app)) == 15 and any("first 5 lines" in caption.value for caption in app.caption)
     app.put(app.text_area(key="styles_en"), " ")
@@ -188,7 +197,7 @@ def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
 
 def test_a_grid_that_is_stopped_is_not_begun_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "stopped", lambda: True)
-    app = opened("rewrite")
+    app = opened("rewrite", glang="English")
     assert not cells(app) and not app.session_state["grids"]
     monkeypatch.setattr(decoding, "stopped", lambda: False)
     assert len(cells(app.press("Write the grid"))) == 9

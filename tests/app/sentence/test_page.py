@@ -22,6 +22,7 @@ from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
@@ -92,6 +93,41 @@ def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: 
     assert other and not other.endswith("?")
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
     assert_close(forth["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
+
+
+def test_latents_are_exchanged_between_languages(loaded: state.Loaded, saved: Path) -> None:
+    bgt, other = bgt_core.load(saved), "Il est tard."
+    forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH, "fr")
+    for table, meaning, style, source, lang in ((forth, TEXT, other, "en", "fr"), (back, other, TEXT, "fr", "en")):
+        latents = exchanged(bgt, [meaning], [style], lang, source)
+        best = candidates(bgt, latents, lang=lang, search=DEFAULT_SEARCH)[0][0]
+        assert table["text"].tolist() == [best.text]
+
+
+def test_the_other_sentence_is_french_and_has_the_other_form_of_address(loaded: state.Loaded) -> None:
+    assert compute.partner(loaded, "You are late.", "en") == ("Comment allez-vous ?", "fr")
+    assert compute.partner(loaded, "Vous dormez.", "fr") == ("Comment vas-tu ?", "fr")
+
+
+def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
+    opened: Open, loaded: state.Loaded, saved: Path
+) -> None:
+    bgt = bgt_core.load(saved)
+    measured = compute.pairs(loaded)
+    assert [pair for pair, _ in measured] == list(compute.PAIRS)
+    for pair, shown_cosines in measured:
+        for latent, cosine in shown_cosines.items():
+            left = bgt.embed(pair.text, lang=pair.lang, latent=latent)
+            right = bgt.embed(pair.other, lang=pair.other_lang, latent=latent)
+            assert_close(cosine, cosines(left, right), FLOAT32, scale=1)
+        assert ("language" in shown_cosines) == (pair.lang == pair.other_lang)
+    app = opened("main")
+    next(button for button in app.button if button.label == "Try it").click()
+    app.run()
+    pair = compute.PAIRS[0]
+    assert (app.text_input(key="sentence").value, app.selectbox(key="language").value) == (pair.text, pair.lang)
+    assert app.text_input(key="other").value == pair.other
+    assert app.selectbox(key="other_language").value == pair.other_lang
 
 
 def test_a_greedy_draft_comes_first_and_the_beam_s_text_stays(
@@ -236,8 +272,9 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
     start("--model", model)
     text = shown(opened("main"))
-    assert "easier to read: no property that was tested from the semantic latent; length (" in text
+    assert "stored probes: from the language latent length (" in text
     assert re.search(r"length \(\d+%, not \d+%\)", text)
+    assert "; from the semantic latent no property that was tested." in text
 
 
 def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:

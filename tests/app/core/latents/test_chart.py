@@ -22,10 +22,10 @@ def table() -> pd.DataFrame:
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
-    probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
+    styles = {name: rows.styled(both, name) for name in rows.STYLES}
     clusters = {rows.CLUSTER: ["1", "2"], rows.FINE_CLUSTER: ["3", "4", "5"]}
     groups = {column: pd.Categorical(rng.choice(names, len(both)), names) for column, names in clusters.items()}
-    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **probed, **groups)
+    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **styles, **groups)
 
 
 def markers(figure: go.Figure) -> list[go.Scatter]:

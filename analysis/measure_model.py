@@ -21,7 +21,9 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.tasks.minimal_pairs import MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
+from bgt_core.evaluation.tasks.style import Style
 from bgt_core.evaluation.tasks.surface import Surface
+from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.tables.writers import markdown_text
 
@@ -40,6 +42,12 @@ def main(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
         file, limit = (held_out / "en-fr.tsv", count) if lang == "fr" else (published[lang], count // 3)
         task = Fidelity(langs=f"{ENGLISH},{lang}", lengths=WORDS, limit=limit)
         show(measure(task, data=file), "measure")
+    print("\n## Style\n")
+    for lang in langs:
+        transfer = Transfer(langs=f"{ENGLISH},{lang}", limit=max(FEWEST, count // 2))
+        show(measure(transfer, data=held_out / f"en-{lang}.tsv"), "measure")
+    style = Style()
+    show(measure(style, data=style.load([], seed=0)), "system")
     print("\n## Roles\n")
     roles = MinimalPairs(count=count // 3)
     show(measure(roles, data=roles.load([], seed=0)), "measure")

@@ -57,7 +57,7 @@ class WithoutLanguage(nn.Module):
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         vectors = self.body(side, layout)
-        if self.training:
+        if self.training and not self.frozen:
             total = vectors.detach().float().sum(0)
             self.micro_batch[self.langs.index(side.lang)] += torch.cat([total, total.new_tensor([len(vectors)])])
         away = vectors.float() - self.means.mean(0)
@@ -66,6 +66,12 @@ class WithoutLanguage(nn.Module):
             return erased
         parts = zip(vectors.split(self.parts, dim=1), erased.split(self.parts, dim=1), strict=True)
         return torch.cat([F.normalize(after) * before.norm(dim=1, keepdim=True) for before, after in parts], dim=1)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the body has parameters, none of which is trained: then its vectors and their means stay."""
+        trained = [parameter.requires_grad for parameter in self.body.parameters()]
+        return bool(trained) and not any(trained)
 
     @torch.no_grad()
     def compare_languages(self) -> None:

@@ -32,7 +32,7 @@ def test_each_table_of_a_card(
     torch.manual_seed(0)
     recipe = tiny("bgt-bound")
     checkpoint.save(tmp_path / "model", recipe, recipe.build(tokenizer), tokenizer, step=3)
-    short = [pair.texts for pair in grammar if len(pair.texts["en"].split()) < 12][:30]
+    short = [pair.texts for pair in grammar if len(pair.texts["en"].split()) < 12][:60]
     pairs = "".join(f"{texts['en']}\t{texts['fr']}\n" for texts in short)
     judged = "".join(f"{at % 6}\t{texts['en']}\t{texts['en'][:9]}\n" for at, texts in enumerate(short))
     files = {"held-out/en-fr.tsv": pairs, "retrieval/en-fr.tatoeba1000.tsv": pairs}
@@ -47,3 +47,5 @@ def test_each_table_of_a_card(
     assert any("giver and receiver" in row for row in rows) and any(row[0] == "2015" for row in rows)
     assert sum("en to fr" in row for row in rows) == 1 and sum(row[0] == "language" for row in rows) == 1
     assert sum(row[0] == "negation" for row in rows) == 2
+    assert any(row[2:4] == ["sentence-type", "question"] for row in rows)  # style taken over
+    assert any(row[:1] == ["STEL-or-Content"] for row in rows)

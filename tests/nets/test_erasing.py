@@ -64,6 +64,18 @@ def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is a third
 
 
+def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
+    trained.body.place = nn.Parameter(trained.body.place)
+    before = {name: value.clone() for name, value in trained.state_dict().items()}
+    for requires_grad in (False, True):
+        trained.train().requires_grad_(requires_grad)
+        trained(sentences("en", 10))
+        trained.compare_languages()
+        trained.settle(trained.seen.detach())
+        kept = [torch.equal(value, before[name]) for name, value in trained.state_dict().items() if "body" not in name]
+        assert all(kept) != requires_grad
+
+
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
     trained.means += 3  # the plane that stays is that of the means

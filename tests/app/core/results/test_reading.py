@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
 
 def test_nothing_is_said_without_stored_probes(tmp_path: Path) -> None:
     assert reading.leads(tmp_path, "language") == {}
+
+
+def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
+    reports = [
+        {"kind": "valid", "kl/en": 90.0, "kl/semantic/en": 90.0},
+        {"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic/en": 100.0, "kl/semantic/fr": 110.0},
+        {"kind": "train", "kl/en": 7.0},
+    ]
+    assert reading.nats(reports, ("en", "fr")) == (5.0, 110.0)
+    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # of all languages together
+    assert reading.nats(many, ("en", "fr")) == (5.0, 105.0)
+    assert all(map(math.isnan, reading.nats([], ("en",))))
 
 
 def test_tasks_are_listed_and_the_rest_counted() -> None:

@@ -12,7 +12,7 @@ import typer
 from bgt_core import PRETRAINED
 from bgt_core.cli.errors import name_option
 from bgt_core.cli.options import open_encoder, open_models, unnamed
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.contracts import SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.errors import BgtError, UsageError
 from probes.cells import Subject
@@ -108,13 +108,6 @@ def open_subjects(
                 raise UsageError(text, parameter="latents")
         subjects.append(Subject(name, encoder, tuple(latents or encoder.latents), trainings, references))
     return subjects
-
-
-def check_report(report: Path | None, subjects: Sequence[Subject]) -> None:
-    """Raise UsageError if a report is wanted, but no encoder is probed in both latents."""
-    if report and not any({SEMANTIC, LANGUAGE} <= set(subject.latents) for subject in subjects):
-        text = "compares the semantic with the language latent: probe both latents of one of our models."
-        raise UsageError(text, parameter="report")
 
 
 def download_senteval(folder: Path) -> None:

@@ -12,14 +12,13 @@ from typing import Any
 from pyarrow import parquet
 
 from bgt_core.cli.options import check_files, on_stdout
-from bgt_core.errors import BgtError, UsageError, check_choice
+from bgt_core.errors import BgtError, check_choice
 from bgt_core.files import atomic_file
 from bgt_core.tables import LEGEND, save, show
 from probes.data.folder import LABELLED
 from probes.data.load import BUILT, VERBATIM
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
-from probes.results.report import of_probes, write_report
 from probes.results.store import Cell, all_predictions
 from probes.results.tables import gap_table, long_table, short_table, wide_table
 
@@ -27,13 +26,14 @@ from probes.results.tables import gap_table, long_table, short_table, wide_table
 def about(cells: Sequence[Cell], correction: str) -> str:
     """Describe the numbers of a table in one line."""
     first = cells[0].result
+    probes = "of one probe" if first.seeds == 1 else f"mean of {first.seeds} probe seeds"
     if cells[0].trail["probe"] == "senteval":
         whole = all(map(takes_all_as_senteval, cells))
         items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (
-        f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.level:g}% intervals; "
+        f"test accuracy in percent, {probes}, with Wilson {100 * first.level:g}% intervals; "
         "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), "
         f"{CORRECTIONS[correction][0]} over the table"
         f"{'; labelled files cleaned: tokens joined to text, each sentence once' if cleaned else ''}"
@@ -62,17 +62,13 @@ class Outputs:
 
     tables: Mapping[str, Path | None]  # csv, latex, parquet, md -> file
     predictions: Path | None
-    report: Path | None
     as_json: bool
     correction: str
 
     def check(self) -> None:
         """Raise UsageError or NotFound for outputs that can't be written."""
-        check_files({**self.tables, "predictions": self.predictions, "report": self.report}, self.as_json)
+        check_files({**self.tables, "predictions": self.predictions}, self.as_json)
         check_choice(CORRECTIONS, correction=self.correction)
-        if self.report and self.report.suffix != ".html":
-            text = f"{self.report}: must end in .html; its table is written beside it as .tex."
-            raise UsageError(text, parameter="report")
 
     def write(self, cells: Sequence[Cell]) -> None:
         """Write the files, each complete or not at all."""
@@ -83,8 +79,6 @@ class Outputs:
         if self.predictions:
             with atomic_file(self.predictions) as partial:
                 parquet.write_table(all_predictions(cells), partial, compression="zstd")
-        if self.report:
-            write_report(self.report, cells, self.correction)
 
     def show(self, cells: Sequence[Cell], gaps: Sequence[Difference], failures: Sequence[tuple[str, BgtError]]) -> None:
         """Print the tables or one JSON document on stdout, unless a file goes there; warnings on stderr."""

@@ -120,10 +120,6 @@ def probe(
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the prediction of each item, as Parquet.")
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write which latent holds which property, as FILE.html and FILE.tex."),
-    ] = None,
     as_json: options.JsonOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the cells, their size, and which results are kept; then stop.")
@@ -146,7 +142,7 @@ def probe(
         print_tasks()
         return
     from probes.cli.fail_on import read_rules
-    from probes.cli.measuring import check_report, download_senteval, measure, open_subjects, read_pair
+    from probes.cli.measuring import download_senteval, measure, open_subjects, read_pair
     from probes.cli.output import Outputs
     from probes.cli.plan import plan
     from probes.grid import ALL, Grid
@@ -166,7 +162,7 @@ def probe(
             "gets SentEval's sets, which are English: give --lang en and --data FOLDER.", parameter="download"
         )
     tables = {"csv": csv, "latex": latex, "parquet": parquet, "md": md}
-    outputs = Outputs(tables, predictions, report, as_json, correction)
+    outputs = Outputs(tables, predictions, as_json, correction)
     outputs.check()
     chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
     chosen["control"] = None if control == "none" else control
@@ -180,7 +176,6 @@ def probe(
             download_senteval(source)
         grid.check()
         subjects = open_subjects(model, split_names(latents), encoder_seeds, untrained, device, precision)
-        check_report(report, subjects)
         pairs = [read_pair(text, subjects) for text in difference or []]
         grid = replace(grid, subjects=subjects)
         code = plan(grid, context, as_json) if dry_run else measure(grid, context, pairs, rules, outputs)

@@ -57,8 +57,7 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
     gaps = [(cell, latent_gap(cell.result.difference)) for cell in cells]
     both = [(cell, gap) for cell, gap in gaps if gap]
     if not both:
-        text = "compares the semantic with the language latent: probe both latents of one of our models."
-        raise UsageError(text, parameter="report")
+        raise UsageError("No result has both latents: probe the semantic and the language latent of one of our models.")
     lines = []
     adjusted = correct([gap for _, gap in both], correction)
     for (cell, _), difference in zip(both, adjusted, strict=True):

@@ -39,7 +39,6 @@ MEANINGS = {
     "--out": "Output",
     "--pair": "Two languages",
     "--precision": "fp32, bf16",
-    "--report": "Write",
     "--shard": "Part I of N only",
     "--strict": "Stop on",
     "--tokenizer": "A SentencePiece model",

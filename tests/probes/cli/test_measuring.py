@@ -212,7 +212,6 @@ def test_sentevals_sets_are_downloaded_once(probe: Callable, fake: Any, site: li
         (("--csv", "-", "--latex", "-"), 2, "--csv - and --latex -: stdout holds one document"),
         (("--parquet", "-"), 2, "--parquet -: only csv, latex, md can go to stdout"),
         (("--predictions", "-"), 2, "--predictions -: only csv"),
-        (("--report", "-"), 2, "--report -: only csv"),
         (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: no such file or folder."),
         (("--correction", "fdr"), 2, "--correction 'fdr': choose from holm, bonferroni, none."),
         (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),

@@ -165,13 +165,13 @@ def test_encoder_seeds_are_means_and_untrained_ones_stand_beside(probe: Callable
 
 
 def test_files_hold_the_numbers_of_the_json(probe: Callable, fake: Any, tmp_path: Path) -> None:
-    names = {"--csv": "t.csv", "--parquet": "t.parquet", "--predictions": "p.parquet", "--report": "r.html"}
+    names = {"--csv": "t.csv", "--parquet": "t.parquet", "--predictions": "p.parquet"}
     files = {flag: tmp_path / "out" / name for flag, name in names.items()}
     (tmp_path / "out").mkdir()
     flags = [part for flag, file in files.items() for part in (flag, str(file))]
     result = probe("--lang", "fr", "--task", "punct-num,length", *QUICK, "--json", *flags)
     assert result.code == 0, result.err
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {*names.values(), "r.tex"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == set(names.values())
     rows = [row for one in results(result) for row in one["rows"]]
     kept = parquet.read_table(files["--parquet"]).to_pylist()
     with files["--csv"].open(encoding="utf-8", newline="") as file:
@@ -222,8 +222,6 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
         (("--control", "shuffle"), 2, "--control 'shuffle': choose from first, rare"),
         (("--erase", "all"), 2, "--erase 'all': choose from leace, inlp"),
         (("--level", "95"), 2, "--level 95.0: choose a level between 0 and 1"),
-        (("--report", "page.pdf"), 2, "--report page.pdf: must end in .html"),
-        (("--report", "absent/page.html"), 3, "the folder absent does not exist"),
         (("--predictions", "absent/p.parquet"), 3, "the folder absent does not exist"),
         (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained is for a single --model"),
         (("--model", "a", "--model", "german"), 2, "--lang fr: the model has en, de."),
@@ -233,7 +231,6 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
             2,
             "--untrained needs a BGT checkpoint",
         ),
-        (("--task", "punct-num", "--latent", "semantic", "--report", "r.html"), 2, "probe both"),
         (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
         (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
     ],

@@ -1,10 +1,8 @@
-"""Which latent holds what: planted signs come out, and the page stands alone."""
+"""Which latent holds what: planted signs come out."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,6 @@ from bgt_core.tables import Table, save
 from probes.result import Predictions, ProbeResult, ProbeScore
 from probes.results.compare import cell_gap
 from probes.results.published import SYSTEMS, TABLE, published
-from probes.results.report import write_report
 from probes.results.separation import as_table, counts, separation
 from probes.results.store import Cell, cell_of
 from probes.results.tables import long_table, wide_table
@@ -68,10 +65,13 @@ def test_signs_stand_beside_the_papers() -> None:
     first = lines[0].difference
     assert first.points == pytest.approx(10)
     assert first.ci_low == pytest.approx(10 - 1.96 * 100 * np.sqrt((0.8 * 0.2 + 0.7 * 0.3) / N), abs=0.4)
+    row = dict(zip(as_table(lines).columns, as_table(lines).rows[0], strict=True))
+    assert (row["holds more"], row["sign"]) == ("semantic", "as the paper")
+    assert (row["paper semantic"], row["paper language"]) == (84.6, 75.2)
 
 
-def test_one_latent_is_no_report() -> None:
-    with pytest.raises(BgtError, match="probe both"):
+def test_one_latent_cannot_be_compared() -> None:
+    with pytest.raises(BgtError, match="probe the semantic and the language latent"):
         separation([replace(CELLS[0], result=replace(CELLS[0].result, difference=None))])
 
 
@@ -84,41 +84,6 @@ def test_the_latent_measured_first_makes_no_difference() -> None:
     for line, other in zip(separation(turned), separation(CELLS), strict=True):
         assert line.difference.points == pytest.approx(other.difference.points)
         assert line.difference.ci_low < line.difference.points < line.difference.ci_high
-
-
-def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
-    write_report(tmp_path / "r.html", CELLS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.tex"]
-    page = (tmp_path / "r.html").read_text("utf-8")
-    assert not re.search(r"https?://|<script|<link|<img|@import|url\(", page)
-    assert "prefers-color-scheme: dark" in page
-    assert "m &amp; &lt;b&gt;" in page and "1 &lt; 2" in page and "<b>" not in page
-    texts: list[str] = []
-    reader = HTMLParser()
-    reader.handle_data = texts.append
-    reader.feed(page)
-    text = " ".join(texts)
-    for line in separation(CELLS):
-        gap = line.difference
-        assert f"{gap.points:+.1f}" in text
-        assert f"[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]" in text
-    assert "84.6 / 75.2" in text
-    assert len(re.findall("<svg", page)) == len(CELLS)
-    places = [float(place) for place in re.findall(r'c?x[12]?="(-?[\d.]+)"', page)]
-    assert min(places) >= 0 and max(places) <= 160  # all are on the drawing
-
-
-def test_the_latex_table_has_the_same_numbers(tmp_path: Path) -> None:
-    write_report(tmp_path / "r.html", CELLS)
-    tex = (tmp_path / "r.tex").read_text("utf-8")
-    for row in as_table(separation(CELLS)).lines():
-        assert all(cell.replace("<", r"\textless{}") in tex for cell in row if cell)
-
-
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BgtError, match="can't be written"):
-        write_report(tmp_path / "file" / "r.html", CELLS)
 
 
 def test_the_published_table_is_whole() -> None:

@@ -41,7 +41,7 @@ probes/classifiers/baselines.py probes/classifiers/mlp.py probes/data/built_in.p
 probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py probes/data/texts.py
 probes/dataset.py probes/measures/config.py probes/measures/control_task.py probes/measures/mdl.py
 probes/measures/study.py probes/measures/warnings.py probes/result.py probes/results/compare.py
-probes/results/figures.py probes/results/languages.py probes/results/published.py
+probes/results/languages.py probes/results/published.py
 probes/results/tables.py probes/task.py probes/words.py
 """.split()
 

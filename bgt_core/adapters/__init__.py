@@ -8,11 +8,10 @@ An encoder is named as:
     onnx:FOLDER                 a folder of `bgt export --to onnx`
     python:MODULE:OBJECT        your own: an object with `embed` or `encode`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
-    scores:FILE                 similarities of pairs, from `bgt evaluate sts --out`
     split:FOLDER                a split of one of these, from `bgt split`: its latents are semantic and language
     baseline:words|tfidf|random a baseline; baseline:random@SEED has other weights
 
-Without a kind, `with_kind` recognises folders, files of vectors and similarities, and well-known names.
+Without a kind, `with_kind` recognises folders, files of vectors, and well-known names.
 
 A new kind is a file here, a name in `KINDS`, and a case in `_open`.
 """
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["open_encoder"]
 
-KINDS = ("sentence-transformers", "onnx", "python", "vectors", "scores", "split", "baseline")
+KINDS = ("sentence-transformers", "onnx", "python", "vectors", "split", "baseline")
 FORMS = (
     "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
-    "scores:FILE, split:FOLDER, baseline:words|tfidf|random"
+    "split:FOLDER, baseline:words|tfidf|random"
 )
-FILES = {".npy": "vectors", ".npz": "vectors", ".parquet": "scores"}
+FILES = {".npy": "vectors", ".npz": "vectors"}
 # Names of the models that sentence-transformers publishes. Any other name without a slash means a folder, and so does
 # one with the ending of a file.
 KNOWN = re.compile(
@@ -117,10 +116,6 @@ def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
             from bgt_core.adapters.vectors import look_up
 
             return look_up(Path(name))
-        case "scores":
-            from bgt_core.adapters.scores import KeptSimilarities
-
-            return KeptSimilarities(Path(name))
         case "split":
             from bgt_core.adapters.split import open_split
 

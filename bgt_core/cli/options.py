@@ -30,7 +30,7 @@ ModelOption = Annotated[
 ]
 ENCODER = (
     "A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, "
-    "vectors:FILE, scores:FILE, split:FOLDER or baseline:words|tfidf|random"
+    "vectors:FILE, split:FOLDER or baseline:words|tfidf|random"
 )
 EncoderOption = Annotated[str, typer.Option("--model", help=f"{ENCODER}.", show_default="the model that ships")]
 EncodersOption = Annotated[
@@ -127,7 +127,7 @@ def open_models(
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
     """Name each spec: as given in NAME=SPEC, else the last part of its path, or all of it if another ends the same."""
-    short = {spec: Path(spec).name.removesuffix(".parquet") for spec in specs}
+    short = {spec: Path(spec).name for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
     return names | {spec: spec.removesuffix("=" + unnamed(spec)) for spec in specs if unnamed(spec) != spec}

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from bgt_core import PRETRAINED
 from bgt_core.errors import DataError, NotFound, UsageError
 
-OF_FILES = ("sentence-transformers", "onnx", "vectors", "scores", "split")  # kinds of encoders that may name a path
+OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may name a path
 PARTIAL = ".partial"  # suffix of an unfinished file or folder
 # Machines that share a disk may have equal process numbers.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]

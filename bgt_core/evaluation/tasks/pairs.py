@@ -56,7 +56,7 @@ class Pairs(Task[PairsData]):
     their bands in curves.csv.
     """
 
-    data = "Pairs to judge: TSV (.gz .xz .zst) of label, 1 or 0, a and b. --model may be scores:FILE."
+    data = "Pairs to judge: TSV (.gz .xz .zst) of label, 1 or 0, a and b."
     across = "measure"
     own_probability = True
 

@@ -37,8 +37,8 @@ class Sts(Task[Sequence[StsSet]]):
     """Semantic textual similarity: do similarities agree with human judgements?
 
     The score of a year is the mean Pearson correlation of its data sets, as in the paper; --aggregate has the other
-    conventions. Pairs are resampled within each set. --out writes the similarity of every pair to items.parquet: as
-    --model scores:FILE it replaces its model, and as DATA it provides the sets.
+    conventions. Pairs are resampled within each set. --out writes the gold score and the
+    similarity of every pair to items.parquet; as DATA it provides the sets.
     """
 
     data = (

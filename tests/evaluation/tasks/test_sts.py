@@ -1,4 +1,4 @@
-"""Semantic textual similarity of known encoders: scores of sets, years and all, resamples, kept similarities."""
+"""Semantic textual similarity of known encoders: scores of sets, years and all, resamples, kept pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bgt_core.adapters.scores import KeptSimilarities
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import pearson, resample
 from bgt_core.evaluation.result import Result
@@ -164,18 +163,13 @@ def test_pairs_that_are_the_same_tie_whatever_batches_their_sentences_were_in() 
     assert abs(100 * stats.spearmanr(apart, gold)[0] - expected) > 1e-3  # else there was nothing to tie
 
 
-def test_kept_similarities_are_compared_without_their_model(tmp_path: Path) -> None:
-    """Alone, beside the model, and as the data."""
+def test_kept_pairs_are_data_for_any_encoder(tmp_path: Path) -> None:
     whole = measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS)
     kept = tmp_path / "items.parquet"
     assert whole.write_items
     whole.write_items(kept)
-    again = evaluate("sts", {"kept": KeptSimilarities(kept)}, kept, resamples=100)
-    assert again.systems == ["kept m", "kept n"]
-    assert list(again.scores.values()) == list(whole.scores.values())
-    again = measured({"kept": KeptSimilarities(kept), "m": Noisy(0.3)}, SETS)
-    same = [gap for gap in again.differences if (gap.first, gap.second) == ("kept m", "m")]
-    assert same and all(max(map(abs, gap.difference[:3])) <= 1e-11 * 100 for gap in same)  # of 100 points
+    again = evaluate("sts", {"m": Noisy(0.3), "n": Noisy(0.5)}, kept, resamples=100)
+    assert again.scores == whole.scores
 
 
 def test_hard_sts_is_cut_from_the_years() -> None:

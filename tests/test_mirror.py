@@ -25,7 +25,7 @@ WITHOUT_A_FILE = """
 analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py
 app/core/latents/spaces.py app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py
 app/languages/chart.py app/languages/page.py bgt_core/__init__.py bgt_core/contracts.py
-bgt_core/data/conllu.py bgt_core/data/encode.py bgt_core/data/manifest.py bgt_core/data/pairfile.py
+bgt_core/data/conllu.py bgt_core/data/encode.py bgt_core/data/pairfile.py
 bgt_core/data/resumable_table.py bgt_core/data/targets.py bgt_core/data/translations.py
 bgt_core/data/trees.py bgt_core/device.py bgt_core/errors.py bgt_core/evaluation/fidelity/plan.py
 bgt_core/evaluation/sts/parse.py bgt_core/evaluation/sts/published.py bgt_core/evaluation/syntax/edit_distance.py

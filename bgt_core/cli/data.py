@@ -1,4 +1,4 @@
-"""`bgt data`: list, download, prepare, pivot, compare, check; `cli` adds `alter` and `backtranslate`."""
+"""`bgt data`: list, download, prepare, compare; `cli` adds `alter` and `backtranslate`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from bgt_core.cli import options
 from bgt_core.cli.compare import ClassifierOption, LanguageModelOption, WordsOption, compare, sentence_models
 from bgt_core.cli.errors import Command
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LARGE = 10**9  # bytes; a download of this size or more needs consent
 
-app = typer.Typer(no_args_is_help=True, help="Data sets: find, download, prepare and check them.")
+app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
 
 MaxPairsOption = Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")]
 
@@ -109,7 +109,7 @@ def download(
         print(path)
     left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count)
     if not done.new:
-        print("nothing to do: all is there; `bgt data check` verifies it", file=sys.stderr)
+        print("nothing to do: all is there", file=sys.stderr)
     if left_out:
         print(f"left out: {left_out}", file=sys.stderr)
 
@@ -194,55 +194,7 @@ def prepare(
     show_written(out, done, "bgt-data-prepare/1" if as_json else None)
 
 
-@app.command(cls=Command)
-def pivot(
-    left: Annotated[
-        Path, typer.Argument(help="Translations, as in `bgt data prepare`: the first language and one more.")
-    ],
-    right: Annotated[Path, typer.Argument(help="Translations: the first language and another.")],
-    langs: Annotated[
-        str, typer.Option(help="Languages of both files, LEFT's other and RIGHT's other, as in en,fr,es.")
-    ],
-    out: Annotated[
-        Path, typer.Option(help="Output file, as in `bgt data prepare`, of LEFT's other and RIGHT's other.")
-    ],
-    strict: options.StrictOption = False,
-    as_json: options.JsonOption = False,
-) -> None:
-    """Join two files of translations where a sentence is in both: pairs that no model was trained on, for `bgt evaluate
-    retrieval`."""
-    from bgt_core.data.pivot import pivot as join
-
-    done = join(left, right, langs.split(","), out, strict=strict)
-    show_written(out, done, "bgt-data-pivot/1" if as_json else None)
-
-
 app.command(cls=Command)(compare)
-
-
-@app.command(cls=Command)
-def check(
-    path: Annotated[Path, typer.Argument(help="A folder of downloads, a prepared file, or, with --langs, a table.")],
-    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr, if it has no card.")] = None,
-    as_json: options.JsonOption = False,
-) -> None:
-    """Check that files are still as recorded: bytes, SHA-256, rows, columns, UTF-8."""
-    from bgt_core.data.inspection import inspect, inspect_table
-    from bgt_core.tables import show
-
-    checks = [inspect_table(path, langs.split(","))] if langs else inspect(path)
-    if as_json:
-        files = [{"path": str(f.path), "rows": f.rows, "problems": f.problems} for f in checks]
-        print(json.dumps({"schema": "bgt-data-check/1", "files": files}, indent=2, ensure_ascii=False))
-    else:
-        rows = [
-            [str(f.path), problem, "" if f.rows is None else f"{f.rows:,}"]
-            for f in checks
-            for problem in f.problems or ["good"]
-        ]
-        show(["file", "found", "rows"], rows, text=2)
-    if bad := [check for check in checks if check.problems]:
-        raise DataError(f"{path}: {len(bad)} of {len(checks)} files are not as expected; first: {bad[0].problems[0]}.")
 
 
 def show_written(out: Path, done: Cleaned, schema: str | None) -> None:

@@ -103,14 +103,6 @@ def manifest_of(path: Path) -> tuple[Json, Json] | None:
     return None
 
 
-def recorded_facts(path: Path) -> Json | None:
-    """The record of a file in its card or manifest (bytes, SHA-256, columns, rows), or None."""
-    if card := read_card(path):
-        return card["file"]
-    listed = manifest_of(path)
-    return listed[1] if listed else None
-
-
 def licence_of(path: Path) -> str:
     """The licence of a file that `bgt data` made; "not recorded" for any other."""
     if card := read_card(path):

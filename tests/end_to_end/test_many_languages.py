@@ -170,19 +170,18 @@ def test_a_language_is_written_in_its_own_tokens(trained: Path) -> None:
 
 
 def test_the_commands_embed_and_retrieve_pairs_that_never_met(
-    trained: Path, data: list[str], bgt: Callable[..., Any], tmp_path: Path
+    trained: Path, write_rows: Callable[..., Path], bgt: Callable[..., Any], tmp_path: Path
 ) -> None:
     text = tmp_path / "ja.txt"
     text.write_text("\n".join(sentences("ja")[:5]) + "\n", "utf-8")
     done = bgt("embed", text, "--lang", "ja", "--model", trained, "--out", tmp_path / "ja.npy", "--device", "cpu")
     assert done.code == 0, done.err
     assert np.load(tmp_path / "ja.npy").shape == (5, 48)
-    japanese, arabic = (source.partition("=")[2] for source in data[2:])
-    pairs = tmp_path / "ja-ar.tsv"
-    assert bgt("data", "pivot", japanese, arabic, "--langs", "en,ja,ar", "--out", pairs).code == 0
+    rows = [(sentences("ja")[row], sentences("ar")[row]) for row in ROWS["ja"] if row in ROWS["ar"]]
+    pairs = write_rows(tmp_path / "ja-ar.tsv", rows)
     done = bgt("evaluate", "retrieval", pairs, "--langs", "ja,ar", "--model", trained, "--device", "cpu", "--json")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["counts"]["ja-ar.tsv"] == len(set(ROWS["ja"]) & set(ROWS["ar"]))
+    assert json.loads(done.out)["counts"]["ja-ar.tsv"] == len(rows)
 
 
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:

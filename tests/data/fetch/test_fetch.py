@@ -19,7 +19,7 @@ import requests
 
 from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts, opus, sources
-from bgt_core.data.inspection import inspect
+from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.sts.files import read_sets
@@ -85,7 +85,7 @@ def test_opus_becomes_a_table_in_the_order_asked_for(site: Any, books: fetch.Dat
         {"bytes": len(archive), "sha256": hashlib.sha256(archive).hexdigest(), "trusted": "first download"}
     ]
     assert manifest(tmp_path)["files"][names[0]]["rows"] == 101
-    assert not any(finding.problems for finding in inspect(tmp_path))
+    assert all(record.items() >= facts(tmp_path / name).items() for name, record in manifest(tmp_path)["files"].items())
 
 
 def test_what_is_there_is_not_downloaded_again(site: Any, books: fetch.DataSource, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing(
 def test_raw_keeps_the_files_of_the_source(books: fetch.DataSource, tmp_path: Path) -> None:
     done = get(books, tmp_path, pair="de-en", raw=True)
     assert {path.name: path.read_bytes() for path in done.files} == CORPUS
-    assert not any(finding.problems for finding in inspect(tmp_path))
+    assert all(record.items() >= facts(tmp_path / name).items() for name, record in manifest(tmp_path)["files"].items())
 
 
 def test_sts_becomes_what_bgt_sts_reads(site: Any, tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""Records of files: what a card says, and what a damaged manifest or card is answered with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bgt_core.data import manifest
+from bgt_core.data.clean import clean
+from bgt_core.errors import DataError
+
+LANGS = ("en", "fr")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A folder of one prepared table, with its card."""
+    (tmp_path / "in.tsv").write_text("one cat\tun chat\ntwo dogs\tdeux chiens\n", "utf-8")
+    clean([tmp_path / "in.tsv"], LANGS, tmp_path / "data" / "out.tsv", licence="CC0")
+    return tmp_path / "data" / "out.tsv"
+
+
+def test_the_licence_is_that_of_the_card(made: Path) -> None:
+    assert manifest.licence_of(made) == "CC0"
+    assert manifest.licence_of(made.parents[1] / "in.tsv") == "not recorded"
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "bgt-data/9", "sources": {}, "files": {}}'])
+def test_a_damaged_manifest_or_card_is_said(content: str, made: Path) -> None:
+    manifest.card_path(made).write_text(content)
+    with pytest.raises(DataError, match=r"out\.tsv\.json: damaged"):
+        manifest.licence_of(made)
+    manifest.card_path(made).unlink()
+    (made.parent / manifest.NAME).write_text(content)
+    with pytest.raises(DataError, match=r"bgt-data\.json: damaged"):
+        manifest.licence_of(made)

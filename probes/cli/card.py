@@ -6,7 +6,6 @@ Prints one JSON document. A tf-idf bag of words stands beside the latents on STS
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import permutations
@@ -38,8 +37,6 @@ from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
 from bgt_core.evaluation.tasks.transfer import SOURCES, TAKEN, Transfer
-from bgt_core.evaluation.transfer import transfer_scores
-from bgt_core.generation.options import DEFAULT_SEARCH
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
@@ -77,7 +74,7 @@ def card(
     model: options.ModelOption = bgt_core.PRETRAINED,
     lang: Annotated[
         str | None,
-        typer.Option(help="Language of --sts, --sentences and the generated text.", show_default="the model's first"),
+        typer.Option(help="Language of --sts and --sentences.", show_default="the model's first"),
     ] = None,
     years: Annotated[list[str] | None, typer.Option(help="SemEval years.", show_default=",".join(YEARS))] = None,
     about: Annotated[
@@ -96,22 +93,19 @@ def card(
     scores = sts_scores(bgt, sets, wanted)
     for langs, rows in files:
         scores |= retrieval_scores(bgt, langs, rows)
-    written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
     rewritten = fidelity_records(bgt, files, transfers, seed)
     probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
     counts = dict.fromkeys(str(len(rows)) for _, rows in files)
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",
         "Retrieval": f"precision at 1 among {' or '.join(counts)} translations",
-        "Generated text": f"{written} outputs, beam {DEFAULT_SEARCH.size}, the best by both latents; source and style "
-        "from the retrieval sentences",
         "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
         f"see `bgt evaluate fidelity`",
         "Style taken over": "at most 150 of the retrieval sentences for each value; see `bgt evaluate transfer`",
         "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
     }
     document = {
-        "scores": scores | generated | probe_scores(bgt, probed),
+        "scores": scores | probe_scores(bgt, probed),
         "protocol": [{"score": score, "how": how} for score, how in protocol.items()],
         "probes": [{name: vars(row)[name] for name in COLUMNS} for result in probed.values() for row in result.rows],
         **rewritten,
@@ -134,11 +128,6 @@ def read_translations(text: str, langs: Sequence[str]) -> Translations:
     return columns, list(read_pairs(Path(file), columns, Skipped()))
 
 
-def own_sentences(files: Sequence[Translations], lang: str) -> list[str]:
-    """The sentences of one language in all files."""
-    return [row[langs.index(lang)] for langs, rows in files if lang in langs for row in rows]
-
-
 def sts_scores(bgt: Embedder, sets: Sequence[StsSet], years: Sequence[str]) -> Scores:
     """Of each latent, and of tf-idf."""
     result = evaluate(Sts(), {"model": bgt, "baseline": fitted_tfidf(sets)}, sets, resamples=100)
@@ -155,24 +144,6 @@ def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[s
     return {
         f"Retrieval {source} to {target}, %": {"semantic": 100 * precision_at_1(vectors[source], vectors[target])}
         for source, target in permutations(langs, 2)
-    }
-
-
-def generation_scores(
-    bgt: Embedder, sentences: Sequence[str], lang: str, transfers: int, seed: int
-) -> tuple[int, Scores]:
-    """Return the number of generated sentences, and their similarity to sources and styles drawn from `sentences`."""
-    if len(sentences) < 2 * transfers:
-        text = f"has {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
-        raise DataError(text, parameter="retrieval")
-    drawn = random.Random(seed).sample(sentences, 2 * transfers)
-    sources, styles = drawn[:transfers], drawn[transfers:]
-    written = bgt_core.generate(bgt, sources, styles, lang=lang)
-    to_source, to_style, length = transfer_scores(bgt, written, sources, styles, lang=lang)
-    return len(written), {
-        "Generated text, cosine to its source": {"semantic": to_source},
-        "Generated text, cosine to its style": {"semantic": to_style},
-        "Generated text, length correlation with its style": {"language": length},
     }
 
 

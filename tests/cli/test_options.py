@@ -159,7 +159,7 @@ def test_an_error_carries_its_parameter_and_does_not_spell_it(folder: str) -> No
 
 @pytest.mark.parametrize("folder", ["bgt_core/cli", "probes/cli"])
 def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) -> None:
-    names = {parameter.name for _, parameter in programs()} | {"retrieval"}  # that of `python -m probes.cli.card`
+    names = {parameter.name for _, parameter in programs()}
     unknown = [
         f"{place}: {parameter}" for place, _, parameter in errors(folder) if parameter and parameter not in names
     ]

@@ -33,6 +33,7 @@ class View(NamedTuple):
     name: str
     address: str  # page and query
     act: Callable[[Page], None] = lambda page: None
+    tall: int = 1_000  # pixels of the wide picture
 
 
 def press(button: str) -> Callable[[Page], None]:
@@ -57,12 +58,15 @@ def split(page: Page) -> None:
 
 
 VIEWS = (
-    View("sentence", ""),
+    View("sentence", "", tall=1_600),  # down to the recombination
     View("latents", "latents"),
     View("plane", "plane"),
-    View("style", "style?how=One+sentence&source=Tom+is+my+friend.&style=Can+you+help+me%3F", press("Generate")),
+    View("style", "style?how=One+sentence", press("Generate")),
     View("grid", "style"),
-    View("similarity", "similarity?left=Where+is+the+station%3F&right=Tell+me+how+to+get+to+the+train+station."),
+    View(
+        "similarity",
+        "similarity?left=Tu+es+en+retard.&right=Vous+%C3%AAtes+en+retard.&one_left_lang=French&one_right_lang=French",
+    ),
     View("probes", "probes", scroll_to("Results")),
     View("languages", "languages"),
     View("models", "models"),
@@ -105,7 +109,7 @@ def take(page: Page, address: str, view: View) -> None:
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         for size, (width, height) in SIZES.items():
-            page.set_viewport_size({"width": width, "height": height})
+            page.set_viewport_size({"width": width, "height": view.tall if size == "wide" else height})
             page.goto(f"{address}/{view.address}")
             page.get_by_role("heading", level=1).wait_for(timeout=120_000)
             settle(page)

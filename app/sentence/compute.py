@@ -110,6 +110,9 @@ PAIRS = (
 )
 
 
+FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same, in either form of address
+
+
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def pairs(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
     """The `PAIRS` in the languages of a model, with their cosine in each latent that can be compared."""
@@ -131,8 +134,7 @@ def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
     """A sentence to exchange latents with, and its language: a French one that addresses somebody in the other form, if
     the model knows French; "" if none fits."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
-        formal = PROPERTIES["address"].value(text, lang) != "vous"
-        return ("Comment allez-vous ?" if formal else "Comment vas-tu ?"), "fr"
+        return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
 
 

@@ -21,6 +21,8 @@ from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "You are late."
+MEANING = "Meaning"  # a group of tasks
+MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
 ENDS = {  # how a sentence ends, by the name of its mark
     "question": "with a question mark",
@@ -60,7 +62,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 def tells_more(loaded: state.Loaded) -> str:
     """Say which properties are easier to read from which latent, by stored probes; "" without any."""
-    from app.core.results import reading  # slow to import, and not needed while the model loads
+    from app.core.results import reading, task_names  # slow to import, and not needed while the model loads
 
     folder = Path(loaded.info["folder"]) if loaded.info else None
     leads = reading.leads(folder, loaded.second_latent) if folder else {}
@@ -69,11 +71,12 @@ def tells_more(loaded: state.Loaded) -> str:
     accuracies = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
     parts = []
     for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
-        notes = {task: f" ({of[place]:.0%}, not {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        parts.append(f"from the {latent} latent {reading.named(tasks, notes) or 'no property that was tested'}")
+        notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
+        tasks = sorted(tasks, key=lambda task: task_names.group(task) != MEANING)  # meaning first
+        parts.append(f"from the {latent} latent: {reading.named(tasks, notes) or 'no property that was tested'}")
     own, both = reading.nats(loaded.log, loaded.langs)
     much = f" The {loaded.second_latent} latent holds {own:.0f} of {both:,.0f} nats of information." * (both == both)
-    return f"{much} Easier to read by stored probes: {'; '.join(parts)}."
+    return f"{much} What linear probes read better {'; '.join(parts)}."
 
 
 def page(place: DeltaGenerator, following: tabs.Next) -> None:
@@ -191,7 +194,8 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
-    """Exchange either latent with that of another sentence."""
+    """Exchange either latent with that of another sentence; if none is typed, write an English sentence in French, in
+    either form of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
     wide, narrow = st.columns([5, 1])
@@ -203,20 +207,26 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> N
         **BOUND,
     )  # fmt: skip
     other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence")
+    contrasted = not other and fitting_lang != lang
     if not other:
         other, other_lang = fitting, fitting_lang
     if not other:
         return
-    quoted = f"“{ISOLATE}{verbatim(other)}{END_ISOLATE}”"
-    left, right = st.columns(2, gap="large")
-    left.markdown(f"**Your meaning, in the style of {quoted}**")
-    right.markdown(f"**The meaning of {quoted}, in your style**")
-    places = left.empty(), right.empty()
+    if contrasted:
+        ways = [(text, lang, form, other_lang) for form in compute.FORMS]
+    else:
+        ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
+    places = []
+    for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
+        quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
+        side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
+        places.append(side.empty())
     for search in compute.SEARCHES:
-        outputs = compute.exchanged(loaded, [text], [other], lang, search, other_lang)
-        ways = ((text, lang, other, other_lang), (other, other_lang, text, lang))
-        for place, (source, source_lang, style, into), output in zip(places, ways, outputs, strict=True):
-            (best,) = output.itertuples()
+        if contrasted:
+            written = compute.written(loaded, [text] * 2, list(compute.FORMS), other_lang, search, lang)
+        else:
+            written = pd.concat(compute.exchanged(loaded, [text], [other], lang, search, other_lang))
+        for place, (source, source_lang, style, into), best in zip(places, ways, written.itertuples(), strict=True):
             checked = checks(source, source_lang, best.text, into)
             taken = taken_over(best.text, into, style, source, source_lang)
             place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, into, checked, taken))
@@ -231,9 +241,10 @@ def explained(loaded: state.Loaded) -> None:
         "- A **latent** is a list of numbers that a model computes from a sentence. Two sentences are near where their "
         "lists point the same way: **cosine** 1 is the same direction, 0 has nothing in common.",
         "- **Nearest in the semantic latent** are sought among all the example sentences. There are about a thousand "
-        "in a language, so few are close to what you type. Marked: words that both have. ✓ marks a shared "
-        "final mark and, in one language, a shared length; the heading counts them, and says in brackets how many of "
-        "all the sentences share them.",
+        "in a language, so few are close to what you type. Marked: words that both have, and words that show the same "
+        "form of address, contraction or form of a question. ✓ marks what is shared: the closing mark and, in one "
+        "language, length and those forms; the heading counts them, and says in brackets how many of all the sentences "
+        "share them.",
     ]
     if second:
         lines.append(

@@ -10,6 +10,7 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 
 LONGEST = 3  # words that show a property together: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question that no word marks
+USUAL = "inversion"  # the form in which a question is written in any style
 
 
 def wording(text: str, lang: str) -> dict[str, str]:
@@ -45,5 +46,7 @@ def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) 
     of_style, of_source = wording(style, lang), wording(source, source_lang)
     values = wording(text, lang)
     return {
-        name: value for name, value in values.items() if of_style.get(name) == value and of_source.get(name) != value
+        name: value
+        for name, value in values.items()
+        if of_style.get(name) == value != USUAL and of_source.get(name) != value
     }

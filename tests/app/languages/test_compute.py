@@ -99,6 +99,6 @@ def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
     log = [] if semantic is None else [{"kind": "valid", "kl/semantic/en": semantic, "kl/en": own}]
     loaded = SimpleNamespace(log=log, langs=("en",), second_latent="language", title="mine")
     reason = compute.reason(loaded, ["gender", "length"])
-    assert bool(reason) == given == ("Why length:" in reason)
+    assert bool(reason) == given == reason.startswith("Why: ")
     assert not given or "the semantic latent of mine holds 1,000 nats" in reason
     assert compute.reason(loaded, ["gender"]) == ""

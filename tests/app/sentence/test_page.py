@@ -109,6 +109,14 @@ def test_the_other_sentence_is_french_and_has_the_other_form_of_address(loaded: 
     assert compute.partner(loaded, "Vous dormez.", "fr") == ("Comment vas-tu ?", "fr")
 
 
+def test_an_english_sentence_is_written_in_both_french_forms_of_address(opened: Open) -> None:
+    app = opened("main")
+    titles = [text.value for text in app.markdown if "Your meaning, in the style of" in text.value]
+    assert len(titles) == 2 and all(form in title for form, title in zip(compute.FORMS, titles, strict=True))
+    app.put(app.text_input(key="other"), "Il est tard.")
+    assert any("The meaning of “" in text.value and "Il est tard." in text.value for text in app.markdown)
+
+
 def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     opened: Open, loaded: state.Loaded, saved: Path
 ) -> None:
@@ -263,7 +271,7 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     start: Callable[..., None], opened: Open, saved: Path, document_of: Callable[..., dict], tmp_path: Path
 ) -> None:
     training = "In training, translations share the"
-    assert training in shown(opened("main")) and "stored probes" not in shown(opened("main"))
+    assert training in shown(opened("main")) and "linear probes" not in shown(opened("main"))
     model = Path(shutil.copytree(saved, tmp_path / "model"))
     (model / "probes").mkdir()
     document = document_of("model")
@@ -272,9 +280,9 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
     start("--model", model)
     text = shown(opened("main"))
-    assert "stored probes: from the language latent length (" in text
-    assert re.search(r"length \(\d+%, not \d+%\)", text)
-    assert "; from the semantic latent no property that was tested." in text
+    assert "What linear probes read better from the language latent: length " in text
+    assert re.search(r"length \d+% \(from the other \d+%\)", text)
+    assert "; from the semantic latent: no property that was tested." in text
 
 
 def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:

@@ -30,4 +30,6 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     assert taken_over("vous êtes en retard.", "fr", style, "You are late.", "en") == {"address": "vous"}
     assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
     assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
+    asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
+    assert asked == {"address": "tu"}  # questions are inverted in any style
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

@@ -113,7 +113,7 @@ def pair(pair: compute.Pair, cosines: Mapping[str, float], latents: Sequence[str
         f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
         f"{cosines[latent]:z.2f} {escape(latent)}</div>".replace(" -", " −")
         if latent in cosines
-        else f"<div {coloured(latent)}>not comparable across languages</div>"
+        else f"<div {coloured(latent)}>two languages</div>"
         for latent in latents
     )
     return f'<div class="bgt-pair">{texts}{drawn}</div>'

@@ -19,10 +19,8 @@ DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
 SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
-MEANING = "Meaning"  # the group of tasks on which the semantic latent should lead
-ADDED = "What a language adds"  # the group on which the second latent should lead, and with it these tasks
 SHARED_FORM = ("length", "punct-num", "punct-first")  # form that translations mostly share
-EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)
+EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # the second latent should lead, as on all that a language adds
 MUCH = 10  # times the second latent's information: a semantic latent with more holds the form of a sentence too
 LEVEL = 0.95  # of the intervals of results, unless `bgt-probe` was run with another
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; NaN if the paper has no value
@@ -46,7 +44,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 
 def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
     """Count the results that agree with the paper's claim, by intervals; also return the tasks that contradict it."""
-    signs = {MEANING: 1, ADDED: -1}
+    signs = {task_names.MEANING: 1, task_names.ADDED: -1}
     expected = [EXPECTED.get(task, signs.get(task_names.group(task), 0)) for task in gaps["task"]]
     low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
     claimed, agree, against = sum(sign != 0 for sign in expected), low.clip(upper=high) > 0, high.clip(lower=low) < 0

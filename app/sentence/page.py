@@ -21,7 +21,6 @@ from bgt_core.evaluation.fidelity.checks import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "You are late."
-MEANING = "Meaning"  # a group of tasks
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
 ENDS = {  # how a sentence ends, by the name of its mark
@@ -72,7 +71,7 @@ def tells_more(loaded: state.Loaded) -> str:
     parts = []
     for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
         notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        tasks = sorted(tasks, key=lambda task: task_names.group(task) != MEANING)  # meaning first
+        tasks = sorted(tasks, key=lambda task: task_names.group(task) != task_names.MEANING)  # meaning first
         parts.append(f"from the {latent} latent: {reading.named(tasks, notes) or 'no property that was tested'}")
     own, both = reading.nats(loaded.log, loaded.langs)
     much = f" The {loaded.second_latent} latent holds {own:.0f} of {both:,.0f} nats of information." * (both == both)

@@ -1,4 +1,4 @@
-"""Records of files: what a card says, and what a damaged manifest or card is answered with."""
+"""Records of files: what a card says, and the errors for a damaged manifest or card."""
 
 from __future__ import annotations
 

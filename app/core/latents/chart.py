@@ -54,7 +54,7 @@ MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
 MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 CLIPPED = (2, 98)  # percentiles that colour scales end at
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
-LARGER = 3  # pixels by which a language's marks exceed those of the next, which are drawn on top: both are seen
+LARGER = 3  # pixels by which marks of the first language exceed those drawn on top of them: both are seen
 ZOOMED = 0.5  # the share of the map's width below which fine clusters are named
 
 
@@ -174,9 +174,9 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
     """The points of one map: one trace per language, category, and owner of the sentences."""
-    langs = table["lang"].unique().tolist()
+    langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
-        under = replace(style, size=style.size + LARGER * (len(langs) - 1 - langs.index(lang)))
+        under = replace(style, size=style.size + LARGER * (lang == langs[0] and len(langs) > 1))
         symbol = cycled(STARS if own else SYMBOLS, lang_place(lang))
         for value, group in split(part, style.colour, style.order):
             trace = points(group, symbol, replace(style, kind=go.Scatter, size=15, opacity=1.0) if own else under)

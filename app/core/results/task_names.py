@@ -10,9 +10,10 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
+MEANING, ADDED = "Meaning", "What a language adds"  # groups on which the semantic and the second latent should lead
 GROUPS = {
-    "What a language adds": SENTEVAL_GROUPS["style"],
-    "Meaning": SENTEVAL_GROUPS["semantic"],
+    ADDED: SENTEVAL_GROUPS["style"],
+    MEANING: SENTEVAL_GROUPS["semantic"],
     "Form": SENTEVAL_GROUPS["syntax"],
     "Surface": SENTEVAL_GROUPS["surface"],
 }

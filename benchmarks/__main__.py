@@ -2,6 +2,7 @@
 
     python -m benchmarks                     # all, about two hours on an idle machine
     python -m benchmarks training updates    # these; the rest stand as they were measured last
+    python -m benchmarks --keep gpu.json     # a page that was measured on another machine
 
 What a page found stays in `benchmarks/results`, with its machine and date.
 """
@@ -12,14 +13,12 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from benchmarks.growth import Curve, table
-from benchmarks.measure import Measurement, machine, parser
+from benchmarks.measure import Measurement, parser
+from benchmarks.record import Page
 from bgt_core.files import write_json
 
 PAGES = (
@@ -58,23 +57,9 @@ says what they read. An exponent is that of the last three points, beyond what t
 """
 
 
-@dataclass(frozen=True)
-class Page:
-    """What a page found, and where and when."""
-
-    command: str
-    date: str
-    minutes: float
-    machine: str
-    rows: list[dict[str, Any]]  # fields of `Measurement`, or of `Curve` on the page GROWTH
-
-    @property
-    def measurements(self) -> list[Measurement]:
-        return [Measurement(**row) for row in self.rows]
-
-    @property
-    def origin(self) -> str:
-        return f"`{self.command}`, {self.date}, {self.minutes:.0f} minutes. {self.machine}."
+def measurements(page: Page) -> list[Measurement]:
+    """Its rows."""
+    return [Measurement(**row) for row in page.rows]
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
@@ -94,12 +79,6 @@ def reached(row: Measurement) -> str:
     return "" if row.reached is None else f"{100 * row.reached:.0f}%"
 
 
-def shown(argument: str) -> str:
-    """A part of the command without the paths of who ran it."""
-    path = Path(argument)
-    return "FOLDER" if path.is_dir() else path.name if path.is_file() else argument
-
-
 def document(pages: dict[str, Page]) -> str:
     """RESULTS.md, whole."""
     sections = [INTRODUCTION]
@@ -107,46 +86,57 @@ def document(pages: dict[str, Page]) -> str:
         if name == GROWTH:
             lines = [GROWN, *table([Curve.read(curve) for curve in page.rows])]
         else:
-            rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, page.measurements)]
+            rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, measurements(page))]
             lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-        sections.append(
-            "\n".join([f"## {name}\n", f"{page.origin}\n", *(lines if page.rows else ["Nothing measured."]), ""])
-        )
+        sections.append("\n".join([f"## {name}\n", f"{page.origin}\n", *lines, ""]))
     missed = [
         f"- {row.work}: {spread(row)}{reached(row) and f', {reached(row)} of the floor'}, target {row.target}; "
         f"its time goes to {row.bottleneck}"
         for name, page in pages.items()
         if name != GROWTH
-        for row in page.measurements
+        for row in measurements(page)
         if not row.met
     ]
     return "\n".join([*sections, "## Targets missed\n", *(missed or ["None."]), ""])
 
 
-def run(name: str, arguments: list[str]) -> Page:
-    """Measure a page in a process of its own. Raises CalledProcessError if it fails."""
+def run(name: str, arguments: list[str]) -> Page | None:
+    """Measure a page in a process of its own; None if it has nothing to measure here. Raises CalledProcessError if it
+    fails."""
     print(f"== {name}", flush=True)
-    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "rows.json"
         subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", written, *arguments], check=True)
-        rows = json.loads(written.read_text(encoding="utf-8"))
-    command = " ".join([f"python -m benchmarks {name}", *map(shown, arguments)])
-    minutes = (time.monotonic() - begun) / 60
-    return Page(command, f"{datetime.now(UTC):%Y-%m-%d}", round(minutes, 1), machine(), rows)
+        return read(written) if written.exists() else None
+
+
+def read(path: Path) -> Page:
+    """The page that `--json` wrote."""
+    return Page(**json.loads(path.read_text("utf-8")))
 
 
 def kept() -> dict[str, Page]:
     """Every page that has been measured, in order."""
     files = {name: KEPT / f"{name}.json" for name in (*PAGES, GROWTH)}
-    return {name: Page(**json.loads(file.read_text("utf-8"))) for name, file in files.items() if file.exists()}
+    return {name: read(file) for name, file in files.items() if file.exists()}
+
+
+def keep(name: str, page: Page) -> None:
+    """Put a page in the place of what it found before, and write RESULTS.md."""
+    KEPT.mkdir(exist_ok=True)
+    write_json(KEPT / f"{name}.json", asdict(page))
+    RESULTS.write_text(document(kept()), encoding="utf-8")
 
 
 def main() -> None:
     arguments = parser(__doc__)
+    arguments.add_argument("--keep", type=Path, metavar="FILE", help="add the page that `--json` wrote elsewhere")
     every = (*PAGES, GROWTH)
     arguments.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(every)}; by default all")
     options = vars(arguments.parse_args())
+    if elsewhere := options.pop("keep"):
+        page = read(elsewhere)
+        return keep(page.name, page)
     names = options.pop("pages") or every
     if unknown := sorted({*names} - {*every}):
         arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(every)}")
@@ -158,9 +148,8 @@ def main() -> None:
         except subprocess.CalledProcessError:
             failed.append(name)
             continue
-        KEPT.mkdir(exist_ok=True)
-        write_json(KEPT / f"{name}.json", asdict(page))
-        RESULTS.write_text(document(kept()), encoding="utf-8")
+        if page:
+            keep(name, page)
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")
     print(f"{RESULTS} written.")

@@ -41,6 +41,7 @@ from bgt_core.posterior import Point
 from bgt_core.vectors.compare import cosines
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
+CPU = torch.device("cpu")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences a round
 
@@ -52,7 +53,7 @@ class Plain(nn.Module):
         return Point(features)
 
 
-def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTransformer:
+def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str, device: torch.device) -> SentenceTransformer:
     """The same body and tokens, the way sentence-transformers holds them."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
@@ -100,9 +101,22 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
         "eos_token": ending[0][0],
     }
     PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=LONGEST, **special).save_pretrained(folder)
-    peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device="cpu")
+    peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device=str(device))
     peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our input has none
     return peer
+
+
+def encoders_of(
+    width: int, layers: int, device: torch.device, count: int
+) -> tuple[dict[str, Embedder], SentenceTransformer, list[str]]:
+    """Ours in each precision that a GPU has, the peer, and so many sentences."""
+    texts = sentences(max(count, 2_000))
+    tokenizer = Tokenizer.train(texts, 2_000, lowercase=False)
+    body = Transformer(make_embedding(2_000, width), layers, width, HEADS, 0.0)
+    with tempfile.TemporaryDirectory() as folder:
+        peer = peer_of(body, tokenizer, folder, device)
+    model = LatentModel(("en",), {SEMANTIC: Encoder(body, Plain())}).to(device)
+    return {form: Embedder(model, tokenizer, ["en"], form) for form in ("fp32", "bf16")}, peer, texts[:count]
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
@@ -117,7 +131,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         times: dict[str, list[float]] = {"peer": [], **{form: [] for form in forms}}
         vectors: dict[str, list[np.ndarray]] = {form: [] for form in times}
         with tempfile.TemporaryDirectory() as folder:
-            peer = peer_of(body, tokenizer, folder)
+            peer = peer_of(body, tokenizer, folder, CPU)
         encode = {"peer": lambda part, peer=peer: peer.encode(part, show_progress_bar=False)}
         encode |= {form: lambda part, model=model: model.embed(part, lang="en") for form, model in forms.items()}
         for form in times:

@@ -12,7 +12,7 @@ compared. The first size is the one with a target; the others say where its spee
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -160,19 +160,30 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         yield from rows_of(size, options, agreement)
 
 
-def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
+@dataclass(frozen=True)
+class Sides:
+    """A model and its peer on a device; each does a round and returns how many tokens it wrote for each sentence."""
+
+    ours: Callable[[str], list[int]]  # in that precision
+    theirs: Callable[[], list[int]]
+    lengths: list[int]  # what each must write
+    operations: float  # of a round
+    error: str
+
+
+def sides_of(size: Size, device: torch.device) -> Sides:
     recipe = recipes.build(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
-    model = recipe.build(tokenizer).eval()
-    peer = marian(recipe.arguments)
+    model = recipe.build(tokenizer).eval().to(device)
+    peer = marian(recipe.arguments).to(device)
     draw = np.random.default_rng(1)
     ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
-    lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
+    lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids], device=device)
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     some = exchanged(
         Embedder(model, tokenizer, ("en", "fr"), "fp32"), sources[:REFEREED], sources[:REFEREED], "en", "en"
     )
-    latents = model.join({name: torch.from_numpy(vectors) for name, vectors in some.items()})
+    latents = model.join({name: torch.from_numpy(vectors).to(device) for name, vectors in some.items()})
     error = refereed(model.decoders["en"], latents)
     operations = operations_of(model, ids, lengths.tolist())
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
@@ -185,16 +196,21 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     def theirs() -> list[int]:
         lengths_written: list[int] = []
         for begun in range(0, len(ids), BATCH):
-            side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
+            side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en").to(device)
             ends = LogitsProcessorList([EndsAt(lengths[begun : begun + BATCH])])
             arguments = {"num_beams": BEAM, "do_sample": False, "max_new_tokens": most, "logits_processor": ends}
             written = peer.generate(input_ids=side.ids, attention_mask=side.mask.long(), **arguments)
             lengths_written += ((written != EOS) & (written != PAD)).sum(1).tolist()
         return lengths_written
 
-    forms = {"peer": theirs, "fp32": partial(ours, "fp32"), "bf16": partial(ours, "bf16")}
+    return Sides(ours, theirs, lengths.tolist(), operations, error)
+
+
+def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
+    sides = sides_of(size, torch.device("cpu"))
+    forms = {"peer": sides.theirs, "fp32": partial(sides.ours, "fp32"), "bf16": partial(sides.ours, "bf16")}
     for name, form in forms.items():
-        assert form() == lengths.tolist(), name  # equal work; and the first, untimed round
+        assert form() == sides.lengths, name  # equal work; and the first, untimed round
     clock, times = clock_of(options.threads), {name: [] for name in forms}
     for number in range(options.rounds):
         for name in list(forms)[:: 1 if number % 2 else -1]:
@@ -203,7 +219,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             times[name].append(clock() - begun)
 
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        spent, floor = median(times[name]), operations / product_rate(dtype, options.threads)
+        spent, floor = median(times[name]), sides.operations / product_rate(dtype, options.threads)
         yield Measurement(
             work=f"beam-{BEAM} generation, {size.name}, {name}",
             against="transformers generate, fp32",
@@ -211,8 +227,9 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             target=size.target,
             ours=f"{size.sentences / spent:,.0f} sentences/s",
             peer=f"{size.sentences / median(times['peer']):,.0f}",
-            error=error if name == "fp32" else agreement,
-            floor=f"{operations / size.sentences / 1e9:.2f} GFLOP a sentence, {size.sentences / floor:,.0f} a second",
+            error=sides.error if name == "fp32" else agreement,
+            floor=f"{sides.operations / size.sentences / 1e9:.2f} GFLOP a sentence, "
+            f"{size.sentences / floor:,.0f} a second",
             reached=floor / spent,
             bottleneck=profile(forms[name]),
         )
@@ -230,9 +247,9 @@ def refereed(decoder: TransformerDecoder, latents: Tensor) -> str:
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
     """One sentence, no cache: each step decodes all hypotheses from the start and compares all their V children."""
-    written, totals = [[]], torch.zeros(1)
+    written, totals = [[]], torch.zeros(1, device=latent.device)
     for _ in range(max_length):
-        target = Tokens.pad([[*past, EOS] for past in written], "en")
+        target = Tokens.pad([[*past, EOS] for past in written], "en").to(latent.device)
         prediction = decoder("reconstruct", "en", latent.expand(len(written), -1), target)
         scores = prediction.logits().view(*target.ids.shape, -1)[:, -1]
         scores[:, NEVER if written[0] else (*NEVER, EOS)] = -torch.inf

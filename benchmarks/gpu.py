@@ -1,284 +1,273 @@
-"""The paper's model on a GPU, in twenty minutes: speed, share of the peak, memory; then its recipe, with STS.
+"""Training, encoding and generation on a GPU, in six minutes: rates, share of the card's own product, memory, launches.
 
-    python -m benchmarks.gpu                                           # speed alone, on invented pairs
-    python -m benchmarks.gpu --data pairs.tsv.xz --sts FOLDER          # and STS at each tenth of the training
-    python -m benchmarks.gpu --device cpu --size tiny --seconds 5      # the same code where there is no GPU
+    python -m benchmarks.gpu --plan                          # what is measured, and how long each part may take
+    python -m benchmarks.gpu --json gpu.json                 # all; `python -m benchmarks --keep gpu.json` adds it
+    python -m benchmarks.gpu --device cpu --size tiny        # the same code where there is no GPU
 
-First half of the time: one update of 25,000 tokens of `bgt-mean`, in bf16, by the library, by the straight form and by
-the straight form through `torch.compile`; each in micro-batches of the size that is best for it of those that fit the
-memory. Whole updates in turn, on the wall, the device waited for. The peak is that of a large product on this device.
-Second half: the recipe `bgt` for as many updates as fit. Its rate over the step's says whether data keep up.
+Each part runs in a process of its own, which is ended when its time is over; what it had measured by then counts, as
+do all rows if the whole is cut. A part takes turns between two sides on whole updates, on the wall, the device waited
+for, until four fifths of its time. The rate of products is that of a large square on the device, in that precision.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import json
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from statistics import median
 
 import torch
 
-from benchmarks import straight
+from benchmarks import generation, straight
+from benchmarks.device import SCALES, Place, clock, peak_bytes, product_rate, rounds, seconds_of, trace
+from benchmarks.encoding import encoders_of
 from benchmarks.forms import our_form, straight_form
-from benchmarks.measure import Measurement, extra_memory, over, page, peak_memory
+from benchmarks.measure import Measurement, over, page
 from benchmarks.workload import (
     DROPOUT,
-    PAPER,
-    STS_YEARS,
-    UPDATE,
     Form,
-    Pair,
     Size,
     SizedTokenizer,
     operations_of,
     our_batches,
     pairs_of,
-    real_pairs,
     recipe_of,
     tokens_of,
-    updates_of,
 )
-from bgt_core import evaluate, recipes
+from bgt_core import recipes
 from bgt_core.data.batching import StepBatch, prefetch
-from bgt_core.data.text import Tokenizer
-from bgt_core.embedder import Embedder
-from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.tasks.sts import Sts, StsSet, average
-from bgt_core.models.bgt import BGT
+from bgt_core.device import autocast
 from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.schedule import learning_rate
-from bgt_core.training.wiring import make_optimizer
+from bgt_core.training.wiring import compile_layers, make_optimizer
 from bgt_core.training.workers import SINGLE_PROCESS
 
-READ = 300_000  # real pairs
-PRECISION = "bf16"
-TENTHS = 10
+STOP = 0.8  # share of a part's time after which no further round begins
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def step(size: str, precision: str, compiled: bool, place: Place, limit: float) -> Iterator[Measurement]:
+    """A training step: ours against the straight form, then, where asked, both through `torch.compile`."""
+    scale, device = place.scale, place.device
+    sized: Size = getattr(scale, size)
+    recipe, pairs = recipe_of(sized), pairs_of(sized.vocab, scale.update)
+    torch.manual_seed(0)
+    model = recipe.build(SizedTokenizer(sized.vocab)).train().to(device)
+    reference = straight.StraightBGT(model, DROPOUT).train()
+    ours = largest_that_fits(lambda n: our_form(model, recipe, pairs, n, precision, device), scale.micro, device)
+    peer = largest_that_fits(lambda n: straight_form(reference, pairs, n, precision, device), scale.micro, device)
+    operations, rate = operations_of(model, pairs), product_rate(scale.product, DTYPES[precision], device)
+
+    def row(against: str, ours: Sized, peer: Sized, until: float, note: str = "") -> Measurement:
+        times = rounds(partial(seconds_of, ours.form, device), partial(seconds_of, peer.form, device), place, until)
+        spent, theirs = (median(side) / tokens_of(pairs) for side in times)
+        return Measurement(
+            work=f"training step on a GPU, {sized.name}, {precision}, {ours.tokens:,} tokens a micro-batch{note}",
+            against=f"{against}, {peer.tokens:,}",
+            ratios=over(times[1], times[0]),
+            target=">= 40 % of the floor" if size == "large" and precision == "bf16" else ">= 1",
+            ours=f"{1 / spent:,.0f} tokens/s, {ours.memory / 2**30:.1f} GiB{ours.compiling}",
+            peer=f"{1 / theirs:,.0f} tokens/s, {peer.memory / 2**30:.1f} GiB{peer.compiling}",
+            error="as on a CPU",
+            floor=f"{operations / 1e6:,.0f} MFLOP a token at {rate / 1e12:,.1f} TFLOP/s, "
+            f"{rate / operations:,.0f} tokens/s",
+            reached=operations / rate / spent,
+            bottleneck=trace(lambda: ours.form.step(0)),
+        )
+
+    yield row("the straight form", ours, peer, limit * (0.3 if compiled else STOP))
+    if not compiled:
+        return
+    compile_layers(model, "on", device, 1)
+    backend = "inductor" if device.type == "cuda" else "eager"
+    whole = torch.compile(reference, dynamic=True, backend=backend)
+    fast = straight_form(reference, pairs, peer.tokens, precision, device, whole)
+    yield row(
+        "the straight form, compiled whole",
+        replace(ours, compiling=compiling(ours.form, device)),
+        replace(peer, form=fast, compiling=compiling(fast, device)),
+        limit * STOP,
+        ", layers compiled",
+    )
 
 
 @dataclass(frozen=True)
-class Scale:
-    """What is run: a model, the tokens of an update, the sizes of micro-batches tried, the width of a large product."""
+class Sized:
+    """A form, in micro-batches of that size."""
 
-    size: Size
-    update: int
-    micro: tuple[int, ...]
-    product: int
-
-
-SCALES = {
-    "paper": Scale(PAPER, UPDATE, (2_000, 6_000, 12_500, 25_000), 8_192),
-    "tiny": Scale(
-        Size(
-            "d=16, 1+1 layers",
-            {"model.d_model": 16, "model.encoder_layers": 1, "model.ffn_dim": 16, "model.heads": 2},
-            vocab=400,
-            ours=0,
-            theirs=(),
-        ),
-        update=1_000,
-        micro=(250, 500),
-        product=128,
-    ),
-}
+    form: Form
+    tokens: int
+    memory: int  # bytes at most, weights included
+    compiling: str = ""
 
 
-def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    device = torch.device(options.device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        print("No GPU here: nothing measured.")
-        return
-    begun, scale = time.monotonic(), SCALES[options.size]
-    fastest = 0.0
-    for row, rate in speed(scale, device, options.rounds, begun + options.seconds / 2):
-        fastest = max(fastest, rate)
-        yield row
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    yield training(scale, device, options, begun + options.seconds, fastest)
-
-
-def speed(scale: Scale, device: torch.device, most: int, until: float) -> Iterator[tuple[Measurement, float]]:
-    """Each row of the step, with our tokens a second; fewer rounds than `most` where time is short."""
-    recipe, pairs = recipe_of(scale.size), pairs_of(scale.size.vocab, scale.update)
-    torch.manual_seed(0)
-    model = recipe.build(SizedTokenizer(scale.size.vocab)).train().to(device)
-    reference = straight.StraightBGT(model, DROPOUT).train()
-    backend = "inductor" if device.type == "cuda" else "eager"
-    compiled = torch.compile(reference, dynamic=True, backend=backend)
-    makers: dict[str, Callable[[int], Form]] = {
-        "ours": lambda tokens: our_form(model, recipe, pairs, tokens, PRECISION, device),
-        "straight": lambda tokens: straight_form(reference, pairs, tokens, PRECISION, device),
-        "compiled": lambda tokens: straight_form(reference, pairs, tokens, PRECISION, device, compiled),
-    }
-    forms, sizes = {}, {}
-    for name, make in makers.items():
-        sizes[name], forms[name] = fastest_that_fits(make, scale.micro, device)
-    times: dict[str, list[float]] = {name: [] for name in forms}
-    for number in range(most):
-        if number and time.monotonic() > until:
-            break
-        for name in list(forms)[:: 1 if number % 2 else -1]:
-            times[name].append(seconds_of(forms[name], device))
-    operations, peak = operations_of(model, pairs), peak_rate(scale.product, device)
-    floor = f"{operations / 1e6:,.0f} MFLOP a token at {peak / 1e12:,.1f} TFLOP/s, {peak / operations:,.0f} tokens/s"
-    spent = median(times["ours"]) / tokens_of(pairs)
-    for peer, what in (("straight", "the straight form, bf16"), ("compiled", "the same by torch.compile")):
-        yield (
-            Measurement(
-                work=f"training step on a GPU, {scale.size.name}, bf16, {sizes['ours']:,} tokens a micro-batch",
-                against=f"{what}, {sizes[peer]:,}",
-                ratios=over(times[peer], times["ours"]),
-                target=">= 1",
-                ours=f"{1 / spent:,.0f} tokens/s",
-                peer=f"{tokens_of(pairs) / median(times[peer]):,.0f} tokens/s",
-                error="as on a CPU",
-                floor=floor,
-                reached=operations / peak / spent,
-                bottleneck=profile(lambda: forms["ours"].step(0)),
-            ),
-            1 / spent,
-        )
-    smallest = scale.micro[0]
-    memory = [peak_bytes(makers[name](smallest), device) for name in ("ours", "straight")]
-    yield extra_memory(f"{smallest:,} tokens a micro-batch", "the straight form", *memory), 1 / spent
-
-
-def fastest_that_fits(make: Callable[[int], Form], sizes: Sequence[int], device: torch.device) -> tuple[int, Form]:
-    """The micro-batch size whose second update takes least, and its form; larger ones than fit are left out."""
-    seconds: dict[int, float] = {}
+def largest_that_fits(make: Callable[[int], Form], sizes: Sequence[int], device: torch.device) -> Sized:
+    """The form in the first of these micro-batch sizes that the memory holds, after an update to warm up."""
     for tokens in sizes:
         try:
             form = make(tokens)
-            seconds_of(form, device)  # warm up and compile
-            seconds[tokens] = seconds_of(form, device)
+            return Sized(form, tokens, peak_bytes(partial(seconds_of, form, device), device))
         except torch.OutOfMemoryError:
-            break
-    best = min(seconds, key=seconds.__getitem__)
-    return best, make(best)
+            torch.cuda.empty_cache()
+    raise torch.OutOfMemoryError(f"not even {sizes[-1]:,} tokens fit")
 
 
-def seconds_of(form: Form, device: torch.device) -> float:
-    """Of a whole update, on the wall."""
-    begun = clock(device)
-    for number in range(len(form.tokens)):
-        form.step(number)
-    form.finish()
-    return clock(device) - begun
+def compiling(form: Form, device: torch.device) -> str:
+    """The seconds that the first update takes beyond the second."""
+    first = seconds_of(form, device)
+    return f", compiled in {first - seconds_of(form, device):.0f} s"
 
 
-def clock(device: torch.device) -> float:
-    """Seconds, when the device has done all that it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
+def encoding(place: Place, limit: float) -> Iterator[Measurement]:
+    """Sentences to vectors against sentence-transformers, the same weights in the same precision."""
+    embedders, peer, texts = encoders_of(256, 3, place.device, place.scale.sentences)
+    for precision, share in (("fp32", STOP / 2), ("bf16", STOP)):
+        peer.to(DTYPES[precision])
+        theirs = partial(peer.encode, texts, show_progress_bar=False, batch_size=256)
+        ours = partial(embedders[precision].embed, texts, lang="en")
+        times = rounds(ours, theirs, place, limit * share)
+        yield plain_row(f"encoding on a GPU, d=256, 3 layers, {precision}", "sentence-transformers", times, len(texts))
 
 
-def peak_rate(width: int, device: torch.device) -> float:
-    """Operations a second of a square product in bf16, the best of 10."""
-    left, right = torch.randn(2, width, width, device=device, dtype=torch.bfloat16)
-    best = float("inf")
-    for _ in range(10):
-        begun = clock(device)
-        left @ right
-        best = min(best, clock(device) - begun)
-    return 2 * width**3 / best
+def writing(place: Place, limit: float) -> Iterator[Measurement]:
+    """Beam search against `generate` of transformers, both in bf16."""
+    small = {"model.d_model": 32, "model.ffn_dim": 32, "model.heads": 4}
+    toy = generation.Size("3 sentences", small, 60, 3, None, ">= 0")
+    sizes = (generation.SIZES[0], generation.SIZES[-1]) if place.device.type == "cuda" else (toy,)
+    for number, size in enumerate(sizes, 1):
+        sides = generation.sides_of(size, place.device)
+        ours, peer = partial(sides.ours, "bf16"), partial(cast_to_bf16, sides.theirs, place.device)
+        times = rounds(ours, peer, place, limit * STOP * number / len(sizes))
+        yield plain_row(f"beam-5 generation on a GPU, {size.name}, bf16", "transformers", times, size.sentences)
 
 
-def profile(work: Callable[[], object], most: int = 4) -> str:
-    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"; of a GPU's time where
-    it computes on one."""
-    on_gpu = torch.cuda.is_initialized()
-    activities = [torch.profiler.ProfilerActivity.CPU, *([torch.profiler.ProfilerActivity.CUDA] if on_gpu else [])]
-    with torch.profiler.profile(activities=activities) as seen:
-        work()
-    own = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    shares = {event.key: getattr(event, own) for event in seen.key_averages()}
-    whole = sum(shares.values())
-    largest = sorted(shares, key=shares.__getitem__, reverse=True)[:most]
-    return ", ".join(f"{name.removeprefix('aten::')} {100 * shares[name] / whole:.0f}%" for name in largest)
+def cast_to_bf16(work: Callable[[], object], device: torch.device) -> object:
+    """Run it with products in bf16."""
+    with autocast(device, "bf16"):
+        return work()
 
 
-def peak_bytes(form: Form, device: torch.device) -> int:
-    """What a micro-batch takes beside weights and gradients."""
-    form.step(0)
-    if device.type != "cuda":
-        return peak_memory(lambda: form.step(0))
-    torch.cuda.reset_peak_memory_stats(device)
-    before = torch.cuda.memory_allocated(device)
-    form.step(0)
-    return torch.cuda.max_memory_allocated(device) - before
+def plain_row(work: str, against: str, times: tuple[list[float], list[float]], sentences: int) -> Measurement:
+    """The row of two sides that did those sentences in a round."""
+    ours, peer = (f"{sentences / median(side):,.0f} sentences/s" for side in times)
+    ratios = over(times[1], times[0])
+    return Measurement(work, against, ratios, ">= 1", ours, peer, "as on a CPU", "not traced")
 
 
-def training(
-    scale: Scale, device: torch.device, options: argparse.Namespace, until: float, fastest: float
-) -> Measurement:
-    """The recipe `bgt` until that time; `fastest` are the tokens a second of the step alone."""
-    tokenizer, updates = data_of(scale, options)
-    sets = read_sets(options.sts, STS_YEARS) if options.sts and options.data else []
-    settings = {"data.vocab_size": tokenizer.vocab_size, "train.precision": PRECISION, **scale.size.arguments}
-    recipe = recipes.build("bgt", {**settings, "train.micro_tokens": scale.micro[-2]})
+def training(place: Place, limit: float) -> Iterator[Measurement]:
+    """The recipe `bgt` with its batches made meanwhile, over its step on one batch: do data keep up?"""
+    scale, device = place.scale, place.device
+    settings = {"data.vocab_size": scale.large.vocab, "train.precision": "bf16", **scale.large.arguments}
+    recipe = recipes.build("bgt", {**settings, "train.micro_tokens": scale.micro[1]})
     config = recipe.train
-    torch.manual_seed(config.seed)
-    model = recipe.build(tokenizer).to(device).train()
+    model = recipe.build(SizedTokenizer(scale.large.vocab)).to(device).train()
     optimizer = make_optimizer(model, config)
     trainer = Trainer(model, optimizer, recipe.objective, config, device, SINGLE_PROCESS)
+    updates = [pairs_of(scale.large.vocab, scale.update, seed) for seed in range(4)]
 
     def make(step: int) -> StepBatch:
         pairs = updates[step % len(updates)]
         update = StepBatch(len(pairs), dict(enumerate(our_batches(pairs, config.micro_tokens))))
         return update.pin() if device.type == "cuda" else update
 
-    part = (until - time.monotonic()) / TENTHS
-    coming = prefetch(make, range(10**9))
-    rates, steps, score = [], itertools.count(), ""
-    for tenth in range(1, TENTHS + 1):
-        begun, tokens, loss = clock(device), 0, 0.0
-        while not tokens or time.perf_counter() - begun < part:
-            step = next(steps)
-            update = next(coming)
-            optimizer.param_groups[0]["lr"] = learning_rate(step, step + 1, config)
-            sums = train_step(trainer, step, update)
-            tokens, loss = tokens + sums.tokens, sums.terms["loss"] / update.pairs
-        rates.append(tokens / (clock(device) - begun))
-        score = f", STS {sts_of(model, tokenizer, sets):.1f}" if sets else ""
-        print(f"{tenth}/{TENTHS}: update {step + 1}, loss {float(loss):.1f} a pair, {rates[-1]:,.0f} tokens/s{score}")
-    return Measurement(
-        work=f"the recipe `bgt`, {scale.size.name}, {step + 1} updates",
+    def update(step: int, batch: StepBatch) -> float:
+        optimizer.param_groups[0]["lr"] = learning_rate(step, step + 1, config)
+        begun = clock(device)
+        train_step(trainer, step, batch)
+        return clock(device) - begun
+
+    warm = [update(step, make(step)) for step in range(3)][1:]
+    begun, done, coming = clock(device), 0, prefetch(make, range(10**9))
+    while not done or not place.over(limit * STOP, done):
+        update(done, next(coming))
+        done += 1
+    spent, tokens = (clock(device) - begun) / done, sum(map(tokens_of, updates)) / len(updates)
+    yield Measurement(
+        work=f"the recipe `bgt` on a GPU, {scale.large.name}, bf16, {done} updates",
         against="its step alone",
-        ratios=[rate / fastest for rate in rates[1:]],
+        ratios=[median(warm) / spent],
         target=">= 0.85",
-        ours=f"{median(rates):,.0f} tokens/s{score}",
-        peer=f"{fastest:,.0f} tokens/s",
-        error="the same step, with samples for means",
-        floor="the step alone",
-        reached=median(rates) / fastest,
+        ours=f"{tokens / spent:,.0f} tokens/s",
+        peer=f"{tokens / median(warm):,.0f} tokens/s",
+        error="the same step",
         bottleneck="see the step",
     )
 
 
-def data_of(scale: Scale, options: argparse.Namespace) -> tuple[Tokenizer, list[list[Pair]]]:
-    """A tokenizer and updates: real ones where there are any."""
-    if options.data:
-        tokenizer, pairs, _ = real_pairs(options.data, READ, 0, scale.size.vocab)
-        return tokenizer, updates_of(pairs, scale.update)
-    return SizedTokenizer(scale.size.vocab), [pairs_of(scale.size.vocab, scale.update, seed) for seed in range(8)]
+@dataclass(frozen=True)
+class Part:
+    """What one process measures."""
+
+    seconds: float  # at most, on a GPU
+    what: str
+    measure: Callable[[Place, float], Iterator[Measurement]]
 
 
-def sts_of(model: BGT, tokenizer: Tokenizer, sets: Sequence[StsSet]) -> float:
-    """The average of `STS_YEARS`; its time counts as training's."""
-    embedder = Embedder(model, tokenizer, ("en", "fr"), PRECISION)
-    score = average(evaluate(Sts(latent="semantic"), embedder, sets, resamples=100))
-    model.train()
-    return score
+PARTS = {
+    "paper-bf16": Part(90, "step of the paper's size, bf16, plain and compiled", partial(step, "large", "bf16", True)),
+    "small-bf16": Part(70, "step at d=256, bf16, plain and compiled", partial(step, "small", "bf16", True)),
+    "paper-fp32": Part(35, "step of the paper's size, fp32", partial(step, "large", "fp32", False)),
+    "small-fp32": Part(25, "step at d=256, fp32", partial(step, "small", "fp32", False)),
+    "training": Part(35, "the recipe `bgt`, do data keep up", training),
+    "encoding": Part(35, "sentences to vectors", encoding),
+    "writing": Part(40, "beam search", writing),
+}
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    device = torch.device(options.device)
+    if options.plan:
+        print("\n".join(plan()))
+        return
+    if device.type == "cuda" and not torch.cuda.is_available():
+        print("No GPU here: nothing measured.")
+        return
+    if options.part:
+        part, begun = PARTS[options.part], options.begun or time.monotonic()
+        yield from part.measure(Place(SCALES[options.size], device, begun), options.limit or part.seconds)
+        return
+    print("\n".join(plan()), flush=True)
+    for name, part in PARTS.items():
+        yield from measured(name, options.limit or part.seconds, options)
+
+
+def plan() -> list[str]:
+    """What is measured, and how long each part may take."""
+    lines = [f"  {part.seconds:3.0f} s  {name}: {part.what}" for name, part in PARTS.items()]
+    total = sum(part.seconds for part in PARTS.values())
+    return [f"At most {total:.0f} s in {len(PARTS)} parts, beside installing (benchmarks/bare.sh: 30 s):", *lines]
+
+
+def measured(name: str, limit: float, options: argparse.Namespace) -> list[Measurement]:
+    """The rows that a part yields in its time, by a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "benchmarks.gpu", "--part", name, "--json", str(written)]
+        begun = time.monotonic()
+        command += ["--device", options.device, "--size", options.size, "--limit", str(limit), "--begun", str(begun)]
+        try:
+            ended = subprocess.run(command, timeout=limit, stdout=subprocess.DEVNULL).returncode
+            note = f"ended with {ended}" if ended else "done"
+        except subprocess.TimeoutExpired:
+            note = "cut"
+        print(f"-- {name}: {note} after {time.monotonic() - begun:.0f} s", flush=True)
+        return [Measurement(**row) for row in json.loads(written.read_text())["rows"]] if written.exists() else []
 
 
 def own_options(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--device", default="cuda")
-    arguments.add_argument("--seconds", type=float, default=1_100, help="time limit, not counting the reading of data")
-    arguments.add_argument("--size", choices=SCALES, default="paper")
+    arguments.add_argument("--size", choices=SCALES, default="full")
+    arguments.add_argument("--plan", action="store_true", help="print how long each part may take, and measure nothing")
+    arguments.add_argument("--part", choices=PARTS, help="measure this part, in this process")
+    arguments.add_argument("--begun", type=float, help="when that part began, by the monotonic clock; by default now")
+    arguments.add_argument("--limit", type=float, help="seconds of each part, in place of its own")
 
 
 if __name__ == "__main__":

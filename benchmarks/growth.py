@@ -11,11 +11,10 @@ log-log of the last three points, by least squares, of what they take more than 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.measure import parser, whole_command
+from benchmarks.record import Record
 from bgt_core.grammar import pairs
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -219,15 +219,14 @@ def table(curves: Sequence[Curve]) -> list[str]:
 
 def main() -> None:
     options = growth_parser().parse_args()
-    curves = []
+    record, curves = Record(options.json), []
     with TemporaryDirectory() as folder:
         for work in works():
             if options.only in work.name:
                 curves.append(curve(work, Path(folder), options.threads, options.limit))
+                record.add(curves[-1])
                 print(table(curves)[-1], flush=True)
     print("\n".join(table(curves)))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(grown) for grown in curves]))
 
 
 def growth_parser() -> argparse.ArgumentParser:

@@ -11,14 +11,12 @@ import json
 import os
 
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` has them; for both sides alike
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -26,6 +24,7 @@ from typing import NamedTuple
 
 import torch
 
+from benchmarks.record import Record
 from bgt_core.backend import Int8Weight, linear, linear_int8
 
 ROUNDS = 5
@@ -107,16 +106,14 @@ def page(
     options = arguments.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    measured = []
+    record = Record(options.json)
     for row in rows(options):
-        measured.append(row)
+        record.add(row)
         spread = f"{row.median:.2f} ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
         judged = f"{spread}, target {row.target}: {'met' if row.met else 'missed'}"
         print(f"{row.work} | {judged} | {row.ours} against {row.peer} | {row.error}")
         reached = "" if row.reached is None else f", {100 * row.reached:.0f}% of it reached"
         print(f"    floor: {row.floor}{reached}; time goes to: {row.bottleneck}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in measured]))
 
 
 def interleave(
@@ -222,32 +219,3 @@ def whole_command(module: str, arguments: Sequence[str], threads: int | None = N
         subprocess.run(command, env=limited, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         processor, wall, peak = json.load(figures)
     return Cost(processor if threads == 1 else wall, peak)
-
-
-def machine() -> str:
-    """The machine and the versions that decide the figures."""
-    names = [line for line in _cpuinfo() if line.startswith("model name")]
-    model = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
-    features = ", ".join(
-        name for name, present in torch.cpu.get_capabilities().items() if present is True and "bf16" in name
-    )
-    packages = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
-    versions = ", ".join(f"{name} {installed}" for name in packages if (installed := version_of(name)))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return (
-        f"{model}, {os.cpu_count()} cores ({features or 'no native bf16'}), {memory:.0f} GiB; "
-        f"Python {platform.python_version()}, {versions}"
-    )
-
-
-def version_of(package: str) -> str | None:
-    """None where it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []

@@ -91,8 +91,9 @@ def matmul_dtype(x: Tensor) -> torch.dtype:
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether products of x use oneDNN, which can't multiply empty matrices, and whose operators can't be exported."""
-    if not USES_ONEDNN or torch.compiler.is_exporting():
+    """Whether products of x use oneDNN. It can't multiply empty matrices, and its operators can't be exported or
+    compiled."""
+    if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
 

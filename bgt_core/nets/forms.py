@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import NamedTuple
 
 import torch
@@ -59,32 +58,33 @@ def plain_nll(
 
 PLAIN = Forms(plain_lookup, plain_softmax, F.dropout, plain_nll)
 FAST = Forms(tables.lookup, fast_softmax.softmax, fast_dropout.dropout, fast_nll.nll)
-_FORMS = ContextVar("forms", default=FAST)
+_forms = FAST  # no ContextVar: `torch.compile` can't read one
 
 
 @contextmanager
 def computing(forms: Forms) -> Iterator[None]:
     """Use these forms within the block."""
-    token = _FORMS.set(forms)
+    global _forms
+    before, _forms = _forms, forms
     try:
         yield
     finally:
-        _FORMS.reset(token)
+        _forms = before
 
 
 def lookup(table: nn.Embedding, ids: Tensor) -> Tensor:
     """Rows of a table: ids of any shape -> (*shape, H)."""
-    return _FORMS.get().lookup(table, ids)
+    return _forms.lookup(table, ids)
 
 
 def softmax(scores: Tensor) -> Tensor:
     """Softmax over the last dimension, in single precision or better."""
-    return _FORMS.get().softmax(exact(scores))
+    return _forms.softmax(exact(scores))
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
     """Zero each unit with this probability, and scale the others so that the expectation stays."""
-    return _FORMS.get().dropout(x, probability)
+    return _forms.dropout(x, probability)
 
 
 def nll(
@@ -103,7 +103,7 @@ def nll(
         The scalar sum over tokens of (1 - smoothing) * NLL + smoothing * mean over V of -log p, and each sentence's
         plain NLL without gradient, (B,), both in nats.
     """
-    return _FORMS.get().nll(features, weight, offset, target, smoothing)
+    return _forms.nll(features, weight, offset, target, smoothing)
 
 
 def exact(x: Tensor) -> Tensor:

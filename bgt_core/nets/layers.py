@@ -75,7 +75,7 @@ class TokenAndPositionEmbedding(nn.Module):
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
     """Slices of the queries (B, heads, T, D) whose scores with keys (B, heads, S, D) are computed at once, so that
     memory does not grow with T * S. Only a text of more than a thousand words has several."""
-    if torch.compiler.is_exporting():  # a graph has one, since it serves any T
+    if torch.compiler.is_compiling():  # a graph has one, since it serves any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
     return [slice(start, start + size) for start in range(0, q.shape[2], size)]

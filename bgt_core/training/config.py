@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bgt_core.data.columns import parse_weights
 from bgt_core.device import check_precision
-from bgt_core.errors import UsageError, check_least
+from bgt_core.errors import UsageError, check_choice, check_least
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class TrainConfig:
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or auto: bf16 if the device supports it
+    compile: str = "auto"  # layers by torch.compile: on, off, or auto: on for a long run on a GPU
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -78,4 +79,5 @@ class TrainConfig:
                 "used"
             )
         parse_weights(self.kind_weights)
+        check_choice(("auto", "on", "off"), compile=self.compile)
         check_precision(self.precision)

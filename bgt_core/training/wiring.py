@@ -12,12 +12,15 @@ from bgt_core.contracts import Model
 from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
 from bgt_core.data.columns import parse_weights
 from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.nets.decoder import DecoderLayer
+from bgt_core.nets.transformer import EncoderLayer
 from bgt_core.training.aggressive import Aggressive
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, Row, Trainer, loop, train_step
 from bgt_core.training.negatives import mined
 from bgt_core.training.validate import information_of, validate
 
+LONG = 1_000  # updates from which on a run on a GPU compiles its layers: that takes a minute or two
 INFORMED = 2_000  # held-out rows whose information decides how long training is aggressive
 
 
@@ -31,6 +34,17 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
         weight_decay=config.weight_decay,
         fused=True,
     )
+
+
+def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
+    """Compile each Transformer layer for any number of tokens, if `train.compile` says so for `steps` updates.
+
+    Off on a CPU, where compiled layers are a tenth slower, as torch multiplies by MKL there (`backend`).
+    """
+    if setting == "on" or (setting == "auto" and device.type == "cuda" and steps >= LONG):
+        for layer in model.modules():
+            if isinstance(layer, (EncoderLayer, DecoderLayer)):
+                layer.compile(dynamic=True)
 
 
 def batching(config: TrainConfig) -> Batching:
@@ -97,6 +111,7 @@ class Course:
         self.trainer, self.corpus, self.held_out = trainer, corpus, held_out
         self.plan, self.steps = batching(trainer.config), total_steps(corpus, trainer.config)
         self.epoch = self.plan.updates(corpus)
+        compile_layers(trainer.model, trainer.config.compile, trainer.device, self.steps)
         self.ahead: Aggressive | None = None  # the step during aggressive training
 
     def update(self, step: int) -> StepBatch:

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,13 +21,13 @@ from torch import Tensor
 
 from benchmarks import __main__ as command
 from benchmarks import generation, gpu
-from benchmarks.__main__ import GROWTH, Page, document, shown
+from benchmarks.__main__ import GROWTH, document, measurements
 from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
 from benchmarks.quality import Score, speedups, stsb_of
+from benchmarks.record import Page, shown
 from benchmarks.roofline import Recorder, profile
-from benchmarks.workload import STS_YEARS, longer, pairs_of, released_batches, updates_of
-from bgt_core import grammar
+from benchmarks.workload import longer, pairs_of, released_batches, updates_of
 from bgt_core.backend import linear
 from bgt_core.errors import DataError
 
@@ -130,7 +130,6 @@ def test_results_name_the_rows_that_miss_their_target() -> None:
     assert kept.count("| a step |") == 2 and kept.count(">= 3, **missed**") == 1
     assert "- a step: **2.00** (2.00-2.00), 50% of the floor, target >= 3; its time goes to mm 60%" in missed
     assert "None." in document({"training": measured([row([5.0], ">= 3")])}).split("## Targets missed")[1]
-    assert "Nothing measured." in document({"gpu": measured([])})
 
 
 def test_pages_measured_again_take_the_place_of_their_own_rows_alone(
@@ -214,28 +213,66 @@ def test_stsb_leaves_later_years_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_for_a_gpu_runs_at_a_toy_size(tmp_path: Path) -> None:
-    out = tmp_path / "rows.json"
-    texts = [pair.texts for pair in grammar.pairs(600, seed=1)]
-    data, sts = tmp_path / "pairs.tsv", tmp_path / "sts"
-    data.write_text("".join(f"{text['en']}\t{text['fr']}\n" for text in texts), "utf-8")
-    for year in STS_YEARS:
-        (sts / year).mkdir(parents=True)
-        lines = [f"{gold % 6}\t{texts[gold]['en']}\t{texts[gold + 1]['en']}\n" for gold in range(12)]
-        (sts / year / "grammar.tsv").write_text("".join(lines), "utf-8")
-    options = ["--device", "cpu", "--size", "tiny", "--seconds", "2", "--rounds", "1", "--json", str(out)]
-    options += ["--data", str(data), "--sts", str(sts)]
-    command = [sys.executable, "-m", "benchmarks.gpu", *options]
-    environment = {**os.environ, "TORCH_COMPILE_DISABLE": "1"}  # compiling takes half a minute, and is torch's
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    rows = [Measurement(**row) for row in json.loads(out.read_text("utf-8"))]
-    assert [row.against.split(",")[0] for row in rows] == [
-        "the straight form",
-        "the same by torch.compile",
-        "the straight form",
-        "its step alone",
-    ]
-    assert re.search(r"10/10: update .* STS -?\d+\.\d", done.stdout)
+def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
+    """As on a bare machine, from its script to the file that comes back."""
+    script = ["bash", "benchmarks/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--size", "tiny"]
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path)}  # it lacks nothing
+    environment = {**os.environ, **machine, "TORCH_COMPILE_DISABLE": "1"}  # compiling takes half a minute
+    done = subprocess.run(script, check=True, capture_output=True, text=True, env=environment)
+    assert re.findall(r"^-- (\S+): (\w+)", done.stdout, re.MULTILINE) == [(name, "done") for name in gpu.PARTS]
+    page = command.read(tmp_path / "out" / "gpu.json")
+    assert (page.name, page.command.split()[4:]) == ("gpu", ["--device", "cpu", "--size", "tiny"])
+    against = [row.against.split(",")[0] for row in measurements(page)]
+    step = ["the straight form"] * 6  # two with layers compiled
+    assert against == [*step, "its step alone", *["sentence-transformers"] * 2, "transformers"]
+    assert all(min(row.ratios) > 0 for row in measurements(page))
+
+
+def test_the_page_for_a_gpu_says_how_long_it_takes_six_minutes_with_installing() -> None:
+    head, *parts = gpu.plan()
+    seconds = [int(line.split()[0]) for line in parts]
+    assert len(parts) == len(gpu.PARTS) and f"At most {sum(seconds)} s" in head and "bare.sh: 30 s" in head
+    assert sum(seconds) + 30 <= 6 * 60
+
+
+def test_what_a_part_has_measured_when_its_time_is_over_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def cut(arguments: list[str], timeout: float, **_: object) -> None:
+        written = Path(arguments[arguments.index("--json") + 1])
+        written.write_text(json.dumps(asdict(measured([row([2.0], ">= 1")]))), "utf-8")
+        raise subprocess.TimeoutExpired(arguments, timeout)
+
+    monkeypatch.setattr(subprocess, "run", cut)
+    options = argparse.Namespace(device="cpu", size="tiny")
+    assert gpu.measured("encoding", 35, options) == [row([2.0], ">= 1")]
+    assert "-- encoding: cut after" in capsys.readouterr().out
+
+
+def test_a_page_is_written_after_each_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, counts = tmp_path / "page.json", []
+
+    def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+        for number in (1.0, 2.0, 3.0):
+            yield row([number], ">= 1")
+            counts.append(len(command.read(written).rows))
+
+    monkeypatch.setattr(sys, "argv", ["maps.py", "--rounds", "2", "--json", str(written)])
+    page(rows, "")
+    assert counts == [1, 2, 3]
+    assert command.read(written).command == "python -m benchmarks maps --rounds 2"
+
+
+def test_a_page_of_another_machine_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
+    elsewhere = tmp_path / "brought.json"
+    page = measured([row([2.0], ">= 1")], "python -m benchmarks", "gpu")
+    elsewhere.write_text(json.dumps(asdict(page)), "utf-8")
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--keep", str(elsewhere)])
+    command.main()
+    assert command.read(tmp_path / "kept" / "gpu.json") == page
+    assert "## gpu" in (tmp_path / "RESULTS.md").read_text("utf-8")
 
 
 @pytest.mark.slow

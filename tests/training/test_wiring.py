@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ from bgt_core.data.batching import Batching, StepBatch
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
+from bgt_core.nets.transformer import EncoderLayer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.negatives import mined as mine_negatives
-from bgt_core.training.wiring import make_optimizer, train
+from bgt_core.training.wiring import compile_layers, make_optimizer, train
 from bgt_core.training.workers import SINGLE_PROCESS, Workers
 from tests.close import assert_close
 
@@ -203,3 +205,45 @@ def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
     assert saved[-1] > 10
     for stop in (5, 7):
         assert all(torch.equal(one, other) for one, other in zip(run(stop)[0], whole, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore")  # torch warns of its own tracing
+@pytest.mark.parametrize("name", ["bgt", "bgt-bound"])
+def test_compiled_layers_compute_the_same(
+    name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one graph each, or compiling raises; without code for a processor, which takes half a minute."""
+    plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
+    monkeypatch.setattr(nn.Module, "compile", plain)
+    recipe, results = tiny(name), []
+    for setting in ("off", "on"):
+        torch.manual_seed(0)
+        model = recipe.build(tokenizer).train()
+        compile_layers(model, setting, CPU, 1)
+        assert any(layer._compiled_call_impl for layer in model.modules()) == (setting == "on")
+        torch.manual_seed(1)
+        loss = recipe.objective(model(batch), step=3)
+        loss.total.backward()
+        gradients = [part.grad.flatten() for part in model.parameters() if part.grad is not None]
+        results.append(torch.cat([loss.total[None].detach(), *gradients]))
+    assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize(
+    ("setting", "device", "steps", "compiles"),
+    [
+        ("auto", "cuda", 1_000, True),
+        ("auto", "cuda", 999, False),  # compiling would not pay
+        ("auto", "cpu", 10**6, False),
+        ("on", "cpu", 1, True),
+        ("off", "cuda", 10**6, False),
+    ],
+)
+def test_layers_are_compiled_where_that_pays(
+    setting: str, device: str, steps: int, compiles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[nn.Module] = []
+    monkeypatch.setattr(nn.Module, "compile", lambda layer, dynamic: compiled.append(layer))
+    model = nn.Sequential(EncoderLayer(4, 4, 2, 0.0), nn.Linear(4, 4))
+    compile_layers(model, setting, torch.device(device), steps)  # type: ignore[arg-type]
+    assert compiled == ([model[0]] if compiles else [])

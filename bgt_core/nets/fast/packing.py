@@ -24,6 +24,11 @@ class PackedLayout:
     flat_index: Tensor  # (N,) as in `Tokens`
     mask: Tensor  # (B, T) bool, True at real tokens
 
+    def __post_init__(self) -> None:
+        """Compute what layers read; compiled ones can't fill a cache."""
+        if not self.whole:
+            _ = self.rows, self.columns, self.fill_index, self.length_blocks
+
     @classmethod
     def of(cls, side: Tokens) -> PackedLayout:
         batch, length = side.ids.shape
@@ -117,6 +122,8 @@ class PackedLayout:
         for row, length in enumerate(longest):
             if 2 * length <= longest[starts[-1]]:
                 starts.append(row)
+        if len(starts) == 1 and longest[0] == self.shape[1]:
+            return [(slice(None), slice(None), self)]
         ends = [0, *lengths.cumsum(0).tolist()]
         blocks = []
         for first, last in pairwise([*starts, len(longest)]):

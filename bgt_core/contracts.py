@@ -159,6 +159,14 @@ class Prediction(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Styled:
+    """The language latents of the B sentences of one language, from all of its columns."""
+
+    mean: Tensor  # (B, L)
+    number: Tensor  # (B,) int64; sentences of one style have one number
+
+
+@dataclass(frozen=True, eq=False)
 class Outputs:
     """The outputs of a model for a batch; objectives read nothing else."""
 
@@ -171,6 +179,9 @@ class Outputs:
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
     composed: Sequence[slice] = ()  # the units of the semantic latent that a network composes
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
+    styles: Mapping[str, Styled] = field(
+        default_factory=dict
+    )  # the language latents of each language, with their styles
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """All posteriors with a KL term, with the key of their metrics."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Styled, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import cosine_to_targets
@@ -32,7 +32,8 @@ class RecombiningBGT(BGT):
         encoders, decoders, train_decoders: As `BGT`.
         composed: The units of the semantic latent that a network composes, after those that are an average.
         marks: The tokens that are closing marks.
-        styles: The number of each sentence's style, (B,) int64: sentences of one number may lend to each other.
+        styles: The number of each sentence's style, (B,) int64 for each column: sentences of one number may lend to
+            each other.
         own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
 
     Raises:
@@ -45,7 +46,7 @@ class RecombiningBGT(BGT):
         decoders: Mapping[str, nn.Module],
         composed: Sequence[slice],
         marks: ClosingMarks,
-        styles: Callable[[Tokens], Tensor],
+        styles: Callable[[Mapping[str, Tokens]], dict[str, Tensor]],
         own_share: float,
         borrowed_share: float,
         exchanged_marks: float,
@@ -76,13 +77,14 @@ class RecombiningBGT(BGT):
             return encoded
         language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
         drawn = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L) each
+        numbers = self.styles(sides) if self.training else {}
         predictions: list[Prediction] = []
         for column, side in sides.items():
             decoder, source = self.decoders[side.lang], batch.source(column)
             style = readout(language[column])
             if self.training:
                 own = torch.rand(len(batch), 1, device=style.device) < self.own_share
-                style = self.borrowed(torch.where(own, style.detach(), style), side)
+                style = self.borrowed(torch.where(own, style.detach(), style), numbers[column])
                 latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, drawn[column], drawn[source])})
                 predictions.append(decoder("recombine", column, latent, side))
                 continue
@@ -93,7 +95,12 @@ class RecombiningBGT(BGT):
                 predictions.append(decoder("translate", column, latent, side))
         if not self.training:  # each column was reconstructed from its own semantic latent
             shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
-        return replace(encoded, posteriors={**shared, LANGUAGE: language}, predictions=predictions)
+        return replace(
+            encoded,
+            posteriors={**shared, LANGUAGE: language},
+            predictions=predictions,
+            styles=styled(sides, language, numbers),
+        )
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
         """Cosine of each column's average with the teacher's vectors (B, D): (B,); empty for a batch without
@@ -105,15 +112,27 @@ class RecombiningBGT(BGT):
             column: cosine_to_targets(posterior.mean[:, average], targets) for column, posterior in semantic.items()
         }
 
-    def borrowed(self, style: Tensor, side: Tokens) -> Tensor:
+    def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
         """Language latents (B, L), `borrowed_share` of those that can from another sentence of the same style; a
         sentence that is alone in its style keeps its own."""
         takes = torch.rand(len(style), device=style.device) < self.borrowed_share
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
-        number = self.styles(side).to(style.device)
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
         lends[:, 0] += lends.sum(1) == 0  # a row for multinomial to draw from; not taken
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)
+
+
+def styled(
+    sides: Mapping[str, Tokens], language: Mapping[str, Posterior], numbers: Mapping[str, Tensor]
+) -> dict[str, Styled]:
+    """The language latents of each language, from all columns that have numbers of styles."""
+    columns: dict[str, list[str]] = {}
+    for column in numbers:
+        columns.setdefault(sides[column].lang, []).append(column)
+    return {
+        lang: Styled(torch.cat([language[name].mean for name in of]), torch.cat([numbers[name] for name in of]))
+        for lang, of in columns.items()
+    }

@@ -31,6 +31,7 @@ from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
+from bgt_core.objectives.style import StyleContrast
 from bgt_core.recipes.bgt import bgt_small
 from bgt_core.recipes.recipe import Recipe
 
@@ -131,11 +132,18 @@ class BoundConfig:
         )
 
 
-def styles(tokenizer: Tokenizer, side: Tokens) -> Tensor:
-    """Number the styles of the sentences of a batch, (B,) int64: those of one signature have one number."""
+def styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
+    """Number the styles of the sentences of a batch, (B,) int64 for each column: those of one signature have one."""
     numbers: dict[tuple[str | bool, ...], int] = {}
-    texts = tokenizer.decode(side.ids.tolist())
-    return torch.tensor([numbers.setdefault(signature(text, side.lang), len(numbers)) for text in texts])
+
+    def number(side: Tokens) -> Tensor:
+        if side.ids.is_meta:  # on the meta device only shapes are needed
+            return side.ids[:, 0]
+        texts = tokenizer.decode(side.ids.tolist())
+        drawn = [numbers.setdefault((side.lang, *signature(text, side.lang)), len(numbers)) for text in texts]
+        return torch.tensor(drawn, device=side.ids.device)
+
+    return {column: number(side) for column, side in sides.items()}
 
 
 def bgt_bound() -> Recipe:
@@ -163,6 +171,7 @@ def bgt_bound() -> Recipe:
                 "composition": Composition(),
                 "altered": AlteredMargin(),
                 "distillation": Distillation(weight=0.0),
+                "style": StyleContrast(weight=0.0),
             }
         ),
         data=small.data,

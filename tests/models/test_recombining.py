@@ -42,7 +42,7 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decod
         decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
         composed=[slice(1, 3)],
         marks=ClosingMarks(torch.tensor([token in (STOP, ASK) for token in range(8)])),
-        styles=lambda side: side.ids[:, 1],
+        styles=lambda sides: {column: side.ids[:, 1] for column, side in sides.items()},
         own_share=own,
         borrowed_share=borrowed,
         exchanged_marks=exchanged,
@@ -82,9 +82,18 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:
     made = model(borrowed=1.0)
-    made.styles = lambda side: torch.arange(ROWS).clamp(min=1)  # the first two have one style
+    made.styles = lambda sides: dict.fromkeys(sides, torch.arange(ROWS).clamp(min=1))  # the first two have one style
     read = latents(made)["recombine/en"][:, 1].long().tolist()
     assert read == [1, 0, *range(2, ROWS)]
+
+
+def test_language_latents_come_with_their_styles_from_all_columns_of_a_language() -> None:
+    made, sides = model(), {"en": Tokens.pad([[7, STOP, EOS]] * 2, "en"), "en2": Tokens.pad([[7, ASK, EOS]] * 2, "en")}
+    out = made(Batch(sides, "en"))
+    assert list(out.styles) == ["en"]
+    assert out.styles["en"].number.tolist() == [STOP, STOP, ASK, ASK]
+    assert out.styles["en"].mean[:, 1:].tolist() == [[0, STOP], [1, STOP], [0, ASK], [1, ASK]]
+    assert made.eval()(Batch(sides, "en")).styles == {}
 
 
 def test_a_mark_that_is_exchanged_is_read_by_the_language_latent_and_written() -> None:

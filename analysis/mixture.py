@@ -4,7 +4,8 @@
 
 DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
 en.ewt.txt.xz. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data KIND/COLUMNS=FILE` wants it: pairs,
-pairs with an altered sentence (in languages that have rules for it), pairs of the grammar, text of one language.
+pairs with an altered sentence (in languages that have rules for it), pairs in another style (kind "style", by rules
+and by paraphrases that differ), pairs of the grammar, text of one language.
 OUT/held-out/en-fr.tsv has the held-out pairs. Which files make up a kind is in the cards of the models, and below.
 """
 
@@ -14,7 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from itertools import product
+from itertools import combinations, islice, product
 from pathlib import Path
 from random import Random
 
@@ -22,7 +23,9 @@ from bgt_core.data import examples
 from bgt_core.data.alter import LANGS as ALTERED
 from bgt_core.data.alter import altered
 from bgt_core.data.alter.rows import exchanged
+from bgt_core.data.exchange import EXCHANGED, exchanger
 from bgt_core.data.filters import key
+from bgt_core.data.properties import values
 from bgt_core.data.textfile import text_lines
 from bgt_core.grammar import triples
 
@@ -56,6 +59,7 @@ TRIES = 4  # random choices for each sentence whose roles are swapped
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # minimum words of a test sentence to remove from training; shorter ones are too common
+DIFFERING = 4
 HELD_OUT = 150  # one English sentence in 150 is held out, the same ones for every language
 
 Pair = tuple[str, ...]
@@ -109,6 +113,37 @@ def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
     texts = [list(group.values()) for group in groups.values()]
     sharing = [pair for group in texts for pair in zip(group[::2], group[1::2], strict=False)]
     return list({key(sentence): (sentence, other) for sentence, other in sharing}.values())
+
+
+def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
+    """Pairs of sentences of one column that share the translation in the other, with another value of the same property
+    (`data.properties`); of a translation, at most `DIFFERING`."""
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
+    for pair in pairs:
+        groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
+    for group in groups.values():
+        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # without the closing mark
+        differ = (
+            (text, other)
+            for (text, own), (other, theirs) in combinations(shown, 2)
+            if any(one and two and one != two for one, two in zip(own, theirs, strict=True))
+        )
+        yield from islice(differ, DIFFERING)
+
+
+def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
+    """Pairs of English and another language, and of either alone, in which a rule or a paraphrase changed the style."""
+    crossed = list[Pair]()
+    for column, own in enumerate(("en", lang)):
+        texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
+        if own in EXCHANGED:
+            forms = exchanger(own, texts, wordings)
+            made = [(pair, form) for pair in pairs for form in forms(pair[column])]
+            wordings = [(pair[column], form) for pair, form in made] + wordings
+            crossed += [(form, pair[1]) if column == 0 else (pair[0], form) for pair, form in made]
+        name = f"{own}-{own}2" if own != "en" else f"en-en2.{lang}"
+        write(out / "style" / f"{name}.tsv", dict.fromkeys(wordings))
+    write(out / "style" / f"en-{lang}.tsv", crossed)
 
 
 def with_altered(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
@@ -178,6 +213,7 @@ def main(data: Path, out: Path, *langs: str) -> None:
                 write(out / "held-out" / f"en-{lang}.tsv", held)
                 english |= {key(sentence): (sentence, other) for sentence, other in paraphrases(train, 0)}
                 write_altered(out, "paraphrase", paraphrases(train, 1), (lang, lang))
+                write_style(out, train, lang)
     write_altered(out, "paraphrase", [*english.values()], ("en", "en"))
     for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
         other = second if second != first else f"{first}2"

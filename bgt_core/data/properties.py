@@ -64,11 +64,15 @@ _ENGLISH = {
     "full": rf"\b(?:{_BE}|{_WILL})(?= \w)|\b(?:{_HAVE}) (?:{_PARTICIPLE})\b|\b{_NOT}\b",
 }
 
+_BEGIN = r"(?:^|[,;:.!?«] *)"
 _ADDRESS: dict[str, Rule] = {
     "fr": _one_of(
         {
-            "tu": r"\b(?:tu|te|toi|ton|ta|tes|tien(?:ne)?s?)\b|\bt'",
-            "vous": r"(?<!rendez-)\b(?:vous|votre|vos|vôtres?)\b|(?:^|[,;:.!?] *)\w{2,}(?<!ch)(?<!ass)ez\b",
+            "tu": r"\b(?:tu|te|toi|ton|ta|tes|tien(?:ne)?s?)\b|\bt'"
+            rf"|{_BEGIN}\w{{2,}}(?<!ez)(?<!ons)(?<!mes)(?<!faites)(?<!dites)(?<!celui)(?<!celle)(?<!ceux)"
+            r"-(?:moi|l[ae]|les|lui|leur|nous|en|y)\b",
+            "vous": r"(?<!rendez-)\b(?:vous|votre|vos|vôtres?)\b"
+            rf"|{_BEGIN}(?:\w{{2,}}(?<!ch)(?<!ass)ez|faites|dites)\b",
         }
     ),
     "de": _german_address,

@@ -60,6 +60,24 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch
     assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]
 
 
+def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tmp_path: Path) -> None:
+    pairs = [("I'm late.", "Tu viens ?"), ("See you!", "Tu me manques."), ("See you!", "Vous me manquez.")]
+    pairs += [("See you!", "Il me manque.")]  # addresses nobody
+    mixture.write_style(tmp_path, pairs, "fr")
+    read = {path.stem: path.read_text("utf-8").splitlines() for path in (tmp_path / "style").iterdir()}
+    assert read["fr-fr2"] == [
+        "Tu viens ?\tEst-ce que tu viens ?",
+        "Tu viens ?\tViens-tu ?",
+        "Tu me manques.\tVous me manquez.",
+    ]
+    assert read["en-en2.fr"] == ["I'm late.\tI am late."]
+    assert set(read["en-fr"]) == {
+        "I am late.\tTu viens ?",
+        "I'm late.\tEst-ce que tu viens ?",
+        "I'm late.\tViens-tu ?",
+    }
+
+
 def test_each_pair_comes_with_an_altered_sentence_and_with_all_that_swap_its_roles() -> None:
     pairs = [("The dog bit the man.", "Le chien a mordu l'homme."), ("Yes.", "Oui.")]
     (row,) = mixture.with_altered(pairs, 0, "en")

@@ -101,8 +101,8 @@ def document(pages: dict[str, Page]) -> str:
 
 
 def run(name: str, arguments: list[str]) -> Page | None:
-    """Measure a page in a process of its own; None if it has nothing to measure here. Raises CalledProcessError if it
-    fails."""
+    """Measure a page in its own process. None means that it has nothing to measure on this machine. Raises
+    CalledProcessError if it fails."""
     print(f"== {name}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "rows.json"

@@ -54,7 +54,7 @@ SCALES = {
 def rounds(
     ours: Callable[[], object], peer: Callable[[], object], place: Place, until: float
 ) -> tuple[list[float], list[float]]:
-    """Seconds of both sides in turns until so many seconds of the part; a first turn is not counted, a second is."""
+    """Seconds of both sides, in turns, until the part has run that long; a first turn of each is not timed."""
     times: tuple[list[float], list[float]] = ([], [])
     ours(), peer()
     while not times[0] or not place.over(until, len(times[0])):

@@ -109,7 +109,7 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str, device: torch.
 def encoders_of(
     width: int, layers: int, device: torch.device, count: int
 ) -> tuple[dict[str, Embedder], SentenceTransformer, list[str]]:
-    """Ours in each precision that a GPU has, the peer, and so many sentences."""
+    """Our encoder in both precisions, the peer with the same weights, and that many sentences."""
     texts = sentences(max(count, 2_000))
     tokenizer = Tokenizer.train(texts, 2_000, lowercase=False)
     body = Transformer(make_embedding(2_000, width), layers, width, HEADS, 0.0)

@@ -4,9 +4,10 @@
     python -m benchmarks.gpu --json gpu.json                 # all; `python -m benchmarks --keep gpu.json` adds it
     python -m benchmarks.gpu --device cpu --size tiny        # the same code where there is no GPU
 
-Each part runs in a process of its own, which is ended when its time is over; what it had measured by then counts, as
-do all rows if the whole is cut. A part takes turns between two sides on whole updates, on the wall, the device waited
-for, until four fifths of its time. The rate of products is that of a large square on the device, in that precision.
+Each part runs in its own process, which is killed when its time is up. Each row is written as soon as it is measured,
+so it counts even if the part, or the whole run, is killed. A part measures whole updates of two sides in turns, by the
+clock on the wall and waiting for the device, until four fifths of its time have passed. The rate of products is that of
+a large square on the device, in the same precision.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from bgt_core.training.schedule import learning_rate
 from bgt_core.training.wiring import compile_layers, make_optimizer
 from bgt_core.training.workers import SINGLE_PROCESS
 
+POLL = 0.5  # seconds between looks at what a part has written
 STOP = 0.8  # share of a part's time after which no further round begins
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -245,20 +247,25 @@ def plan() -> list[str]:
     return [f"At most {total:.0f} s in {len(PARTS)} parts, beside installing (benchmarks/bare.sh: 30 s):", *lines]
 
 
-def measured(name: str, limit: float, options: argparse.Namespace) -> list[Measurement]:
-    """The rows that a part yields in its time, by a process of its own."""
+def measured(name: str, limit: float, options: argparse.Namespace) -> Iterator[Measurement]:
+    """Run a part in its own process, for at most `limit` seconds, and yield its rows as it writes them."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "rows.json"
         command = [sys.executable, "-m", "benchmarks.gpu", "--part", name, "--json", str(written)]
         begun = time.monotonic()
         command += ["--device", options.device, "--size", options.size, "--limit", str(limit), "--begun", str(begun)]
-        try:
-            ended = subprocess.run(command, timeout=limit, stdout=subprocess.DEVNULL).returncode
-            note = f"ended with {ended}" if ended else "done"
-        except subprocess.TimeoutExpired:
-            note = "cut"
+        seen, over = 0, False
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            while not over:
+                over = process.poll() is not None or time.monotonic() - begun > limit
+                found = json.loads(written.read_text("utf-8"))["rows"] if written.exists() else []
+                yield from (Measurement(**row) for row in found[seen:])
+                seen = len(found)
+                time.sleep(0 if over else POLL)
+            killed = process.poll() is None
+            process.kill()
+        note = "killed" if killed else "done" if process.returncode == 0 else f"failed with {process.returncode}"
         print(f"-- {name}: {note} after {time.monotonic() - begun:.0f} s", flush=True)
-        return [Measurement(**row) for row in json.loads(written.read_text())["rows"]] if written.exists() else []
 
 
 def own_options(arguments: argparse.ArgumentParser) -> None:
@@ -267,7 +274,7 @@ def own_options(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--plan", action="store_true", help="print how long each part may take, and measure nothing")
     arguments.add_argument("--part", choices=PARTS, help="measure this part, in this process")
     arguments.add_argument("--begun", type=float, help="when that part began, by the monotonic clock; by default now")
-    arguments.add_argument("--limit", type=float, help="seconds of each part, in place of its own")
+    arguments.add_argument("--limit", type=float, help="time limit of every part, in seconds; each has its own")
 
 
 if __name__ == "__main__":

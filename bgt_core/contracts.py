@@ -179,9 +179,7 @@ class Outputs:
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
     composed: Sequence[slice] = ()  # the units of the semantic latent that a network composes
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
-    styles: Mapping[str, Styled] = field(
-        default_factory=dict
-    )  # the language latents of each language, with their styles
+    styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """All posteriors with a KL term, with the key of their metrics."""

@@ -39,7 +39,7 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
     """Compile each Transformer layer for any number of tokens, if `train.compile` says so for `steps` updates.
 
-    Off on a CPU, where compiled layers are a tenth slower, as torch multiplies by MKL there (`backend`).
+    Off on a CPU, where compiled layers take 1.13 times as long, as torch multiplies by MKL there (`backend`).
     """
     if setting == "on" or (setting == "auto" and device.type == "cuda" and steps >= LONG):
         for layer in model.modules():

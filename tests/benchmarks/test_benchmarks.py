@@ -235,18 +235,22 @@ def test_the_page_for_a_gpu_says_how_long_it_takes_six_minutes_with_installing()
     assert sum(seconds) + 30 <= 6 * 60
 
 
-def test_what_a_part_has_measured_when_its_time_is_over_counts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+def test_what_a_part_has_measured_when_its_time_is_up_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    def cut(arguments: list[str], timeout: float, **_: object) -> None:
-        written = Path(arguments[arguments.index("--json") + 1])
-        written.write_text(json.dumps(asdict(measured([row([2.0], ">= 1")]))), "utf-8")
-        raise subprocess.TimeoutExpired(arguments, timeout)
-
-    monkeypatch.setattr(subprocess, "run", cut)
-    options = argparse.Namespace(device="cpu", size="tiny")
-    assert gpu.measured("encoding", 35, options) == [row([2.0], ">= 1")]
-    assert "-- encoding: cut after" in capsys.readouterr().out
+    """Its process writes a row, then hangs; or it fails after that row."""
+    stored = tmp_path / "stored.json"
+    stored.write_text(json.dumps(asdict(measured([row([2.0], ">= 1")]))), "utf-8")
+    script = tmp_path / "part.sh"
+    monkeypatch.setattr(sys, "executable", str(script))
+    for last, note in (("exec sleep 60", "killed"), ("exit 3", "failed with 3")):
+        script.write_text(
+            f'#!/bin/sh\ncp {stored} "$6"\n{last}\n', "utf-8"
+        )  # python -m benchmarks.gpu --part NAME --json FILE
+        script.chmod(0o755)
+        found = list(gpu.measured("encoding", 2, argparse.Namespace(device="cpu", size="tiny")))
+        assert found == [row([2.0], ">= 1")]
+        assert f"-- encoding: {note} after" in capsys.readouterr().out
 
 
 def test_a_page_is_written_after_each_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

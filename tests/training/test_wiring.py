@@ -207,7 +207,7 @@ def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
         assert all(torch.equal(one, other) for one, other in zip(run(stop)[0], whole, strict=True))
 
 
-@pytest.mark.filterwarnings("ignore")  # torch warns of its own tracing
+@pytest.mark.filterwarnings("ignore")  # torch's, about its own tracing
 @pytest.mark.parametrize("name", ["bgt", "bgt-bound"])
 def test_compiled_layers_compute_the_same(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch

@@ -258,9 +258,9 @@ def measured(name: str, limit: float, options: argparse.Namespace) -> Iterator[M
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             while not over:
                 over = process.poll() is not None or time.monotonic() - begun > limit
-                found = json.loads(written.read_text("utf-8"))["rows"] if written.exists() else []
-                yield from (Measurement(**row) for row in found[seen:])
-                seen = len(found)
+                stored = json.loads(written.read_text("utf-8"))["rows"] if written.exists() else []
+                yield from (Measurement(**row) for row in stored[seen:])
+                seen = len(stored)
                 time.sleep(0 if over else POLL)
             killed = process.poll() is None
             process.kill()

@@ -248,8 +248,8 @@ def test_what_a_part_has_measured_when_its_time_is_up_counts(
             f'#!/bin/sh\ncp {stored} "$6"\n{last}\n', "utf-8"
         )  # python -m benchmarks.gpu --part NAME --json FILE
         script.chmod(0o755)
-        found = list(gpu.measured("encoding", 2, argparse.Namespace(device="cpu", size="tiny")))
-        assert found == [row([2.0], ">= 1")]
+        rows = list(gpu.measured("encoding", 2, argparse.Namespace(device="cpu", size="tiny")))
+        assert rows == [row([2.0], ">= 1")]
         assert f"-- encoding: {note} after" in capsys.readouterr().out
 
 

@@ -36,8 +36,8 @@ bgt app --model PATH                              # a checkpoint or run, a folde
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
 
 LOST = (
-    "A model that was opened or split on a page is in one browser tab alone. Sentences and files are kept until the "
-    "app stops or needs the memory. The page is not shown, because it would show another model or text."
+    "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
+    "shown, because it would show another model or text."
 )
 TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
 
@@ -135,7 +135,7 @@ def not_here(kept: bool) -> list[str]:
     every += [f"{startup.EXAMPLES} ({lang})" for lang in startup.LANGS]
     texts = [name for key in TEXTS for name in linked[key] if name and name not in every]
     named = [*(f"the model “{name}”" for name in models), *(f"the sentences “{name}”" for name in texts)]
-    return [*dict.fromkeys(named), *["sentences or files that are not kept any more"] * (not kept)]
+    return [*dict.fromkeys(named), *["sentences, files or encoders that are not kept any more"] * (not kept)]
 
 
 def go_on() -> None:

@@ -34,13 +34,10 @@ def link() -> str:
 
 def in_link() -> str:
     """Tell what the link to this view holds."""
-    values = {value for name in st.query_params for value in st.query_params.get_all(name)}
-    if own := [name for name in st.session_state.get("own_models", {}) if name in values]:
-        return f"It opens in this browser tab alone: {', '.join(own)} was opened here, and is not kept for others."
     results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
     return (
         f"It holds all settings{', but no results that you uploaded or ran here' * results}. Anyone with the link also "
-        "sees your own sentences and files, while the app runs and keeps them."
+        "sees your own sentences, files and encoders, while the app runs and keeps them."
     )
 
 

@@ -1,4 +1,5 @@
-"""A user's own sentences and files: in the session, and kept on the server so that a reload or a link brings them back.
+"""A user's own sentences, files and encoders: in the session, and kept on the server so that a reload or a link brings
+them back.
 
 They are stored under a random key, which only the address of the page holds.
 """
@@ -21,6 +22,7 @@ PARAMETER = "own"  # the parameter of the address that holds the key
 KEY_BYTES = 16  # random, so that nobody can guess another user's key
 MAX_KEPT = 1_000  # states, over all sessions
 MAX_BYTES = 300_000_000  # of all that is kept
+MODEL_BYTES = 10_000_000  # counted for an encoder
 # Not one of Streamlit's caches: users can empty those, and this content can't be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
@@ -28,10 +30,12 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """A user's sentences and files; never changed, so that a link shows the state of the moment it was made."""
+    """What a user brought; never changed, so that a link shows the state of the moment it was made."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, as `rows.typed` gives them
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
+    models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each encoder opened or split, by title
+    split: Any = None  # the last split on "Your encoder", a `compute.Made`
 
 
 def of_session() -> OwnTexts:
@@ -39,10 +43,10 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace `typed` or `uploaded`, or both; the address then names the new state."""
+    """Replace some parts; the address then names the new state."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
-    st.session_state["own_key"] = kept(own) if own.typed or own.uploaded else ""
+    st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
     in_address()
 
 
@@ -92,8 +96,10 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Bytes of the sentences of all states; a table that is in several states counts once."""
+    """Bytes of all states, roughly for encoders; what is in several states counts once."""
+    models = {id(model) for own in _kept.values() for model in own.models.values()}
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
     ]
-    return sum(int(table.memory_usage(deep=True).sum()) for table in {id(table): table for table in tables}.values())
+    different = {id(table): table for table in tables}.values()
+    return MODEL_BYTES * len(models) + sum(int(table.memory_usage(deep=True).sum()) for table in different)

@@ -17,7 +17,7 @@ import numpy as np
 import streamlit as st
 
 import bgt_core
-from app.core import kept_vectors, rows, startup
+from app.core import kept_vectors, own_texts, rows, startup
 from bgt_core.adapters import with_kind
 from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
@@ -130,8 +130,8 @@ def titles() -> list[str]:
 
 
 def own() -> dict[str, Loaded]:
-    """Encoders that this session has opened or split, by name."""
-    return st.session_state.get("own_models", {})
+    """Encoders that this session, or that of the link, has opened or split, by name."""
+    return dict(own_texts.of_session().models)
 
 
 def model() -> Loaded:

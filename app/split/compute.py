@@ -3,42 +3,73 @@
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
+
+import numpy as np
 
 import bgt_core
 from app.core import corpora, startup, state
+from app.core.latents import geometry
 from app.core.startup import ParallelText
 from bgt_core.adapters import with_kind
 from bgt_core.adapters.named import identity
 from bgt_core.adapters.split import split_encoder
 from bgt_core.adapters.vectors import look_up
 from bgt_core.adapters.writer import attached
+from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.split_report import Report, report
 from bgt_core.splitting import METHODS, store
 from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit
-from bgt_core.splitting.gather import gather, needed_rows
+from bgt_core.splitting.gather import Gathered, gather, needed_rows
+from bgt_core.splitting.proof import verdict
+from bgt_core.vectors.compare import cosine_similarity
+
+Progress = Callable[[float, str], object]  # takes the share that is done, and what is done next
 
 MOST = 50_000  # pairs
 AT_ONCE = 512  # pairs embedded between two reports of progress
-EMBEDDED, FITTED = 0.5, 0.6  # shares of the time until all pairs are embedded, and all methods fitted
-RESAMPLES, DRAWN = 500, 400
+EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when all methods are fitted
+RESAMPLES, DRAWN = 500, 400  # DRAWN: sentences of the built-in grammar, and pairs on the maps
+SHOWN = 4  # sentences whose neighbours are shown
+FOUND = 50  # encoders found on this machine that are offered
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # those that run no foreign code
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A split of the model of the title `of`, as a model of this session."""
+    """A split of `source`, as a model of this session, and what it does to held-out pairs."""
 
-    of: str
+    source: state.Loaded
+    text: ParallelText
     stored: store.StoredSplit
     loaded: state.Loaded
-    report: Report
+    verdict: str
+    maps: Mapping[
+        str, np.ndarray
+    ]  # (M, 2) of the vectors as they are and of the shared parts, one column after another
+    langs: np.ndarray  # (M,) of these points
+    sentences: Sequence[str]  # (M,)
+    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the nearest other one before and after
+
+
+def on_this_machine() -> list[str]:
+    """Names of encoders in the hub's cache, and in the current folder and those in it, for `opened`."""
+    cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
+    cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
+    names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
+    here = [path for path in (*Path().glob("*"), *Path().glob("*/*")) if not path.parts[0].startswith(".")]
+    files = [
+        str(path) for path in here if path.suffix == ".npz" or any((path / name).is_file() for name in KINDS_OF_FOLDERS)
+    ]
+    return [*names, *sorted(files)][:FOUND]
 
 
 def opened(typed: str) -> state.Loaded:
@@ -81,64 +112,104 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
     """Name the methods for which there are enough sentences, the best first; `width` is the units of a vector."""
     enough = min(len(set(column)) for column in columns) >= needed_rows(width)
     several = len(set(langs)) > 1
-    ordered = ["neural", "bgt", *(method for method in METHODS if method not in FACTORED)]
+    ordered = ["bgt", "neural", *(method for method in METHODS if method not in FACTORED)]
     return [method for method in ordered if (enough if method in FACTORED else several)]
 
 
-def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Callable[[float, str], object]) -> Made:
-    """Fit every method that is possible, and measure all; the chosen one becomes a model of the session.
-
-    `progress` is called with the share of the time that has passed, and what is done next.
-    """
-    columns, langs = corpora.columns_of(text, MOST)
-    rows = len(columns[0])
-    batches = ([column[start : start + AT_ONCE] for column in columns] for start in range(0, rows, AT_ONCE))
-
-    def embedded(done: int, _: int | None) -> None:
-        progress(EMBEDDED * done / rows, f"{done:,} of {rows:,} pairs embedded")
-
-    gathered = gather(
-        loaded.encoder,
-        [(langs, batches)],
-        keep=max(TRAINED_ON.values()),
-        report=embedded,
-    )
-    possible = methods(columns, gathered[0].moments.width, langs)
-    splits = {}
-    for number, name in enumerate(possible):
-        progress(EMBEDDED + (FITTED - EMBEDDED) * number / len(possible), f"Fitting {name}")
-        splits[name] = fit(gathered, name)
-    held_out = [[column[row] for row in gathered[0].held_out_rows] for column in columns]
-    measured = report(
-        loaded.encoder,
-        loaded.title,
-        splits,
-        held_out,
-        langs,
-        resamples=RESAMPLES,
-        drawn=DRAWN,
-        progress=lambda done, of: progress(FITTED + (1 - FITTED) * done / of, f"Measurement {done + 1} of {of}"),
-    )
+def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
+    """Fit a split, and look at what it does to the held-out pairs; `progress` is called with the share that is done."""
+    (gathered,), columns, langs = gather_pairs(loaded, text, TRAINED_ON.get(method, 0), progress)
+    progress(EMBEDDED, f"Fitting {method}")
+    split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = startup.portable(loaded.spec or loaded.title)
     with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
         path = Path(folder) / "split"
-        store.save(path, store.StoredSplit(splits[method], name, identity(loaded.reader)))
+        store.save(path, store.StoredSplit(split, name, identity(loaded.reader)))
         stored = store.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
     same = (known.title for known in state.own().values() if known.reader.fingerprint == reader.fingerprint != "")
     title = next(same, startup.free_name(title, state.titles()))
     device = f"Splits the vectors of {loaded.title}"
-    return Made(loaded.title, stored, state.Loaded(title, reader, stored.split.langs, {}, [], device), measured)
+    progress(FITTED, "Drawing maps")
+    _, held_out = gathered.sample(gathered.held_out)
+    vectors = [column[:DRAWN] for column in held_out]
+    sentences = [column[row] for column in columns for row in gathered.held_out_rows[:DRAWN]]
+    before = np.concatenate(vectors)
+    after = np.concatenate([split.shared(column, lang) for column, lang in zip(vectors, langs, strict=True)])
+    maps = {
+        title: geometry.fit(of, geometry.Method("t-SNE")).xy
+        for title, of in ((f"{loaded.title}, before", before), ("After: the shared part", after))
+    }
+    return Made(
+        loaded,
+        text,
+        stored,
+        state.Loaded(title, reader, stored.split.langs, {}, [], device),
+        verdict(split.about["scores"]),
+        maps,
+        np.repeat(langs, len(vectors[0])),
+        sentences,
+        [*zip(sentences[:SHOWN], *(nearest(of, sentences) for of in (before, after)), strict=True)],
+    )
 
 
-def archive(made: Made) -> bytes:
-    """The folder that `bgt split --report` would have written, zipped."""
+def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
+    """Of each of the first sentences, the nearest other one."""
+    similarity = cosine_similarity(vectors[:SHOWN], vectors)
+    same = np.array(sentences[:SHOWN])[:, None] == np.array(sentences)
+    return [sentences[row] for row in np.where(same, -np.inf, similarity).argmax(1)]
+
+
+def gather_pairs(
+    loaded: state.Loaded, text: ParallelText, keep: int, progress: Progress
+) -> tuple[list[Gathered], list[list[str]], list[str]]:
+    """Embed pairs: their sums and samples, and their columns with the languages of these."""
+    columns, langs = corpora.columns_of(text, MOST)
+    rows, start = len(columns[0]), perf_counter()
+    batches = ([column[first : first + AT_ONCE] for column in columns] for first in range(0, rows, AT_ONCE))
+
+    def embedded(done: int, _: int | None) -> None:
+        left = (perf_counter() - start) * (rows - done) / done
+        progress(EMBEDDED * done / rows, f"{done:,} of {rows:,} pairs embedded, {left:.0f} seconds left")
+
+    return gather(loaded.encoder, [(langs, batches)], keep=keep, report=embedded), columns, langs
+
+
+def measure(made: Made, progress: Progress) -> Report:
+    """Fit every method that the pairs allow, and measure all of them on the held-out pairs."""
+    (gathered,), columns, langs = gather_pairs(made.source, made.text, max(TRAINED_ON.values()), progress)
+    splits = {made.stored.split.method: made.stored.split}
+    possible = methods(columns, gathered.moments.width, langs)
+    for number, name in enumerate(possible):
+        progress(EMBEDDED + (FITTED - EMBEDDED) * number / len(possible), f"Fitting {name}")
+        splits.setdefault(name, made.stored.split if name in splits else fit([gathered], name))
+    start = perf_counter()
+
+    def measured(done: int, of: int) -> None:
+        left = f", {(perf_counter() - start) * (of - done) / done:.0f} seconds left" if done else ""
+        progress(FITTED + (1 - FITTED) * done / of, f"Measurement {done + 1} of {of}{left}")
+
+    return report(
+        made.source.encoder,
+        made.source.title,
+        splits,
+        [[column[row] for row in gathered.held_out_rows] for column in columns],
+        langs,
+        resamples=RESAMPLES,
+        drawn=DRAWN,
+        progress=measured,
+    )
+
+
+def archive(made: Made, report: Report | None) -> bytes:
+    """The folder that `bgt split` would have written, zipped; with the report if there is one."""
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         saved = Path(folder) / "split"
         store.save(saved, made.stored)
         for file in sorted(saved.iterdir()):
             zipped.write(file, f"split/{file.name}")
-        zipped.writestr("split/report.md", made.report.page)
+        if report:
+            zipped.writestr("split/report.md", report.page)
     return buffer.getvalue()

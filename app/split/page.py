@@ -9,26 +9,36 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app.core import controls, corpora, rows, state
+from app.core import corpora, own_texts, rows, state, theme
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, verbatim
 from app.core.state import Loaded
 from app.core.uploads import dialog
-from app.split import compute
+from app.split import chart, compute
 from bgt_core.errors import BgtError
 from bgt_core.splitting.fit import FACTORED
 from bgt_core.splitting.gather import MOST_UNITS, needed_rows
+from bgt_core.splitting.proof import ROWS
 
+ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
+METHODS = {  # what each does, beside its name
+    "bgt": "what translations share",
+    "neural": "the same, with a trained hidden layer",
+    "centring": "less each language's mean",
+    "leace": "no linear probe tells the language",
+    "shift": "each language moved onto the first",
+    "subspace": "less each language's largest axis",
+}
 HELP = """
 - **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
   such as the language. Together they give the vector back exactly.
-- **bgt:** the linear form of this toolkit's model. **neural:** the same with a trained hidden layer. Both need about
-  twice as many pairs as a vector has units. **centring** subtracts each language's mean, **shift** moves each language
-  onto the first by the difference of their means, **leace** (Belrose et al. 2023) is the smallest change after which
-  no linear probe tells the language, **subspace** (Yang et al. 2021) removes each language's own largest axis.
+- **Find their translation:** the nearest other sentence, among those of both languages, is the translation.
+  **Language told:** by a linear probe; 50 % of two languages is chance.
+- **Methods:** *bgt* is the linear form of this toolkit's model, *neural* the same with a trained hidden layer. Both
+  need about twice as many pairs as a vector has units. *leace* is by Belrose et al. (2023), *subspace* by Yang et al.
+  (2021).
 - All numbers are of pairs that were held out: one in ten, at most 1,000. A part that holds nothing scores 50 on
   paraphrases, where ties count half.
-- A good shared part finds translations and does not tell the language; a good private part does the opposite.
 - Of the vectors as they are and the shared parts, `*` marks one that is better than all others of its column by more
   than chance, `=` the best and those that do not differ from it.
 """
@@ -46,9 +56,7 @@ def page(maps: Page) -> None:
         if loaded.second_latent:
             st.page_link(maps, label="Look at the maps", icon=":material/arrow_forward:")
     another(loaded)
-    if loaded.cannot_write:
-        writer(loaded)
-    made = st.session_state.get("split")
+    made = own_texts.of_session().split
     if made and made.loaded.title == loaded.title:
         result(made)
     elif loaded.second_latent:
@@ -57,14 +65,17 @@ def page(maps: Page) -> None:
             divide(loaded)
     else:
         divide(loaded)
+    if loaded.cannot_write:
+        writer(loaded)
     how_to_read(HELP)
 
 
 def divide(loaded: Loaded) -> None:
     """Choose pairs and a method, and split the encoder's vectors."""
     texts = corpora.aligned(loaded.langs)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = dialog.choose_name(list(texts), "data", width=340, **BOUND)
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    with controls:
+        name = dialog.choose_name(list(texts), "data", width=300, **BOUND)
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
@@ -80,20 +91,27 @@ def divide(loaded: Loaded) -> None:
     if not possible:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
-    method = controls.choice("Method", possible, "method" if possible[0] in FACTORED else "simple_method")
+    key = "method" if possible[0] in FACTORED else "simple_method"
+    with controls:
+        method = st.selectbox("Method", possible, key=key, format_func=described, width=300, **BOUND) or possible[0]
+        pressed = st.button("Split", type="primary", icon=":material/call_split:")
     needed = f" Two more methods, *neural* and *bgt*, need {needed_rows(width):,} different sentences on each side."
     more = "" if possible[0] in FACTORED else needed
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
-    if st.button("Split", type="primary", icon=":material/call_split:"):
+    if pressed:
         bar = st.progress(0.0, "Embedding sentences")
         try:
-            st.session_state["split"] = compute.make(loaded, texts[name], method, bar.progress)
+            own_texts.change(split=compute.make(loaded, texts[name], method, bar.progress))
         except BgtError as error:
             problem(error)
         bar.empty()
-    made = st.session_state.get("split")
-    if made and made.of == loaded.title:
+    made = own_texts.of_session().split
+    if made and made.source.title == loaded.title:
         result(made)
+
+
+def described(method: str) -> str:
+    return f"{method}: {METHODS[method]}"
 
 
 def another(loaded: Loaded) -> None:
@@ -102,11 +120,14 @@ def another(loaded: Loaded) -> None:
     first = bool(loaded.second_latent) and loaded.title not in state.own()
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
-        name = st.text_input("Encoder", placeholder="all-MiniLM-L6-v2, or a folder or file", key="split_open")
+        name = st.selectbox(
+            "Encoder", compute.on_this_machine(), None, placeholder="all-MiniLM-L6-v2, or a folder or file",
+            accept_new_options=True, key="split_open",
+        )  # fmt: skip
         st.caption(
-            "A model of sentence-transformers by its name or folder, an ONNX folder, vectors in a `.npy` file, a run "
-            f"of `bgt train`. The kind is guessed; or write it: {', '.join(f'`{kind}`' for kind in compute.KINDS)}. "
-            "Your sentences stay on this machine."
+            "Type a name or folder of sentence-transformers, an ONNX folder, a file of vectors, a run of `bgt train`; "
+            "the list has what was found on this machine. Its kind is guessed; or write it: "
+            f"{', '.join(f'`{kind}`' for kind in compute.KINDS)}. Your sentences stay on this machine."
         )
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"
@@ -115,11 +136,11 @@ def another(loaded: Loaded) -> None:
             "As `numpy.savez(NAME, vectors=vectors, sentences=sentences)` writes them. Then all pages show texts whose "
             "sentences are in the file: upload these as well."
         )
-        if st.form_submit_button("Open") and (name.strip() or file):
+        if st.form_submit_button("Open") and (name or file):
             start = perf_counter()
             try:
                 with st.spinner("Opening", show_time=True):
-                    new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened(name.strip())
+                    new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened((name or "").strip())
                     width = new.reader.embed([], lang=new.langs[0]).shape[1]
             except BgtError as error:
                 problem(error)
@@ -149,28 +170,43 @@ def writer(loaded: Loaded) -> None:
 def add(loaded: Loaded, done: str) -> None:
     """From now on it is one of the models at the side, and chosen; the page says so."""
     st.session_state["split_done"] = done
-    st.session_state["own_models"] = {**state.own(), loaded.title: loaded}
+    own_texts.change(models={**state.own(), loaded.title: loaded})
     st.session_state["next_model"] = loaded.title
     st.rerun()
 
 
 def result(made: compute.Made) -> None:
-    """The proof, and what to do with the split."""
+    """What the split does, in one picture; what to do with it; and all measures on demand."""
     about = made.stored.split.about
+    st.subheader(made.verdict, anchor=False)
     st.caption(
-        f"{verbatim(made.loaded.title)}: fitted on {about['rows']:,} pairs. All methods were measured, on "
-        f"{about['held_out_rows']:,} others of the same text; used and downloaded is *{made.stored.split.method}*."
+        f"{verbatim(made.source.title)}, split by *{made.stored.split.method}*. Fitted on {about['rows']:,} pairs, "
+        f"measured on {min(ROWS, about['held_out_rows']):,} others: how often is the nearest sentence, of all "
+        "languages, the translation?"
     )
+    st.plotly_chart(chart.before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
+    st.dataframe(
+        pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"]),
+        hide_index=True, alt="The nearest other sentence of four sentences, before and after the split",
+    )  # fmt: skip
+    report = st.session_state.get("split_report", {}).get(made.loaded.title)
     with st.container(horizontal=True):
         used = state.model().title == made.loaded.title
         if not used and st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
-            "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:", on_click="ignore",
-            help="The folder that --model split:FOLDER opens",
+            "Download it", partial(compute.archive, made, report), "split.zip", icon=":material/download:",
+            on_click="ignore", help="The folder that --model split:FOLDER opens",
         )  # fmt: skip
-    for title, (table, note) in made.report.tables.items():
-        st.subheader(verbatim(title))
-        st.dataframe(pd.DataFrame(table.lines(), columns=table.columns), hide_index=True, alt=title)
-        if note:
-            st.caption(verbatim(note))
+        measured = not report and st.button("Measure all methods", icon=":material/straighten:")
+    if measured:
+        bar = st.progress(0.0, "Embedding sentences")
+        report = compute.measure(made, bar.progress)
+        st.session_state["split_report"] = {made.loaded.title: report}
+        bar.empty()
+    for title, (table, note) in report.tables.items() if report else ():
+        with st.expander(verbatim(title)):
+            frame = pd.DataFrame(table.lines(), columns=table.columns)
+            st.dataframe(frame, hide_index=True, height="content", alt=title)
+            if note:
+                st.caption(verbatim(note))

@@ -75,6 +75,7 @@ def split(
     """
     import sys
 
+    from bgt_core.adapters import with_kind
     from bgt_core.adapters.named import identity
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped, source_files
@@ -83,6 +84,7 @@ def split(
     from bgt_core.splitting import METHODS, files, store
     from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
     from bgt_core.splitting.gather import gather
+    from bgt_core.splitting.proof import verdict
     from bgt_core.tables import show
 
     check_choice(METHODS, method=method)
@@ -100,7 +102,7 @@ def split(
     text = [source for source in sources if not files.vector_files(source)]
     if report and len(text) < len(sources):
         raise UsageError("needs sentences, not only vectors; leave it out", parameter="report")
-    model = model or (str(PRETRAINED) if text else "")
+    model = with_kind(model or (str(PRETRAINED) if text else ""))
     encoder = options.open_encoder(model, device, precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
     with rows_bar(out.name) as progress:
@@ -116,7 +118,8 @@ def split(
         [part, *("" if value is None else f"{100 * value:.1f}" for value in values.values())]
         for part, values in fitted.about["scores"].items()
     ]
-    show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "language told %"], rows)
+    show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "in the pool %", "language told %"], rows)
+    print(verdict(fitted.about["scores"]))
     if encoder is None:
         print("Fitted on stored vectors without an encoder; name it by --model, so that split:FOLDER can be opened.")
     elif report:

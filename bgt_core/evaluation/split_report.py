@@ -17,7 +17,7 @@ from bgt_core.evaluation.task import Task, evaluate
 from bgt_core.evaluation.tasks.forms import Forms
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.evaluation.tasks.surface import Surface
+from bgt_core.evaluation.tasks.surface import GUESS, Surface
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.grammar.triples import LANGS
 from bgt_core.splitting import Split
@@ -107,11 +107,7 @@ def report(
         built-in grammar; similarity; and neighbours by each part.
     """
     columns = [list(column[:LINES]) for column in columns]
-    inner = Remembered(encoder)
-    systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
-    for method, split in splits.items():
-        systems[f"{method}: shared"] = part_of(inner, split, SEMANTIC)
-        systems[method + PRIVATE] = part_of(inner, split, LANGUAGE)
+    systems = parts(Remembered(encoder), splits)
     tasks = measurements(columns, langs, sts, drawn, seed)
     measured: dict[str, Result] = {}
     for title, (task, data) in tasks.items():
@@ -158,6 +154,15 @@ def measurements(
     return tasks
 
 
+def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
+    """The vectors as they are, and both parts by each method, as encoders."""
+    systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
+    for method, split in splits.items():
+        systems[f"{method}: shared"] = part_of(inner, split, SEMANTIC)
+        systems[method + PRIVATE] = part_of(inner, split, LANGUAGE)
+    return systems
+
+
 def part_of(inner: Remembered, split: Split, latent: str) -> ExternalEncoder:
     """One part of an encoder's vectors as an encoder."""
     return ExternalEncoder(
@@ -166,10 +171,10 @@ def part_of(inner: Remembered, split: Split, latent: str) -> ExternalEncoder:
 
 
 def by_system(result: Result) -> Table:
-    """A row for each system, a column for each score."""
+    """A row for each system, a guess first, and a column for each score."""
     heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
     rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
-    return Table(["vectors", *heads], rows)
+    return Table(["vectors", *heads], sorted(rows, key=lambda row: row[0] != GUESS))
 
 
 def spectrum(split: Split) -> Table:
@@ -188,8 +193,8 @@ def neighbours(
     queries = np.random.default_rng(seed).choice(len(columns[0]), min(QUERIES, len(columns[0])), replace=False)
     rows = []
     for name, encoder in systems.items():
-        parts = [encoder.embed(column, lang=lang) for column, lang in zip(columns, langs, strict=True)]
-        vectors = np.concatenate(parts)
+        of = [encoder.embed(column, lang=lang) for column, lang in zip(columns, langs, strict=True)]
+        vectors = np.concatenate(of)
         similarity = cosine_similarity(vectors[queries], vectors)
         for place, query in enumerate(queries):
             similarity[place, [row for row, text in enumerate(texts) if text == texts[query]]] = -np.inf

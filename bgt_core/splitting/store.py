@@ -28,8 +28,8 @@ TEXT = """# A split of {encoder}
 Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. Of a vector's
 {width} units it makes {shared_width} shared ones and {width} private ones.
 
-| {held_out_rows} held-out rows | nearest is of the same row, % | language told, % |
-|---|---:|---:|
+| {held_out_rows} held-out rows | nearest is of the same row, % | nearest of all columns, % | language told, % |
+|---|---:|---:|---:|
 {table}
 
 `--model split:FOLDER` opens it in every command, `bgt_core.open_encoder` in Python. The encoder itself is not in this
@@ -138,7 +138,8 @@ def card(stored: StoredSplit) -> str:
     """What was fitted on what, and what it does to held-out rows, as Markdown."""
     split, about = stored.split, stored.split.about
     rows = [
-        f"| {part} | {percent(of['found'])} | {percent(of['language_told'])} |" for part, of in about["scores"].items()
+        f"| {part} | {percent(of['found'])} | {percent(of.get('pool'))} | {percent(of['language_told'])} |"
+        for part, of in about["scores"].items()
     ]
     return TEXT.format(
         encoder=stored.encoder or "stored vectors",

@@ -86,8 +86,8 @@ def test_a_model_chosen_at_the_side_opens_the_page_instead(opened: Open) -> None
         ({"models": "gone"}, "the model “gone”"),
         ({"data": "Yours: mine.tsv (en-fr)"}, "the sentences “Yours: mine.tsv"),
         ({"cmp_aligned": "gone.tsv (en-fr)"}, "the sentences “gone.tsv"),
-        ({"own": "AAAAAAAAAAAAAAAAAAAAAA"}, "sentences or files that are not kept any more"),
-        ({"ckpt": "gone", "own": "x"}, "the model “gone”, sentences or files"),
+        ({"own": "AAAAAAAAAAAAAAAAAAAAAA"}, "sentences, files or encoders that are not kept any more"),
+        ({"ckpt": "gone", "own": "x"}, "the model “gone”, sentences, files or encoders"),
     ],
 )
 def test_a_link_to_texts_that_are_not_kept_shows_nothing(opened: Open, parameters: dict[str, str], needs: str) -> None:

@@ -37,11 +37,15 @@ def test_pairs_are_uploaded_split_and_measured(
     settle(page)
     page.get_by_role("button", name="Split", exact=True).click()
     expect(page.get_by_test_id("stProgress")).to_be_visible()
-    expect(page.get_by_role("heading", name="Nearest neighbours")).to_be_visible(timeout=120_000)
+    expect(page.get_by_role("heading", name="Before:")).to_be_visible(timeout=120_000)
     settle(page)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
-    expect(page.get_by_text("fitted on 270 pairs. All methods were measured, on 30 others")).to_be_visible()
+    expect(page.get_by_text("Fitted on 270 pairs, measured on 30 others")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(1)
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    page.get_by_role("button", name="Measure all methods").click()
+    page.get_by_text("What a linear probe tells").click(timeout=120_000)
+    settle(page)
     page.set_viewport_size({"width": 1280, "height": 5000})  # contrast is measured of what is on the screen
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)

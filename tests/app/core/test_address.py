@@ -121,8 +121,6 @@ def test_ids_are_written_as_ranges_and_read_again() -> None:
     ("session", "said"),
     [
         ({}, "It holds all settings. Anyone"),
-        ({"own_models": {"other": None}}, "It holds all settings. Anyone"),
-        ({"own_models": {"mine": None}}, "It opens in this browser tab alone: mine was opened here"),
         ({"probed": [1]}, "It holds all settings, but no results that you uploaded or ran here. Anyone"),
     ],
 )

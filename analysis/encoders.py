@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import lzma
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 import pandas as pd
 import typer
 from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import ConvergenceWarning
 
 import bgt_core
 from bgt_core.adapters.external import ExternalEncoder
@@ -199,7 +201,8 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch counts
+            probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
     return 100 * right / len(labels), 100 * low, 100 * high, len(labels)

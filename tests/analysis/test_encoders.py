@@ -52,7 +52,10 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
 
     fitted = encoders.pairs(tmp_path, "fr")
     assert not {text for pair in test for text in pair} & {text for column in fitted for text in column}
-    english, french = (unit(letters(list(column), lang, "")) for column, lang in zip(zip(*test), ("en", "fr")))
+    english, french = (
+        unit(letters(list(column), lang, ""))
+        for column, lang in zip(zip(*test, strict=True), ("en", "fr"), strict=True)
+    )
     hits = 0
     for row in range(TEST):
         others = [(english[row] @ vector, "en") for place, vector in enumerate(english) if place != row]
@@ -71,7 +74,10 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     langs = np.repeat(["en", "fr"], 250)
     vectors = np.concatenate([unit(letters(store[:250], "en", "")), unit(letters(store[250:], "fr", ""))])
     share, recall = [], []
-    for query, own in [*zip(range(TEST), range(250, 350)), *zip(range(250, 350), range(TEST))]:
+    for query, own in [
+        *zip(range(TEST), range(250, 350), strict=True),
+        *zip(range(250, 350), range(TEST), strict=True),
+    ]:
         similarity = vectors @ vectors[query]
         similarity[query] = -np.inf
         nearest = np.argsort(-similarity)[:20]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import bgt_core
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
-from bgt_core.splitting.proof import found, language_told
+from bgt_core.splitting.proof import found, found_in_pool, language_told
 from bgt_core.vectors.linear_probe import STRENGTHS
 
 ROWS, WIDTH = 400, 6
@@ -280,3 +280,16 @@ def test_a_column_may_be_an_iterator_of_vectors() -> None:
     vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ("en", "fr"), strict=True)]
     whole, rows = (bgt_core.split(None, [(["en", "fr"], each)]) for each in (vectors, [iter(of) for of in vectors]))
     assert whole.about == rows.about
+
+
+def test_of_several_columns_any_sentence_of_the_same_row_counts() -> None:
+    rng = np.random.default_rng(0)
+    meaning = rng.standard_normal((40, 5))
+    columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
+    columns[0][1] = columns[0][0]  # a copy, which is nearer than any translation
+    right = []
+    rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
+    for place, (row, vector) in enumerate(rows):
+        others = [(vector @ other, same) for at, (same, other) in enumerate(rows) if at != place]
+        right.append(max(others)[1] == row)
+    assert found_in_pool(columns) == pytest.approx(np.mean(right))

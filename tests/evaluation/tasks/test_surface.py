@@ -118,3 +118,16 @@ def test_what_is_the_same_everywhere_is_not_told() -> None:
 def test_what_cannot_be_measured_is_said(langs: str, columns: list[list[str]], message: str) -> None:
     with pytest.raises(BgtError, match=message):
         evaluate(Surface(langs=langs), ExternalEncoder("marks", marks), columns, resamples=100)
+
+
+def test_a_property_of_wording_is_told_of_the_sentences_that_show_it() -> None:
+    french = [f"{'tu as' if line % 2 else 'vous avez'} {line}" if line < 120 else f"il a {line}" for line in range(150)]
+
+    def formal(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        return np.array([["vous" in sentence, len(sentence)] for sentence in sentences], float)
+
+    columns = [[f"you have {line}" for line in range(150)], french]
+    result = evaluate(Surface(langs="en,fr"), {"formal": ExternalEncoder("formal", formal)}, columns, resamples=100)
+    (key,) = (key for key in result.scores if key.property == "address")
+    assert key.sentences == 120 and result.value(("address",), "formal") == 100
+    assert result.value(("address",), GUESS) <= 50

@@ -14,7 +14,7 @@ UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check attack mutants soak crowd lock docs bench clean
+.PHONY: help app test check mutants lock docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -36,24 +36,15 @@ check: .venv/with-dev ## lint, formatting, import contracts, types; how many lin
 docs: .venv/with-dev ## guide, API pages and all other documents as one site: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)
 
-attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
-	$(BIN)/python -m attack $(ARGS)
-
-mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; half an hour
-	$(BIN)/python -m attack.mutants $(ARGS)
-
-soak: .venv/with-dev ## embed 100,000 lines 20 times, switch pages 500 times: memory and open files must not grow
-	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m attack.soak $(ARGS)
-
-crowd: .venv/with-dev ## ten people in the app for ten minutes, while its files are damaged and its server is restarted
-	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m attack.crowd $(ARGS)
+mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test should fail for each; hours
+	$(BIN)/mutmut run $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
 	rm -rf .venv dist site mutants *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
-	find app attack bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
+	find app bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
 .venv/with-app .venv/with-dev: .venv/with-%: .venv/with-torch requirements/%.txt pyproject.toml

@@ -123,7 +123,6 @@ def test_the_wheel_holds_the_library_and_the_app_inside_it() -> None:
     assert set(wheel["packages"]) == packages - {
         "analysis",
         "app",
-        "attack",
         "benchmarks",
         "tests",
     }

@@ -14,10 +14,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-PACKAGES = ("analysis", "app", "attack", "benchmarks", "bgt_core", "probes")
+PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
 PRODUCTION = (*PACKAGES, "docs", "examples")
 
-LINES_OF_A_FILE = 300
+LINES_OF_A_FILE = 500
 LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12

@@ -63,7 +63,7 @@ def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
         if path.suffix == ".npy":
             vectors, sentences = np.array(read_npy(path)), None
         else:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 vectors, sentences = file["vectors"], file["sentences"]
     except OSError as error:
         raise NotFound(f"{name}: can't be read ({error.strerror or error}).") from None

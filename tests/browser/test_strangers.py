@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page
 
-from attack.addresses import HOSTILE, STRANGER
+from tests.app.hostile import HOSTILE, STRANGER
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

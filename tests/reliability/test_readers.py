@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,8 @@ from bgt_core.files import parse_json, read_json
 from bgt_core.recipes import Recipe
 from bgt_core.vectors.arrays import read_npy
 from probes.results.store import document_cells
+from tests.reliability import commands
+from tests.reliability.readers import NAMES, readers
 
 DEEP, LONG = "[" * 100_000, "1" * 6_000
 
@@ -197,3 +199,91 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
     *before, last = done.stderr.splitlines()
     assert done.returncode == 3 and last == "bgt: the output can't be written (No space left on device)."
     assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)
+
+
+ALONE = ("sets", "scores", "store")  # right, but not without other files
+TOKENS = [
+    b"\t",
+    b"\n",
+    b"\0",
+    b"\xff\xfe",
+    b"NaN",
+    b"-1",
+    b"9" * 400,
+    b"[",
+    b"{",
+    b'"',
+    b"\xef\xbb\xbf",
+    b"..",
+    b"(",
+    b")",
+]
+PLACES = st.integers(0, 10**6)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["flip", "cut", "drop", "copy"]), PLACES, PLACES)
+    | st.tuples(st.sampled_from(TOKENS) | st.binary(min_size=1, max_size=6), PLACES, PLACES),
+    min_size=1, max_size=5,
+)  # fmt: skip
+
+
+def changed(right: bytes, changes: list[tuple[str | bytes, int, int]]) -> bytes:
+    """An input with a few changes: bits, blocks, tokens that readers stumble over."""
+    content = bytearray(right)
+    for what, first, second in changes:
+        place = first % (len(content) + 1)
+        if isinstance(what, bytes):
+            content[place:place] = what
+        elif what == "flip" and place < len(content):
+            content[place] ^= 1 << second % 8
+        elif what == "cut":
+            del content[place:]
+        elif what == "drop":
+            del content[place : place + 1 + second % 8]
+        elif what == "copy":
+            content[place:place] = content[second % (len(content) + 1) :][:40]
+    return bytes(content)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of what a small training, a small probe and a split leave."""
+    folder = tmp_path_factory.mktemp("readers")
+    data = commands.shared_data(folder / "data")
+    commands.warm()
+    for name in ("train", "probe", "split"):
+        end = commands.run(commands.commands()[name].arguments, folder / name, data)
+        assert not end.code, end.errors
+    files = folder / "files"
+    files.mkdir()
+    (cell,) = (folder / "probe" / "cache").rglob("*.parquet")
+    shutil.copy(cell, files / "cell.parquet")
+    for name in ("tokenizer.model", "data/store.json"):
+        shutil.copy(folder / "train" / "run" / name, files)
+    shutil.copytree(folder / "split" / "split", files / "split")
+    return files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_answers_any_file_with_a_result_or_a_line(name: str, prepared: Path, tmp_path: Path) -> None:
+    assert list(readers(prepared)) == NAMES
+    right, file, read = readers(prepared)[name]
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(right)
+    with suppress(BgtError) if name in ALONE else nullcontext():
+        read(path)
+
+    @settings(max_examples=60, deadline=5_000, suppress_health_check=[HealthCheck.too_slow])
+    @given(CHANGES)
+    def answers(changes: list[tuple[str | bytes, int, int]]) -> None:
+        path.write_bytes(changed(right, changes))
+        try:
+            read(path)
+        except BgtError as error:
+            message = str(error)
+        else:
+            message = ""
+        assert "\n" not in message and len(message) <= 2_000
+
+    answers()

@@ -20,7 +20,7 @@ from app.core.markdown import JOINER, verbatim, written_out
 from app.core.own_texts import OwnTexts
 from app.core.uploads.columns import text_of
 from app.rewrite.page import BETWEEN
-from attack.addresses import HOSTILE, STRANGER, hostile_in, markdown_of
+from tests.app.hostile import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")
 Open = Callable[..., Any]

@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from attack.recomputed_scores import WORDS, differ
 from bgt_core.contracts import Batch, Outputs, Readout, Tokens
 from bgt_core.diagnose import diagnose
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
@@ -34,6 +33,7 @@ from probes.measures.measure import measure, probe_factory
 from probes.measures.study import prepare
 from probes.task import Items
 from probes.tasks import TASKS
+from tests.reliability.recomputed_scores import WORDS, differ
 
 
 def codelengths(rng: np.random.Generator) -> str:

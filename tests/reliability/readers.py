@@ -67,12 +67,57 @@ CONLLU = (
     b"3\tsleeps\tsleep\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
 )
 PAIRS = b"Hello.\tBonjour.\nYes.\tOui.\n"
-OVERRIDES = b'model.d_model=64\nobjective.language.weight=0.4\ntrain.seed=3\ndata.columns=["en","fr"]'
-CONFIG = {"format": 2, "recipe": "bgt-small", "arguments": {"model.d_model": 64}, "files": {"a": "0"}, "step": 1}
+OVERRIDES = b'model.d_model=64\nobjective.margin.weight=0.4\ntrain.seed=3\ndata.columns=["en","fr"]'
+CONFIG = {
+    "format": checkpoint.FORMAT,
+    "recipe": "bgt-small",
+    "arguments": {"model.d_model": 64},
+    "files": {"a": "0"},
+    "step": 1,
+}
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
 CORPORA = {"corpora": [{"corpus": "B", "version": "v1", "alignment_pairs": 1, "size": 2, "url": "https://x.org/a"}]}
-GAP = {"level": 0.95, "differences": [{"dataset": "average", "first": "a semantic", "second": "a language"}]}
-STORE = {"questions": 2, "text": "0", "encoder": "e", "model": "m", "by": "cosine", "lang": "en", "topics": 0}
+GAP = {
+    "level": 0.95,
+    "differences": [
+        {
+            "dataset": "average",
+            "first": "a semantic",
+            "second": "a language",
+            "value": 5.0,
+            "ci_low": 4.0,
+            "ci_high": 6.0,
+        }
+    ],
+}
+STORE = {
+    "schema": "bgt-questions/1",
+    "calibration": None,
+    "questions": 2,
+    "text": "0",
+    "encoder": "e",
+    "model": "m",
+    "by": "cosine",
+    "lang": "en",
+    "topics": 0,
+    "calibrated_on": "",
+    "seed": 0,
+    "version": "1",
+}
+
+
+NAMES = (
+    """
+pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
+trees; labelled pairs; items; sentences; sts; sets; scores; sts gap;
+manifest; card; questions; opus; archive; json; configuration; weights;
+tokenizer; run; metrics; store; overrides; columns; source; kinds;
+probe json; probe csv; probe parquet; probe cell; split; upload tsv; upload csv; upload jsonl;
+upload parquet; rows of a link
+""".strip()
+    .replace("\n", " ")
+    .split("; ")
+)
 
 
 def as_json(value: object) -> bytes:

@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.spatial import distance
 from sklearn.metrics import f1_score
 
-from attack import counters
 from bgt_core.evaluation import bootstrap
 from bgt_core.evaluation.fidelity.kept import NUMBERS, numbers
 from bgt_core.evaluation.fidelity.measures import bleu, chrf, corpus_score
@@ -19,6 +18,7 @@ from bgt_core.mining.margin import MARGINS, Pairs, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.mining.scores import among, best_threshold, count
 from bgt_core.vectors.compare import ROUNDING, nearest
+from tests.reliability import counters
 
 WORDS = "the a cat dog sees red old man , . not never Tom 3 22 house is in no sleeps".split()
 
@@ -26,7 +26,7 @@ WORDS = "the a cat dog sees red old man , . not never Tom 3 22 house is in no sl
 def differ(ours: object, theirs: object, tolerance: float = 1e-8) -> str:
     """What both say where they do not agree; "" if they do."""
     one, other = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
-    if one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance):
+    if one.shape == other.shape and (np.abs(one - other) <= tolerance * (1 + np.abs(other))).all():
         return ""
     return f"ours {np.round(one.ravel()[:4], 6).tolist()}, theirs {np.round(other.ravel()[:4], 6).tolist()}"
 

@@ -1,7 +1,7 @@
 """The counters of `bgt evaluate fidelity` on sentences written and labelled by hand: counters.tsv, beside this file.
 
 A line is: counter, language, what it should say, a sentence. "?" is a quantity that is not certain, which `numbers`
-leaves out. `python -m attack.counters` puts the table into docs/reliability.md.
+leaves out. `python -m tests.reliability.counters` prints the table of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from attack import pages
 from bgt_core.evaluation.fidelity.kept import has_negation, names, numbers
 
 CASES = Path(__file__).with_name("counters.tsv")
@@ -61,4 +60,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    pages.write("counters", table())
+    print(table())

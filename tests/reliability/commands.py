@@ -19,9 +19,6 @@ import torch
 
 import bgt_core
 import probes
-from analysis import reproduce
-from analysis.reproduce import comparisons
-from analysis.reproduce.experiments import Comparison, ExperimentSpec
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
 
@@ -30,12 +27,9 @@ TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-OTHERS = (  # files that hold a time or a path, and those beside the results
-    r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$|"
-    r"^r/(.*/(config|result)\.json|.*\.zst\.json|results/toy(-cells\.csv|\.md))$"
-)
-TOY = "toy"  # a comparison of one small training
-PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli", "analysis.reproduce": "analysis.reproduce.__main__"}
+# files that hold a time or a path, and those beside the results
+OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
+PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 PROBE = ["--lang", "en", "--task", "length", "--max-items", "300", "--seeds", "1", "--json"]
 
@@ -83,10 +77,6 @@ def commands() -> dict[str, Command]:
             "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
         ),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
-        "reproduce": Command(
-            f"analysis.reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "
-            "--device cpu".split()
-        ),
         "store": Command(
             "bgt retrieve-similar build {data}/english.txt --lang en --model {data}/model --out {out}/store".split()
         ),
@@ -126,23 +116,10 @@ def shared_data(folder: Path) -> Path:
 
 def warm() -> None:
     """Imports everything, so that a command in a forked process takes no longer than its work."""
-    for package in (bgt_core, probes, reproduce):
+    for package in (bgt_core, probes):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    small = dict(setting.split("=") for setting in TINY.split())
-    parts = {"train": ("batch_tokens", "micro_tokens", "epochs"), "data": ("vocab_size", "valid_pairs")}
-    scale: dict[str, object] = {
-        f"{part}.{name}": parsed(small.pop(name)) for part, names in parts.items() for name in names
-    }
-    scale |= {f"model.{name}": parsed(small[name]) for name in SIZES} | {"train.learning_rate": 1e-2}
-    comparisons.COMPARISONS[TOY] = Comparison("One toy", (ExperimentSpec("BGT", "bgt-small"),))
-    comparisons.SCALES[TOY] = {comparisons.EVERY: scale}
-    comparisons.SAVE_EVERY[TOY] = 3
-
-
-def parsed(number: str) -> float:
-    return float(number) if "." in number else int(number)
 
 
 def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> int:

@@ -1,0 +1,70 @@
+"""Commands that write are killed at any moment and started again, or meet a file system that is read-only."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reliability import commands
+
+KILLED = ("train", "embed npy", "prepare")
+READ_ONLY = ("train", "embed npy", "prepare", "export", "mine", "sts", "probe", "store", "backtranslate")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    commands.warm()
+    return commands.shared_data(tmp_path_factory.mktemp("commands") / "data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KILLED)
+def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data: Path, tmp_path: Path) -> None:
+    command, whole, draw = commands.commands()[name], tmp_path / "whole", random.Random(name)
+    begun = time.monotonic()
+    assert not commands.run(command.arguments, whole, data).code
+    seconds = time.monotonic() - begun
+    for number in range(3):
+        out, arguments = tmp_path / str(number), command.arguments
+        out.mkdir()
+        process = commands.started(arguments, out, data)
+        time.sleep(draw.uniform(0, 1.05 * seconds))
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        if command.again and (out / "run" / "run.json").exists():
+            arguments = command.again
+        end = commands.run(arguments, out, data)
+        done = end.code == 2 and "exists already" in end.errors  # the kill came after the last byte
+        assert done or not end.code, end.errors
+        assert commands.results(out) == commands.results(whole)
+        assert not [file for file in commands.names(out) - commands.names(whole) if not file.startswith("cache/")]
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder that can't be written, for root neither."""
+    out = tmp_path / "out"
+    out.mkdir()
+    if os.geteuid():
+        out.chmod(0o555)
+        yield out
+        out.chmod(0o755)
+        return
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", out], capture_output=True, check=False).returncode:
+        pytest.skip("this root may not mount, and nothing else is read-only for it")
+    yield out
+    subprocess.run(["umount", "--lazy", out], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_a_file_system_that_is_read_only_is_one_line(name: str, data: Path, read_only: Path) -> None:
+    end = commands.run(commands.commands()[name].arguments, read_only, data)
+    assert end.code in (3, 5) and "Traceback" not in end.errors and "can't be" in end.errors, end.errors

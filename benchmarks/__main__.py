@@ -1,6 +1,6 @@
 """Measure every page, each in a process of its own, and write `benchmarks/RESULTS.md` of what they found.
 
-    python -m benchmarks                     # all, about two hours on an idle machine
+    python -m benchmarks                     # all, an hour and a half on an idle machine
     python -m benchmarks training updates    # these; the rest stand as they were measured last
     python -m benchmarks --keep gpu.json     # a page that was measured on another machine
 
@@ -24,19 +24,13 @@ from bgt_core.files import write_json
 PAGES = (
     "training",
     "updates",
-    "quality",
     "gpu",
     "encoding",
     "static",
     "generation",
     "probing",
-    "preparing",
     "starting",
-    "embedding_stream",
-    "splitting",
     "mining",
-    "questions",
-    "maps",
     "app",
 )
 GROWTH = "growth"  # has curves for rows
@@ -47,9 +41,8 @@ INTRODUCTION = """\
 
 A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
 of the floor: what the machine's own matrix product or memory would allow. Targets are limits of the
-ratio or, on any machine alike, of the share. The last column is a profile of the run; in it an
-operator's floor is that of its own calls (`roofline.py`). The top of each page's file says
-how it measures, and what is equal on both sides.
+ratio or, on any machine alike, of the share. The last column is a profile of the run. The top of each
+page's file says how it measures, and what is equal on both sides.
 """
 GROWN = """\
 Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`

@@ -24,8 +24,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer as Wr
 from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
 from benchmarks.workload import STS_YEARS, sentences
 from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer

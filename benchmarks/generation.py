@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, MarianMTModel
 
 import bgt_core
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
 from benchmarks.workload import SizedTokenizer
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, Tokens

@@ -25,8 +25,7 @@ import torch
 import bgt_core
 import probes
 from benchmarks import sequential_senteval
-from benchmarks.measure import Measurement, clock_of, interleave, over, page, product_rate
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, interleave, over, page, product_rate, profile
 from benchmarks.senteval import Clone, Outcome
 from bgt_core.adapters.senteval import senteval_functions
 from bgt_core.data.textfile import lines

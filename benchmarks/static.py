@@ -16,8 +16,7 @@ import sentencepiece
 import tokenizers
 from model2vec import StaticModel
 
-from benchmarks.measure import Measurement, clock_of, interleave, over, page
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, interleave, over, page, profile
 from benchmarks.workload import sentences
 from bgt_core import recipes
 from bgt_core.contracts import UNK

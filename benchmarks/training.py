@@ -21,8 +21,7 @@ import torch
 
 from benchmarks import released, straight
 from benchmarks.forms import fast, our_form, slow, straight_form
-from benchmarks.measure import Measurement, clock_of, extra_memory, over, page, peak_memory, product_rate
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, extra_memory, over, page, peak_memory, product_rate, profile
 from benchmarks.workload import (
     DROPOUT,
     PAPER,

@@ -24,8 +24,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate, whole_command
-from benchmarks.roofline import profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile, whole_command
 from benchmarks.workload import Pair, SizedTokenizer, operations_of, our_batches, pairs_of, sentences, tokens_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS

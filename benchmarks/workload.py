@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -16,7 +14,6 @@ from torch import nn
 from bgt_core import recipes
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.batching import split_to_fit
-from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe
@@ -25,7 +22,6 @@ UPDATE, SMOOTHING, DROPOUT, ANNEAL, CLIP = 25_000, 0.1, 0.3, 0.5, 25.0
 MULTIPLE = 8  # the released code batches a multiple of this many sentences
 A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
 LANGS = ("en", "fr")
-TOKENS = range(4, 101)  # tokens of a side of a real pair, with EOS
 STS_YEARS = ("2012", "2013", "2014", "2015")
 Pair = Mapping[str, Sequence[int]]
 
@@ -108,28 +104,6 @@ def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
         pairs.append({lang: [*(draw.choice(vocab - 4, n, p=chances) + 4).tolist(), EOS] for lang, n in sides.items()})
         tokens += longer(pairs[-1])
     return pairs
-
-
-def real_pairs(data: Path, count: int, held_out: int, vocab: int) -> tuple[Tokenizer, list[Pair], list[Pair]]:
-    """A tokenizer, and the first pairs of a file as tokens, in random order: to train on, and others whose English is
-    not trained on."""
-    raw = list(islice(read_pairs(data, LANGS, Skipped()), count))
-    raw = [raw[row] for row in np.random.default_rng(0).permutation(len(raw))]
-    tokenizer = Tokenizer.train((side for pair in raw for side in pair), vocab, lowercase=True)
-    unseen = {en.casefold() for en, _ in raw[:held_out]}
-    parts: tuple[list[Pair], list[Pair]] = ([], [])
-    sides = [tokenizer.encode(texts) for texts in zip(*raw, strict=True)]
-    for (text, _), *ids in zip(raw, *sides, strict=True):
-        if all(len(side) in TOKENS for side in ids):
-            parts[text.casefold() in unseen].append(dict(zip(LANGS, ids, strict=True)))
-    return tokenizer, *parts
-
-
-def updates_of(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """All pairs in order, in updates of that many tokens of the longer side."""
-    ends = np.cumsum([longer(pair) for pair in pairs]) // tokens
-    cuts = np.flatnonzero(np.diff(ends)) + 1
-    return [[*pairs[first:last]] for first, last in pairwise([0, *cuts.tolist(), len(pairs)])]
 
 
 def longer(pair: Pair) -> int:

@@ -10,26 +10,20 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from benchmarks import __main__ as command
 from benchmarks import generation, gpu
 from benchmarks.__main__ import GROWTH, document, measurements
 from benchmarks.growth import Curve, CurvePoint
-from benchmarks.measure import Measurement, interleave, over, page, peak_memory
-from benchmarks.quality import Score, speedups, stsb_of
+from benchmarks.measure import Measurement, interleave, over, page, peak_memory, profile
 from benchmarks.record import Page, shown
-from benchmarks.roofline import Recorder, profile
-from benchmarks.workload import longer, pairs_of, released_batches, updates_of
-from bgt_core.backend import linear
-from bgt_core.errors import DataError
+from benchmarks.workload import longer, pairs_of, released_batches
 
 
 def row(ratios: list[float], target: str) -> Measurement:
@@ -86,41 +80,10 @@ def test_peak_memory_is_that_of_tensors_alive_together() -> None:
     assert peak_memory(work) == pytest.approx(3e6, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("work", "name", "operations", "traffic"),
-    [
-        (lambda x, rows: x @ x.T, "mm", 2 * 4 * 4 * 6, 4 * (24 + 24 + 16)),
-        (lambda x, rows: linear(x, x), None, 2 * 4 * 4 * 6, 4 * (24 + 24 + 16)),
-        (lambda x, rows: x.bfloat16(), "_to_copy", 0, 24 * (4 + 2)),
-        (lambda x, rows: x.view(24), "view", 0, 0),
-        (lambda x, rows: x.mul_(2), "mul_", 0, 4 * (24 + 24)),
-        (lambda x, rows: x.zero_(), "zero_", 0, 4 * 24),
-        (lambda x, rows: torch.zeros_like(x), "zeros_like", 0, 4 * 24),
-        (lambda x, rows: x[:1].expand(4, 6).exp(), "exp", 0, 4 * (24 + 24)),
-        (lambda x, rows: x.index_select(0, rows), "index_select", 0, 2 * 4 * 12 + 2 * 8),
-        (lambda x, rows: torch.index_select(x, 0, rows, out=torch.empty(2, 6)), "index_select", 0, 2 * 4 * 12 + 2 * 8),
-        (lambda x, rows: x.index_add_(0, rows, torch.ones(2, 6)), "index_add_", 0, 3 * 4 * 12 + 2 * 8),
-        (lambda x, rows: torch.sum(x, 0, out=torch.empty(6)), "sum", 0, 4 * (24 + 6)),
-    ],
-)
-@pytest.mark.parametrize("gradient", [False, True])
-def test_the_floor_of_a_call_is_of_what_it_must_do(
-    work: Callable[[Tensor, Tensor], object], name: str | None, operations: int, traffic: int, gradient: bool
-) -> None:
-    """Bytes of a float matrix (4, 6), of which two rows are picked by integers of 8 bytes."""
-    with torch.inference_mode(not gradient):
-        x = torch.ones(4, 6)
-        with Recorder() as seen:
-            work(x, torch.tensor([0, 2]))
-    call = next(call for call in seen.calls if call.name == name or (name is None and call.operations))
-    assert (call.operations, call.traffic) == (operations, traffic)
-    assert call.floor > 0 or not traffic
-
-
 def test_a_profile_reaches_the_backward_pass() -> None:
     x = torch.ones(4, 6, requires_grad=True)
     shares = profile(lambda: (x * x).sum().backward(), most=9)
-    assert re.match(r".*mul \d+% \(at \d+%.*; all operators at \d+%$", shares)
+    assert re.search(r"\bmul \d+%", shares) and "MulBackward0" in shares
 
 
 def test_results_name_the_rows_that_miss_their_target() -> None:
@@ -139,15 +102,15 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_alone(
     monkeypatch.setattr(command, "run", lambda name, arguments: measured([row([next(ratios)], ">= 3")], *arguments))
     monkeypatch.setattr(command, "KEPT", tmp_path / "results")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
-    for chosen in (["maps", "mining"], ["maps", "--rounds", "3"]):
+    for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["benchmarks", *chosen])
         command.main()
-    mining, maps = (tmp_path / "RESULTS.md").read_text("utf-8").split("## maps")  # in the order of PAGES
-    assert "**4.00**" in mining and "**8.00**" in maps and "--rounds 3" in maps and "**2.00**" not in mining + maps
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "mapps"])
+    mining, app = (tmp_path / "RESULTS.md").read_text("utf-8").split("## app")  # in the order of PAGES
+    assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "apps"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "'mapps' is no page; choose from training" in capsys.readouterr().err
+    assert "'apps' is no page; choose from training" in capsys.readouterr().err
 
 
 def test_a_page_that_fails_does_not_stop_the_pages_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +122,10 @@ def test_a_page_that_fails_does_not_stop_the_pages_after_it(tmp_path: Path, monk
     monkeypatch.setattr(command, "run", run)
     monkeypatch.setattr(command, "KEPT", tmp_path / "results")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "training", "mining", "maps"])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "training", "mining", "app"])
     with pytest.raises(SystemExit, match=r"failed, and their rows are older: mining$"):
         command.main()
-    assert {file.name for file in (tmp_path / "results").iterdir()} == {"training.json", "maps.json"}
+    assert {file.name for file in (tmp_path / "results").iterdir()} == {"training.json", "app.json"}
 
 
 def test_the_command_is_shown_without_paths(tmp_path: Path) -> None:
@@ -186,30 +149,6 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
     for rows in batches[:-1]:
         assert len(rows) * max(map(longer, rows)) <= tokens
         assert len(rows) % 8 == 0 or len(rows) < 8
-
-
-def test_updates_hold_all_pairs_in_order_and_about_as_many_tokens() -> None:
-    pairs = pairs_of(vocab=100, update=3_000)
-    updates = updates_of(pairs, 500)
-    assert [pair for update in updates for pair in update] == pairs
-    assert all(abs(sum(map(longer, update)) - 500) <= 41 for update in updates[:-1])
-
-
-def test_time_to_quality_is_read_off_between_checkpoints() -> None:
-    ours = [Score(float(4**n), 1, 9.0 - n, 10.0 * n) for n in range(3)]  # at 1, 4 and 16 s
-    peer = [Score(32.0, 1, 8.5, 5.0), Score(64.0, 1, 7.0, 10.0), Score(128.0, 1, 6.0, -3.0)]
-    assert speedups(ours, peer, "nats", -1) == pytest.approx([16.0, 4.0, 0.0])  # half way in the logarithm: 2 s; never
-    assert speedups(ours, peer, "stsb", 1) == pytest.approx([16.0, 16.0, 128.0])
-
-
-def test_stsb_leaves_later_years_out(tmp_path: Path) -> None:
-    path = tmp_path / "dev.tsv"
-    origins = ("main-news/MSRpar/2012test", "main-news/headlines/2016", "main-captions/track5.en-en/2017", "a/b/2015")
-    path.write_text("".join(f"{gold}.0\tone {gold}\ttwo\t{origin}\n" for gold, origin in enumerate(origins)), "utf-8")
-    np.testing.assert_array_equal(stsb_of(path).gold, [0.0, 3.0])
-    path.write_text("1.0\tone\ttwo\n", "utf-8")
-    with pytest.raises(DataError, match="4 columns"):
-        stsb_of(path)
 
 
 @pytest.mark.slow

@@ -3,31 +3,29 @@
     python analysis/mixture.py DATA OUT fr
 
 DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
-en.ewt.txt.xz. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data KIND/COLUMNS=FILE` wants it: pairs,
-pairs with an altered sentence (in languages that have rules for it), pairs in another style (kind "style", by rules
-and by paraphrases that differ), pairs of the grammar, text of one language.
+en.ewt.txt.xz, DATA/mixture/altered.tar.xz the rows that rules made at commit d1f45c03: pairs and paraphrases with an
+altered sentence, pairs of the grammar. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data
+KIND/COLUMNS=FILE` wants it: pairs, these rows, pairs in another style (kind "style", by rules and by paraphrases that
+differ), text of one language.
 OUT/held-out/en-fr.tsv has the held-out pairs. Which files make up a kind is in the cards of the models, and below.
 """
 
 from __future__ import annotations
 
 import sys
+import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from itertools import combinations, islice, product
+from itertools import combinations, islice
 from pathlib import Path
 from random import Random
 
 from bgt_core.data import examples
-from bgt_core.data.alter import LANGS as ALTERED
-from bgt_core.data.alter import altered
-from bgt_core.data.alter.rows import exchanged
 from bgt_core.data.exchange import EXCHANGED, exchanger
 from bgt_core.data.filters import key
 from bgt_core.data.properties import values
 from bgt_core.data.textfile import text_lines
-from bgt_core.grammar import triples
 
 KINDS = {
     "short": ("tatoeba",),
@@ -53,9 +51,6 @@ MONOLINGUAL = {  # sentences of each file
     **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
 }
 MONOLINGUAL_WORDS = range(4, 41)
-GRAMMAR = 20_000  # triples of the grammar for each order of two languages
-SEED_ROWS = 10_000  # triples that one seed gives
-TRIES = 4  # random choices for each sentence whose roles are swapped
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # minimum words of a test sentence to remove from training; shorter ones are too common
@@ -105,16 +100,6 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
         yield kind, [pair for pair in free if not is_held_out(pair[0]) and key(pair[1]) not in others], held
 
 
-def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
-    """Pairs of different sentences of one column that share the translation in the other; each sentence comes once."""
-    groups: dict[str, dict[str, str]] = defaultdict(dict)
-    for pair in pairs:
-        groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
-    texts = [list(group.values()) for group in groups.values()]
-    sharing = [pair for group in texts for pair in zip(group[::2], group[1::2], strict=False)]
-    return list({key(sentence): (sentence, other) for sentence, other in sharing}.values())
-
-
 def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
     """Pairs of sentences of one column that share the translation in the other, with another value of the same property
     (`data.properties`); of a translation, at most `DIFFERING`."""
@@ -146,29 +131,6 @@ def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
     write(out / "style" / f"en-{lang}.tsv", crossed)
 
 
-def with_altered(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
-    """Each pair with an altered form of one sentence: roles swapped, a negation changed, or two words exchanged."""
-    rng = Random(f"altered {lang}")
-    for pair in pairs:
-        if change := altered(pair[column], lang, rng) or exchanged(pair[column], rng):
-            yield (*pair, change.text)
-
-
-def with_swapped(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
-    """Each pair with every form of one sentence whose roles or attributes are swapped."""
-    for pair in pairs:
-        changes = (altered(pair[column], lang, Random(attempt)) for attempt in range(TRIES))
-        for text in dict.fromkeys(change.text for change in changes if change and change.kind != "negation"):
-            yield (*pair, text)
-
-
-def grammar(first: str, second: str, seed: int) -> Iterator[Pair]:
-    """Sentences of the grammar in two languages, or in two wordings of one, with an altered sentence in `first`."""
-    for part in range(0, GRAMMAR, SEED_ROWS):
-        for row in triples.triple_rows(min(SEED_ROWS, GRAMMAR - part), first, second, 10 * seed + part // SEED_ROWS):
-            yield tuple(row.split("\t"))
-
-
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
     """Draw sentences without a translation, up to a number from each file: no test sentence, and no sentence twice."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
@@ -189,35 +151,24 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def write_altered(out: Path, kind: str, pairs: list[Pair], langs: tuple[str, str]) -> None:
-    """Pairs of a kind with their altered sentences, and of kind "roles" those with swapped roles."""
-    first, second = langs
-    names = (first, second) if first != second else (first, f"{first}2")
-    for column, lang in enumerate(dict.fromkeys(langs)):
-        if lang in ALTERED:
-            name = "-".join((*names, f"altered_{lang}"))
-            write(out / kind / f"{name}.tsv", with_altered(pairs, column, lang))
-            write(out / "roles" / f"{kind}.{name}.tsv", with_swapped(pairs, column, lang))
+def unpack(archive: Path, out: Path) -> None:
+    """The rows with altered sentences and those of the grammar, as rules made them for the models that ship."""
+    with tarfile.open(archive) as files:
+        files.extractall(out, filter="data")
 
 
 def main(data: Path, out: Path, *langs: str) -> None:
     """Write all files and say how many pairs each kind has."""
-    tests, english = test_keys(data), dict[str, Pair]()
+    tests = test_keys(data)
+    unpack(data / "mixture" / "altered.tar.xz", out)
     for lang in langs:
         for kind, train, held in mixture(data, lang):
             write(out / kind / f"en-{lang}.tsv", train)
-            write_altered(out, kind, train, ("en", lang))
             if train:
                 print(f"{kind}/en-{lang}: {len(train):,} pairs, {len(held):,} held out")
             if kind == "short":
                 write(out / "held-out" / f"en-{lang}.tsv", held)
-                english |= {key(sentence): (sentence, other) for sentence, other in paraphrases(train, 0)}
-                write_altered(out, "paraphrase", paraphrases(train, 1), (lang, lang))
                 write_style(out, train, lang)
-    write_altered(out, "paraphrase", [*english.values()], ("en", "en"))
-    for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
-        other = second if second != first else f"{first}2"
-        write(out / "grammar" / f"{first}-{other}-altered_{first}.tsv", grammar(first, second, seed))
     for lang in ("en", *langs):
         write(out / "monolingual" / f"{lang}.tsv", monolingual(data, tests, lang))
 

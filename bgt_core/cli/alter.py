@@ -21,11 +21,11 @@ def alter(
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Add an altered sentence to each pair: roles swapped, a negation changed, or two words exchanged.
+    """Add an altered sentence to each pair: a negation changed, or two words exchanged.
 
     `bgt train bgt-bound --columns en,fr,altered:en` learns from such files to tell them from translations.
     """
-    from bgt_core.data.alter.rows import alter_rows
+    from bgt_core.data.alter import alter_rows
 
     done, kinds = alter_rows(file, langs.split(","), out, of=of, seed=seed, strict=strict)
     print(", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()), file=sys.stderr)

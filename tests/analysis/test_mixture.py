@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import lzma
+import tarfile
 from pathlib import Path
-
-import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "analysis" / "mixture.py"
 spec = importlib.util.spec_from_file_location("mixture", SCRIPT)
@@ -15,7 +14,7 @@ mixture = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(mixture)
 
 
-def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     numbers = [f"The {number} dogs sleep here." for number in range(1_000)]
     held = [text for text in numbers if mixture.is_held_out(text)]
     assert 1 <= len(held) <= 20
@@ -39,24 +38,19 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch
         file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
     (tmp_path / "sts" / "2014").mkdir(parents=True)
     (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
-    monkeypatch.setattr(mixture, "GRAMMAR", 20)
+    (tmp_path / "mixture").mkdir()
+    (tmp_path / "rows.tsv").write_text("I go.\tJe vais.\tGo I.\n", "utf-8")
+    with tarfile.open(tmp_path / "mixture" / "altered.tar.xz", "w:xz") as rows:
+        rows.add(tmp_path / "rows.tsv", "./short/en-fr-altered_en.tsv")
     mixture.main(tmp_path, tmp_path / "out", "fr", "de")
     trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
     assert len(trained) == 1_000 - len(held) + 2
     assert "I go.\tJe vais." in trained  # too short to be a test's own
-    read = {
-        path: (tmp_path / "out" / f"{path}.tsv").read_text("utf-8").splitlines()
-        for path in ("paraphrase/en-en2-altered_en", "monolingual/en")
-    }
-    assert read["monolingual/en"] == ["A sentence without a translation."]
-    by_language = [row.split("\t") for row in read["paraphrase/en-en2-altered_en"]]  # of English beside either
-    assert [row[:2] for row in by_language] == [
-        ["I go.", "I am going."],
-        ["I see the red barn.", "I watch the red barn."],
-    ]
-    assert all(altered not in (sentence, paraphrase) for sentence, paraphrase, altered in by_language)
+    assert (tmp_path / "out" / "short" / "en-fr-altered_en.tsv").read_text("utf-8") == "I go.\tJe vais.\tGo I.\n"
+    alone = (tmp_path / "out" / "monolingual" / "en.tsv").read_text("utf-8")
+    assert alone == "A sentence without a translation.\n"
     assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]
 
 
@@ -76,16 +70,3 @@ def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tm
         "I'm late.\tEst-ce que tu viens ?",
         "I'm late.\tViens-tu ?",
     }
-
-
-def test_each_pair_comes_with_an_altered_sentence_and_with_all_that_swap_its_roles() -> None:
-    pairs = [("The dog bit the man.", "Le chien a mordu l'homme."), ("Yes.", "Oui.")]
-    (row,) = mixture.with_altered(pairs, 0, "en")
-    assert row[:2] == pairs[0] and row[2] in ("The man bit the dog.", "The dog didn't bite the man.")
-    assert list(mixture.with_swapped(pairs, 0, "en")) == [(*pairs[0], "The man bit the dog.")]
-
-
-@pytest.mark.slow
-def test_triples_of_the_grammar_are_drawn_once() -> None:
-    rows = list(mixture.grammar("en", "fr", 3))
-    assert len(rows) == mixture.GRAMMAR and len({row[0] for row in rows}) > 0.9 * len(rows)

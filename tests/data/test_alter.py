@@ -1,4 +1,4 @@
-"""`bgt data alter`, and words exchanged where no rule applies."""
+"""`bgt data alter`: a plain negation changed, or two words exchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from bgt_core.data.alter.rows import exchanged
+from bgt_core.data.alter import exchanged, negated
 
 PAIRS = [("The dog bit the man.", "Le chien a mordu l'homme."), ("Hello!", "Salut !"), ("Red wine, please.", "Du vin.")]
 
@@ -24,16 +24,19 @@ def test_each_pair_gets_an_altered_sentence(pairs: Path, tmp_path: Path, bgt: Ca
     done = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv")
     assert done.code == 0, done.err
     first, second = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
-    assert first == [*PAIRS[0], "The man bit the dog."]
+    assert (
+        first[:2] == [*PAIRS[0]]
+        and sorted(first[2].lower().strip(".").split()) == ["bit", "dog", "man", "the", "the"] != first[0]
+    )
     assert second[:2] == [*PAIRS[2]] and sorted(second[2].lower().replace(",", "").strip(".").split()) == [
         "please",
         "red",
         "wine",
     ]
     card = json.loads((tmp_path / "out.tsv.json").read_text())
-    assert (card["altered"], card["kinds"], card["dropped"]) == ("en", {"roles": 1, "words": 1}, {"one word": 1})
+    assert (card["altered"], card["kinds"], card["dropped"]) == ("en", {"words": 2}, {"one word": 1})
     assert card["file"]["columns"] == ["en", "fr", "altered"] and card["file"]["rows"] == 2
-    assert "roles 1" in done.err and "words 1" in done.err
+    assert "words 2" in done.err
 
 
 def test_what_cannot_be_altered_is_refused(pairs: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
@@ -73,3 +76,17 @@ def test_the_two_words_are_drawn_among_all_pairs_without_a_list_of_them() -> Non
         )
         assert made is not None and made.text == " ".join(words)
     assert exchanged(" ".join(f"w{at}" for at in range(20_000)), Random(0))
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "other"),
+    [
+        ("en", "I have not seen her.", "I have seen her."), ("en", "She isn't here.", "She is here."),
+        ("en", "You are late.", "You are not late."), ("en", "Sit down!", ""), ("en", "Yes, they did.", ""),
+        ("fr", "Je ne sais pas.", "Je sais."), ("fr", "Tom est malade.", "Tom n'est pas malade."),
+        ("fr", "Viens !", ""),
+        ("de", "Er ist nicht da.", ""),
+    ],
+)  # fmt: skip
+def test_a_plain_negation_is_dropped_or_added(lang: str, text: str, other: str) -> None:
+    assert negated(text, lang) == other

@@ -1,0 +1,133 @@
+"""Add to each translation pair a sentence of nearly the same words that means something else.
+
+A plain negation is dropped or added (English, French), or two words are exchanged (any language with spaces between
+words). The rows with exchanged roles that the shipped models were trained on came from parsers by rule, at commit
+d1f45c03; they are kept as data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from bgt_core.data import manifest
+from bgt_core.data.clean import Cleaned
+from bgt_core.data.columns import ALTERED
+from bgt_core.data.pairfile import pair_file, suffix
+from bgt_core.data.parallel import Skipped, read_pairs, source_files
+from bgt_core.errors import DataError, UsageError
+
+NEGATION, WORDS = "negation", "words"  # kinds of alteration
+NEGATED = 0.3  # share of the sentences whose negation is changed, of those where it can be
+_FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
+_VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
+_ADDED = {  # language -> where a negation can be added, and how
+    "en": ((re.compile(_FINITE + r"(?! not)(?= \w)", re.IGNORECASE), r"\1 not"),),
+    "fr": ((re.compile(r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", re.IGNORECASE), r"ne \1 pas"),),
+}
+_DROPPED = {
+    "en": ((re.compile(_FINITE + r"(?: not|n['’]t)\b", re.IGNORECASE), r"\1"),),
+    "fr": ((re.compile(r"\bn(?:e |['’])(\w+) pas\b", re.IGNORECASE), r"\1"),),
+}
+
+
+class Altered(NamedTuple):
+    """A sentence with nearly the same words and another meaning."""
+
+    kind: str  # NEGATION or WORDS
+    text: str
+
+
+def altered(text: str, lang: str, rng: Random) -> Altered | None:
+    """Change a plain negation or exchange two words; None for a text without two different words.
+
+    >>> negated("The dog is late.", "en"), negated("Il n'est pas là.", "fr")
+    ('The dog is not late.', 'Il est là.')
+    """
+    other = negated(text, lang)
+    if other and rng.random() < NEGATED:
+        return Altered(NEGATION, other)
+    return exchanged(text, rng)
+
+
+def negated(text: str, lang: str) -> str:
+    """Drop a plain negation, or add one; "" if neither is possible by these rules."""
+    for pattern, kept in _DROPPED.get(lang, ()):
+        if pattern.search(text):
+            return pattern.sub(kept, text, count=1)
+    for pattern, added in _ADDED.get(lang, ()):
+        if pattern.search(text):
+            return re.sub(r"\bne (?=[aeéê])", "n'", pattern.sub(added, text, count=1))
+    return ""
+
+
+def exchanged(text: str, rng: Random) -> Altered | None:
+    """Exchange two different words; return None if the text has only one. Marks stay where they are."""
+    words = text.split()
+    cores = [word.strip(".,;:!?…\"'«»()") for word in words]
+    places = [place for place, core in enumerate(cores) if core]
+    folded = [cores[place].casefold() for place in places]
+    later, others = Counter(folded), []  # of each, how many different words come after it
+    for at, word in enumerate(folded, 1):
+        later[word] -= 1
+        others.append(len(folded) - at - later[word])
+    if not any(others):
+        return None
+    drawn = rng.randrange(sum(others))  # among all pairs, in order
+    at = next(at for at, before in enumerate(accumulate(others)) if drawn < before)
+    following = [place for place, word in zip(places[at + 1 :], folded[at + 1 :], strict=True) if word != folded[at]]
+    first, second = places[at], following[drawn - sum(others[:at])]
+    for row, core in ((first, cores[second]), (second, cores[first])):
+        words[row] = words[row].replace(cores[row], core, 1)
+    return Altered(WORDS, " ".join(words))
+
+
+def alter_rows(
+    source: Path, langs: Sequence[str], out: Path, *, of: str, seed: int = 0, strict: bool = False
+) -> tuple[Cleaned, Counter[str]]:
+    """Write each pair with an altered sentence; OUT.json is a card.
+
+    Args:
+        source: Pairs, as `bgt_core.data.parallel.read_pairs` reads them.
+        langs: The two languages of the pairs.
+        out: The file to write; its columns are `langs` and "altered".
+        of: The language whose sentences are altered.
+        seed: Seed of all draws.
+        strict: Stop at the first bad line.
+
+    Returns:
+        The file written, and the number of rows of each kind of alteration. A sentence without two different words
+        is dropped with its pair.
+
+    Raises:
+        UsageError: `langs` are not two different languages, or `of` is not one of them.
+        DataError: A bad source, or no pair that can be altered.
+    """
+    suffix(out)
+    if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
+        raise UsageError(f"{of}: expected one of two different languages, not of {','.join(langs)}", parameter="of")
+    rng, skipped, dropped, kinds = Random(f"{seed} altered"), Skipped(), Counter[str](), Counter[str]()
+    with pair_file(out, (*langs, ALTERED)) as add:
+        for pair in read_pairs(source, langs, skipped, strict):
+            change = altered(pair[langs.index(of)], of, rng)
+            if change is None:
+                dropped["one word"] += 1
+                continue
+            kinds[change.kind] += 1
+            add([[part.encode() for part in (*pair, change.text)]])
+        if not kinds:
+            raise DataError(f"{source}: no sentence in {of} has two different words.")
+    about = {
+        "dropped": dict(dropped),
+        "skipped": dict(skipped.counts),
+        "altered": of,
+        "kinds": dict(kinds),
+        "seed": seed,
+    }
+    manifest.write_card(out, (*langs, ALTERED), kinds.total(), source_files(source, langs), about)
+    return Cleaned(kinds.total(), dict(dropped), skipped), kinds

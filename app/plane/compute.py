@@ -16,14 +16,12 @@ from app.core.latents import spaces
 from app.core.startup import ParallelText
 from app.core.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
-from bgt_core.grammar import triples
-from bgt_core.grammar.triple_frames import NEGATION
+from bgt_core.grammar import LANGS, NEGATION, triples
 from bgt_core.vectors.ranks import rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
-BUILT_IN_LANGS = triples.LANGS
 BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
 BACKGROUND = 20_000  # random pairs that percentiles are of; all pairs if there are fewer
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
@@ -68,7 +66,7 @@ def sources(text: ParallelText) -> list[PairSource]:
     """The pairs that can be made of a text, those of one language first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     made = [PairSource(lang, lang, False) for lang in text.langs]
-    built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in BUILT_IN_LANGS]
+    built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
     return [*own, *made, *built_in, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
 
 
@@ -155,7 +153,7 @@ def ranks(values: pd.Series, random: pd.Series) -> np.ndarray:
 def built_in(lang: str) -> pd.DataFrame:
     """Pairs of the built-in grammar, of words that the shipped models were not trained on: `kind`, `left`, `right`."""
     pairs = []
-    for triple in triples.triples(BUILT_IN, held_out=True):
+    for triple in triples(BUILT_IN, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
         pairs.append((PARAPHRASES, sentence, paraphrase))
         pairs.append((NEGATIONS if triple.kind == NEGATION else ROLES, sentence, altered))

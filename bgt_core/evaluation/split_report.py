@@ -19,7 +19,7 @@ from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.surface import GUESS, Surface
 from bgt_core.evaluation.tasks.triples import TriplesTask
-from bgt_core.grammar.triples import LANGS
+from bgt_core.grammar import LANGS
 from bgt_core.splitting import Split
 from bgt_core.tables import Table
 from bgt_core.tables.writers import markdown_text

@@ -1,90 +1,122 @@
-"""A small English-French grammar with known factors, for tests, probes and tutorials.
+"""Sentences of an English-French grammar with known factors, for tests, benchmarks and tutorials: fixed tables.
 
-A sentence pair is drawn in two steps: a meaning, shared by both languages, then for each language its
-own style: final mark, filler word, place of the time, synonyms, contractions, register. Styles are
-drawn independently, so a model can separate them.
+    pairs               a meaning in both languages, each with a style of its own: final mark, filler word, place of the
+                        time, synonyms, contractions, register; styles are independent
+    triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
+                        same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
+                        thanked the king."; training and held-out ones share function words only
+    role pairs          two sentences of the same words that differ in who does it and to whom
+
+The generator that drew them is in the history of the repository, at commit 5411f3dd.
 """
 
-from dataclasses import dataclass
-from random import Random
-from typing import Any
+from __future__ import annotations
+
+import lzma
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from bgt_core.errors import UsageError
-from bgt_core.grammar.frames import FRAMES, Frame
-from bgt_core.grammar.voice import Voice
-from bgt_core.grammar.words import Lexeme, sandhi
 
-__all__ = ["LIMIT", "Pair", "pairs"]
+LANGS = ("en", "fr")
+LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # rows of the tables
+KINDS = GIVE, ACT, TWO, ATTRIBUTES, NEGATION = (  # of triples; role pairs are of the first two
+    *("giver and receiver", "subject and object", "two things"),
+    *("attributes", "negation"),
+)
+STEP = 1_010  # rows between the beginnings of two seeds: a multiple of the number of kinds, which come in turn
 
-LIMIT = 200_000  # far under the millions of meanings, so that drawing never stalls
 
-
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A meaning expressed in both languages, with its factors."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
-    meaning: tuple[str, ...]  # frame, features and lexemes, the same for both languages
+    meaning: tuple[str, ...]  # frame, features and words, the same for both languages
     style: dict[str, dict[str, str]]  # language -> factor -> value; only factors visible in the text
 
 
-_FILLERS = {"en": ("well", "so", "oh", "anyway"), "fr": ("eh bien", "alors", "ah", "bon")}
+class Triple(NamedTuple):
+    """A sentence, its paraphrase and its altered sentence, in each language."""
+
+    kind: str  # one of KINDS: the kind of swap, or negation
+    frame: str  # one of a kind's frames
+    texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
 
-def _utter(v: Voice, frame: Frame, lang: str) -> str:
-    """Render a frame, then add the filler, the capital and the final mark."""
-    text = getattr(frame, lang)(v)
-    filler = v.pick("filler", "none", "none", "none", "none", "none", *_FILLERS[lang])
-    text = text if filler == "none" else f"{filler}, {text}"
-    text = sandhi(text) if lang == "fr" else text
-    if frame.mark == "?":
-        mark = frame.mark
-    elif frame.mark == "!":
-        mark = v.pick("mark", "!", "!", "...", ".")
-    else:
-        mark = v.pick("mark", ".", ".", ".", "!", "...", "none")
-    space = " " if lang == "fr" and mark in "?!" else ""
-    return text[0].upper() + text[1:] + ("" if mark == "none" else space + mark)
+class RolePair(NamedTuple):
+    """A sentence and its twin with two roles swapped, in each language."""
 
-
-def _keys(part: tuple, keys: list[str]) -> list[str]:
-    """Add the lexemes and features of a meaning to `keys`, in order."""
-    for inner in part:
-        if isinstance(inner, tuple):
-            _keys(inner, keys)
-        elif isinstance(inner, Lexeme):
-            keys.append(inner.key)
-        elif inner:
-            keys.append(inner)
-    return keys
-
-
-class _Draw(Random):
-    """A generator whose `choice` is several times faster; its bias, under 2**-40, does not matter here."""
-
-    def choice(self, seq: Any) -> Any:
-        return seq[int(self.random() * len(seq))]
+    kind: str  # GIVE or ACT
+    texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
+    persons: dict[str, tuple[str, str]]  # language -> who does it, who stands first, and to whom, in lower case; the
+    # twin has them the other way round
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
-    """Draw `count` pairs; all meanings and texts differ.
+    """Return `count` pairs; all meanings and texts differ.
 
-    The first pairs of a longer list are those of a shorter one with the same seed. Raises UsageError if `count` exceeds
-    LIMIT.
+    The first pairs of a longer list are those of a shorter one with the same seed. A seed sets the row to begin with,
+    so few pairs of different seeds are different. Raises UsageError if `count` exceeds LIMIT.
+
+    >>> pairs(1)[0].texts["fr"]
+    'Ah, votre luge est verte.'
     """
-    if not 0 <= count <= LIMIT:
-        raise UsageError(f"{count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.", parameter="count")
-    frames, weights = zip(*FRAMES, strict=True)
-    rng, styles = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
-    drawn: list[Pair] = []
-    seen: set = set()
-    while len(drawn) < count:
-        frame = rng.choices(frames, weights)[0](rng)
-        meaning = tuple(_keys(frame.meaning, []))
-        voices = {lang: Voice(styles[lang]) for lang in styles}
-        texts = {lang: _utter(voice, frame, lang) for lang, voice in voices.items()}
-        new = {meaning, *texts.items()}
-        if seen.isdisjoint(new):
-            seen |= new
-            drawn.append(Pair(texts, meaning, {lang: voice.chosen for lang, voice in voices.items()}))
-    return drawn
+    return [
+        Pair({"en": en, "fr": fr}, tuple(meaning.split("|")), {"en": factors(of_en), "fr": factors(of_fr)})
+        for en, fr, meaning, of_en, of_fr in drawn("pairs", LIMIT, count, seed)
+    ]
+
+
+def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
+    """Return `count` triples, the kinds in turn, no two with the same sentence; seeds as for `pairs`.
+
+    Args:
+        count: Number of triples.
+        seed: Sets the row to begin with.
+        held_out: Use the held-out nouns, verbs, adjectives, times and frames.
+
+    Raises:
+        UsageError: `count` is not between 0 and TRIPLES.
+
+    >>> triples(3)[2].texts["en"]
+    ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
+    """
+    rows = drawn("triples-held-out" if held_out else "triples", TRIPLES, count, seed)
+    return [Triple(kind, frame, {"en": (a, b, c), "fr": (d, e, f)}) for kind, frame, a, b, c, d, e, f in rows]
+
+
+def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
+    """Return `count` different pairs, both kinds in turn; seeds as for `pairs`.
+
+    Raises UsageError if `count` is not between 0 and ROLE_PAIRS.
+
+    >>> role_pairs(2)[1].texts["en"]
+    ('The singer saw the man.', 'The man saw the singer.')
+    """
+    return [
+        RolePair(kind, {"en": (a, b), "fr": (c, d)}, {"en": (one, two), "fr": (un, deux)})
+        for kind, a, b, c, d, one, two, un, deux in drawn("roles", ROLE_PAIRS, count, seed)
+    ]
+
+
+def factors(text: str) -> dict[str, str]:
+    """ "mark=.;filler=none" -> {"mark": ".", "filler": "none"}."""
+    return dict(part.split("=") for part in text.split(";")) if text else {}
+
+
+def drawn(name: str, size: int, count: int, seed: int) -> list[Sequence[str]]:
+    """The cells of `count` rows of a table of `size`, from the row on that the seed sets."""
+    if not 0 <= count <= size:
+        raise UsageError(f"{count:,}: expected 0 to {size:,} {name.replace('-', ' ')}.", parameter="count")
+    rows = table(name)
+    first = seed * STEP % size
+    return [row.split("\t") for row in (rows[first:] + rows[:first])[:count]]
+
+
+@cache
+def table(name: str) -> list[str]:
+    """The rows of a table."""
+    packed = (Path(__file__).parent / f"{name}.tsv.xz").read_bytes()
+    return lzma.decompress(packed).decode().splitlines()

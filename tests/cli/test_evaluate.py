@@ -15,8 +15,7 @@ import bgt_core
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.grammar import Pair
-from bgt_core.grammar.triples import triples
+from bgt_core.grammar import Pair, triples
 
 Bgt = Callable[[str], tuple[int, str, str]]
 TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(40)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,18 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Latent, Task
 from bgt_core.evaluation.tasks.surface import FOLDS, GUESS
-from bgt_core.grammar import Pair, pairs
-from bgt_core.grammar.circumstances import TIMES
-from bgt_core.grammar.triples import LANGS
+from bgt_core.grammar import LANGS, Pair, pairs
 
 DRAWN = 10  # pairs of the grammar for each sentence of a property
 LEAST = 100  # sentences: fewer leave folds without a tense
 TENSES = {"past": "past", "habit": "present", "now": "present"}  # of a clause in the grammar; a future is left out
 FRAMES = ("say", "ask")  # sentences of one clause, whose verb says what somebody does
-TIMED = {time.key for times in TIMES.values() for time in times}  # words such as "yesterday" that tell the tense too
+# words that tell the tense too
+TIMED = re.compile(
+    r"(?:last|next|every) |now|later|soon|today|tonight|tomorrow|yesterday|twice|one day|this (?:afternoon|morning)"
+    r"|(?:a long time|an hour|two days) ago|after dinner|at (?:night|noon|the moment)|from time to time"
+    r"|in (?:an hour|two days|summer|winter|the evening)|on \w+days|the day after"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,7 @@ def tense(drawn: Sequence[Pair], lang: str) -> Labelled:
     found: dict[str, dict[str, list[str]]] = {}  # verb -> tense -> sentences
     for pair in drawn:
         places = [place for place, key in enumerate(pair.meaning) if key in (*TENSES, "future")]
-        if pair.meaning[0] in FRAMES and len(places) == 1 and TIMED.isdisjoint(pair.meaning):
+        if pair.meaning[0] in FRAMES and len(places) == 1 and not any(map(TIMED.match, pair.meaning)):
             (place,) = places
             verb = pair.meaning[place - 1]  # it stands before its tense
             label = TENSES.get(pair.meaning[place], "")

@@ -16,7 +16,7 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
 from bgt_core.evaluation.task import BeamSize, Task
-from bgt_core.grammar.roles import KINDS, RolePair, role_pairs
+from bgt_core.grammar import ACT, GIVE, RolePair, role_pairs
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
 ROLE_LANGS = ("en", "fr")  # of the grammar
@@ -60,11 +60,11 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         langs = text_columns(self.langs)[1]
         if not set(langs) <= set(ROLE_LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
-        kinds = np.array([KINDS.index(pair.kind) for pair in items])
+        kinds = np.array([(GIVE, ACT).index(pair.kind) for pair in items])
         by_key: dict[RolesKey, dict[str, np.ndarray]] = {}
         for name, writer in writers(encoders, langs, self.beam).items():
             for writing, measure, rows in measured(writer, langs, items):
-                for number, kind in enumerate(KINDS):
+                for number, kind in enumerate((GIVE, ACT)):
                     if of_kind := int((kinds == number).sum()):
                         meaning = OWN if writing.style_of == OWN else writing.source_lang
                         key = RolesKey(writing.lang, meaning, writing.style_of, kind, measure, of_kind)

@@ -19,7 +19,7 @@ from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
-from bgt_core.grammar.triples import LANGS, triples
+from bgt_core.grammar import LANGS, triples
 from bgt_core.vectors.ranks import above
 
 ALL = "all"  # the score over triples of every kind
@@ -98,7 +98,7 @@ def grammar_triples(count: int = 1_000, lang: str = "en", seed: int = 0) -> Trip
         seed: Seed of the draws.
 
     Returns:
-        The triples; a training run that used `bgt_core.grammar.triples.triple_rows` has seen none of their words.
+        The triples; the training triples of `bgt_core.grammar` have none of their words.
 
     Raises:
         UsageError: Another language, or a count out of range.

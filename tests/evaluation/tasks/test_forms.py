@@ -49,7 +49,7 @@ def test_each_verb_is_as_often_past_as_present_and_no_word_of_time_tells(lang: s
     meanings = {pair.texts[lang]: pair.meaning for pair in pairs(10 * COUNT)}
     for text, label, verb in zip(of.sentences, of.labels, of.groups, strict=True):
         meaning = meanings[text]
-        assert TIMED.isdisjoint(meaning) and verb in meaning
+        assert not any(map(TIMED.match, meaning)) and verb in meaning
         assert ("past" in meaning) == (label == "past") and "future" not in meaning
 
 

@@ -90,7 +90,7 @@ def test_classes_add_up_to_the_sentence(writer: Any, path: Path) -> None:
     for lang in ("en", "fr"):
         of_classes = [key for key in result.scores if key.lang == lang and key.given == ALL and key.nats_per == "word"]
         total = sum(measured(result, lang, key.words, ALL) * key.items for key in of_classes) / ROWS
-        assert total == pytest.approx(measured(result, lang, "all", ALL), rel=0.02)  # rare classes have no row
+        assert total == pytest.approx(measured(result, lang, "all", ALL), rel=0.05)  # rare classes have no row
         assert {"function", "other", "punctuation", "end"} <= {key.words for key in of_classes}
     cell = next(cells[0] for key, cells in result.scores.items() if key.given == HELD)
     assert cell.low < cell.value < cell.high  # type: ignore[union-attr]

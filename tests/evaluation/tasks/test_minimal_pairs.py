@@ -15,7 +15,7 @@ from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE, SWAPPED
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
-from bgt_core.grammar.roles import ACT, GIVE, role_pairs
+from bgt_core.grammar import ACT, GIVE, role_pairs
 
 PAIRS = role_pairs(3, seed=4)  # both kinds in turn: two of giving, one of an act
 ROWS = [(pair.texts["en"][twin], pair.texts["fr"][twin]) for pair in PAIRS for twin in range(2)]

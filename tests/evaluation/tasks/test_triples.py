@@ -16,7 +16,7 @@ from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import triples as module
 from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, grammar_triples, read_triples
-from bgt_core.grammar.triples import triples
+from bgt_core.grammar import triples
 from bgt_core.vectors.compare import ComparesByCosine
 
 WORDS = "the dog bit man was by cat saw not did see a".split()

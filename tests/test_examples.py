@@ -12,6 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 RUNS = {
     "train_on_your_pairs.py": ("--toy 400 --epochs 1 --out OUT/run", "step-0000004: vectors of 64 units"),
+    "questions_by_topic.py": ("OUT/questions.txt Late? --topics 3", "  Why are you late?"),
     "your_encoder_on_the_bench.py": ("--items 300", "yours        70.1"),
     "your_evaluation.py": ("", "| ! | 100 | 100.0 ["),
     "your_model_family.py": ("--pairs 400 --epochs 2", "after 2 epochs: "),
@@ -24,6 +25,14 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     arguments, promised = RUNS[name]
+    questions = [
+        "Why are you late?",
+        "Where is the station?",
+        "Who wrote this book?",
+        "Is it raining?",
+        "How old is he?",
+    ]
+    (tmp_path / "questions.txt").write_text("".join(f"{question}\n" for question in questions), "utf-8")
     command = [sys.executable, str(EXAMPLES / name), *arguments.replace("OUT", str(tmp_path)).split()]
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)

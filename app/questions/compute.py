@@ -12,8 +12,6 @@ from app.core.state import BY_DIGEST, Loaded, inference
 from bgt_core.questions import Hit, QuestionStore
 from bgt_core.questions.card import CARD
 
-LEAST = 0.1  # share of a question from which on a topic is shown
-
 
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:
     """Open the store in a folder, once for all sessions; BgtError if another model made it."""
@@ -26,10 +24,10 @@ def _open(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
     return QuestionStore.open(folder, loaded.reader)
 
 
-def nearest(store: QuestionStore, question: str, count: int, within: int | None) -> list[Hit]:
+def nearest(store: QuestionStore, question: str, count: int) -> list[Hit]:
     """The stored questions most like this one, best first."""
     with inference():
-        (hits,) = store.query([question], k=count, within=within)
+        (hits,) = store.query([question], k=count)
     return hits
 
 
@@ -45,22 +43,4 @@ def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) ->
         columns["W2"] = [hit.w2 for hit in hits]
     else:
         columns["Cosine"] = [hit.cosine for hit in hits]
-    if store.topics:
-        columns["Topic"] = ["" if hit.topic is None else topic_words(store, hit.topic) for hit in hits]
     return pd.DataFrame(columns)
-
-
-def topic_words(store: QuestionStore, topic: int) -> str:
-    """The title of a topic."""
-    return ", ".join(store.topics.words(topic, 3)) if store.topics else ""
-
-
-def topic_shares(store: QuestionStore, question: str) -> list[tuple[str, float]]:
-    """The topics that make up `LEAST` of a question or more, the largest first; empty if all are equal."""
-    if not store.topics:
-        return []
-    shares = store.topics.shares([question])[0]
-    largest = shares.argsort()[::-1]
-    if shares.max() - shares.min() < 1e-9:  # it has no word with a topic
-        return []
-    return [(topic_words(store, int(topic)), float(shares[topic])) for topic in largest if shares[topic] >= LEAST]

@@ -15,7 +15,7 @@ from bgt_core.questions import QuestionStore
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 HOW = """\
-bgt retrieve-similar build questions.txt --model {model} --topics 20 --out store
+bgt retrieve-similar build questions.txt --model {model} --out store
 bgt app --model {model} --questions store"""
 
 
@@ -38,43 +38,25 @@ def page() -> None:
         st.code(str(error), language=None, wrap_lines=True)
         return
     question = st.text_input("Your question", EXAMPLE, max_chars=formats.MAX_CHARACTERS, key="question", **BOUND)
-    within, threshold = settings(store)
+    threshold = threshold_of(store)
     if not question.strip():
         st.warning("Type a question.", icon=":material/edit:")
         return
-    answer(loaded, store, question, within, threshold)
+    answer(loaded, store, question, threshold)
 
 
-def settings(store: QuestionStore) -> tuple[int | None, float | None]:
-    """Choose the number of topics to search, None for all questions; and the minimum probability of a duplicate, None
-    if the store has no probabilities."""
-    within = threshold = None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if store.card.calibration:
-            threshold = st.slider(
-                "A duplicate from this probability on", 0.0, 1.0, 0.5, 0.01, key="threshold", **BOUND
-            )  # fmt: skip
-        if store.topics:
-            choices = [0, *range(1, min(6, len(store.topics)))]
-            within = st.select_slider(
-                "Search within the question's largest topics", choices, 0, key="within", **BOUND,
-                format_func=lambda topics: str(topics) if topics else "all",
-            )  # fmt: skip
-    return within or None, threshold
+def threshold_of(store: QuestionStore) -> float | None:
+    """Choose the minimum probability of a duplicate; None if the store has no probabilities."""
+    if not store.card.calibration:
+        return None
+    return st.slider("A duplicate from this probability on", 0.0, 1.0, 0.5, 0.01, key="threshold", **BOUND)
 
 
-def answer(
-    loaded: state.Loaded, store: QuestionStore, question: str, within: int | None, threshold: float | None
-) -> None:
-    hits = compute.nearest(store, question, NEAREST, within)
+def answer(loaded: state.Loaded, store: QuestionStore, question: str, threshold: float | None) -> None:
+    hits = compute.nearest(store, question, NEAREST)
     near = compute.table(store, hits, threshold)
     if threshold is not None:
         st.subheader(f"Duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
-    shares = compute.topic_shares(store, question)
-    if shares:
-        st.caption("Its topics: " + "; ".join(f"{verbatim(words)} ({100 * share:.0f}%)" for words, share in shares))
-    elif store.topics:
-        st.caption("None of its words has a topic, so all questions are searched.")
     three = st.column_config.NumberColumn(format="%.3f", width="small")
     st.dataframe(
         near,

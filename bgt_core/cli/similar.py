@@ -32,8 +32,6 @@ def build(
         Path | None, typer.Option(metavar="FILE", help="Labelled pairs to calibrate probabilities on.")
     ] = None,
     columns: Annotated[str, typer.Option(help="Columns of --dev; _ is a column to skip.")] = "label,a,b",
-    topics: Annotated[int, typer.Option(help="Also find this many topics (LDA), to search within; 0: none.")] = 0,
-    seed: options.SeedOption = 0,
     lang: options.LangOption = "en",
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
@@ -55,12 +53,10 @@ def build(
             encoder,
             model=model,
             lang=lang,
-            topics=topics,
             dev=labelled,
-            seed=seed,
             report=report,
         )
-    about = [f"{card.questions:,} questions by {card.by}", f"{card.topics} topics" if card.topics else "no topics"]
+    about = [f"{card.questions:,} questions by {card.by}"]
     if card.calibration and card.calibrated_on:
         scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"
         about.append(f"probabilities calibrated on {card.calibrated_on} ({scaled})")
@@ -79,12 +75,6 @@ def query(
         Path | None, typer.Option(metavar="FILE", help="Questions, one per line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,
     k: Annotated[int, typer.Option("--top", help="Number of stored questions to show for each.")] = 10,
-    within: Annotated[
-        int | None,
-        typer.Option(
-            help="Search only the questions of the query's largest topics, this many.", show_default="all are searched"
-        ),
-    ] = None,
     shortlist: Annotated[int, typer.Option(help="Number of questions nearest by W2 that the model then ranks.")] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
     model: Annotated[
@@ -120,11 +110,10 @@ def query(
             f"is needed: {store} was made with {spec}, which is not found ({error})", parameter="model"
         ) from None
     opened = QuestionStore.open(store, encoder)
-    results = opened.query(texts, k=k, within=within, shortlist=None if exact else shortlist)
+    results = opened.query(texts, k=k, shortlist=None if exact else shortlist)
     if as_json:
         queries = [
-            {"query": text, "topics": query_topics(opened, text), "hits": [entry(opened, hit) for hit in hits]}
-            for text, hits in zip(texts, results, strict=True)
+            {"query": text, "hits": [hit._asdict() for hit in hits]} for text, hits in zip(texts, results, strict=True)
         ]
         document = {"schema": "bgt-retrieve-similar/1", "store": str(store), "by": card.by, "queries": queries}
         print(json.dumps(document, indent=2, ensure_ascii=False))
@@ -144,20 +133,8 @@ def show_hits(store: QuestionStore, texts: list[str], results: list[list[Hit]]) 
             hit.question,
             *([f"{hit.probability:.4f}"] if hit.probability is not None else []),
             f"{hit.w2 if hit.w2 is not None else hit.cosine:.4f}",
-            *([" ".join(store.topics.words(hit.topic))] if store.topics and hit.topic is not None else []),
         ]
         for text, hits in zip(texts, results, strict=True)
         for hit in hits
     ]
-    show([*head, *(["topic"] if store.topics else [])], rows, text=2)
-
-
-def entry(store: QuestionStore, hit: Hit) -> dict[str, object]:
-    """As JSON can hold it."""
-    words = store.topics.words(hit.topic) if store.topics and hit.topic is not None else None
-    return {**hit._asdict(), "topic_words": words}
-
-
-def query_topics(store: QuestionStore, text: str) -> list[float] | None:
-    """The share of each topic in a query."""
-    return store.topics.shares([text])[0].round(6).tolist() if store.topics else None
+    show(head, rows, text=2)

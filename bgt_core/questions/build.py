@@ -1,4 +1,4 @@
-"""Build a store: embed questions once, find their topics, and calibrate probabilities."""
+"""Build a store: embed questions once, and calibrate probabilities."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.pairs.files import LabelledPairs
-from bgt_core.files import alone, atomic_file, lasting_name, sha256_file, write_text, writing
+from bgt_core.files import alone, lasting_name, sha256_file, write_text, writing
 from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
-from bgt_core.questions.card import CARD, MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
+from bgt_core.questions.card import CARD, QUESTIONS, VECTORS, StoreCard
 from bgt_core.questions.ranking import Ranking, ranking_of
-from bgt_core.questions.topics import fit_topics
 
 
 def build(
@@ -29,28 +28,25 @@ def build(
     *,
     model: str = "",
     lang: str = "en",
-    topics: int = 0,
     dev: LabelledPairs | None = None,
-    seed: int = 0,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> StoreCard:
     """Store the distinct questions of a text, one per line, in the folder `out`.
 
     A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
     Labelled pairs `dev` turn scores into probabilities (`calibration`), which hold for similar pairs. Without `dev`,
-    the probabilities of a siamese network are used as they are, and cosines give none. `topics` is the number of LDA
-    topics, 0 for none; `model` is the spec of `encoder`, which is stored.
+    the probabilities of a siamese network are used as they are, and cosines give none. `model` is the spec of
+    `encoder`, which is stored.
 
     A stopped build continues; a build of the same questions by the same encoder keeps the vectors. Raises UsageError if
     `out` holds another store or other files, DataError for a text without questions and for labelled pairs that can't
-    be calibrated on, and otherwise as `bulk.embed_file` and `fit_topics`.
+    be calibrated on, and otherwise as `bulk.embed_file`.
     """
     load_faiss()
     ranking = ranking_of(encoder)
     questions = read_sentences(source).texts
     check_folder(out)
     calibration = calibrate(ranking, dev, lang)
-    topic_model = fit_topics(questions, topics, lang, seed) if topics else None  # before anything is replaced
     with alone(out / CARD):
         text = "\n".join(questions) + "\n"
         keep_other_stores(out, identity(encoder), text)
@@ -58,10 +54,6 @@ def build(
             (out / CARD).unlink(missing_ok=True)  # until the store is complete again
         write_text(out / QUESTIONS, text)
         embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
-        if topic_model:
-            topic_model.save(out / TOPICS)
-            with atomic_file(out / MAIN_TOPICS) as partial, partial.open("wb") as file:
-                np.save(file, topic_model.shares(questions).argmax(1).astype(np.int16))
         card = StoreCard(
             questions=len(questions),
             text=sha256_file(out / QUESTIONS),
@@ -69,10 +61,8 @@ def build(
             model=lasting_name(model),
             by=ranking.by,
             lang=lang,
-            topics=topics,
             calibration=calibration,
             calibrated_on=dev.name if dev else "",
-            seed=seed,
             version=__version__,
         )
         card.save(out)

@@ -11,9 +11,8 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import read_json, write_json
 from bgt_core.questions.calibration import Platt
 
-SCHEMA = "bgt-questions/1"
+SCHEMA = "bgt-questions/2"
 CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
-TOPICS, MAIN_TOPICS = "topics.npz", "main_topics.npy"
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,8 @@ class StoreCard:
     model: str  # the spec of that encoder
     by: str  # "probability" or "cosine": the order of results
     lang: str
-    topics: int  # 0: none
     calibration: Platt | None  # from scores to probabilities; None if the store has none
     calibrated_on: str  # the labelled pairs; "" for a model's own probabilities
-    seed: int  # of the topics
     version: str
 
     def save(self, folder: Path) -> None:

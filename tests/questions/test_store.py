@@ -18,7 +18,6 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.questions import QuestionStore, build
-from bgt_core.questions.topics import TopicModel
 from tests.close import FLOAT32, assert_close
 
 pytest.importorskip("faiss")
@@ -46,7 +45,7 @@ def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store") / "store"
-    build(text, folder, encoder, topics=4)
+    build(text, folder, encoder)
     return folder
 
 
@@ -98,19 +97,13 @@ def test_the_shortlist_is_the_nearest_by_w2(
         assert hits[0].row == nearest[probabilities[row][nearest].argmax()]
 
 
-def test_within_topics_no_other_question_is_looked_at(store: Path, encoder: bgt_core.Embedder) -> None:
-    opened, topics = QuestionStore.open(store, encoder), TopicModel.load(store / "topics.npz")
-    main = topics.shares(opened.questions).argmax(1)
-    assert len(set(main)) == 4
-    for within in (1, 2, 4):
-        for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, within=within, shortlist=None), strict=True):
-            largest = np.argsort(-topics.shares([query])[0], kind="stable")[:within]
-            assert {hit.row for hit in hits} == set(np.flatnonzero(np.isin(main, largest)))
-            assert all(hit.topic == main[hit.row] for hit in hits)
-    (everything,) = opened.query(["Xyzzy!"], k=1_000, within=1, shortlist=None)  # no word of it has a topic
-    assert len(everything) == len(opened)
-    (few,) = opened.query(QUERIES[:1], k=3, within=2, shortlist=5)
-    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, within=2, shortlist=None)
+def test_a_search_looks_at_chosen_rows_alone(store: Path, encoder: bgt_core.Embedder) -> None:
+    opened = QuestionStore.open(store, encoder)
+    chosen = {query: np.arange(at, len(opened), 3) for at, query in enumerate(QUERIES)}
+    for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, shortlist=None, among=chosen.get), strict=True):
+        assert {hit.row for hit in hits} == set(chosen[query])
+    (few,) = opened.query(QUERIES[:1], k=3, shortlist=5, among=chosen.get)
+    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, shortlist=None, among=chosen.get)
     nearest = sorted(all_of_them, key=lambda hit: hit.w2)[:5]
     assert [hit.row for hit in few] == [
         hit.row for hit in sorted(nearest, key=lambda hit: hit.probability, reverse=True)
@@ -138,7 +131,7 @@ def test_probabilities_of_labelled_pairs_keep_the_order(
 def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
     words = open_encoder("baseline:tfidf")
     card = build(text, tmp_path / "store", words)
-    assert (card.by, card.calibration, card.topics) == ("cosine", None, 0)
+    assert (card.by, card.calibration) == ("cosine", None)
     opened = QuestionStore.open(tmp_path / "store", words)
     vectors = words.embed(sentences, lang="en").astype(np.float64)
     queries = words.embed(QUERIES, lang="en").astype(np.float64)
@@ -146,9 +139,7 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
     cosines = queries @ vectors.T / np.outer(*lengths)
     for row, hits in enumerate(opened.query(QUERIES, k=5)):
         assert_close([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], FLOAT32)
-        assert all(hit.probability is None and hit.w2 is None and hit.topic is None for hit in hits)
-    with pytest.raises(UsageError, match="within needs topics"):
-        opened.query(QUERIES, within=2)
+        assert all(hit.probability is None and hit.w2 is None for hit in hits)
     labels = np.arange(40) % 2 == 0
     left, right = sentences[:40], [sentences[at] if labels[at] else sentences[at + 41] for at in range(40)]
     calibrated = build(text, tmp_path / "store", words, dev=LabelledPairs("dev", labels, left, right))
@@ -159,10 +150,9 @@ def test_a_second_build_keeps_the_vectors(text: Path, encoder: bgt_core.Embedder
     folder = tmp_path / "store"
     shutil.copytree(store, folder)
     before = (folder / "vectors.npy").stat()
-    assert build(text, folder, encoder).topics == 0
+    build(text, folder, encoder)
     after = (folder / "vectors.npy").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    assert QuestionStore.open(folder, encoder).topics is None
 
 
 def test_a_stopped_build_continues(
@@ -216,7 +206,7 @@ def damage(folder: Path, name: str) -> None:
             path.write_bytes(path.read_bytes()[:-8])
 
 
-@pytest.mark.parametrize("name", ["card.json", "questions.txt", "vectors.npy", "topics.npz", "main_topics.npy"])
+@pytest.mark.parametrize("name", ["card.json", "questions.txt", "vectors.npy"])
 def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Embedder, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(store, folder)
@@ -242,7 +232,6 @@ def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -
     [
         ({"k": 0}, "k 0 must be at least 1"),
         ({"shortlist": 0}, "shortlist 0 must be at least 1"),
-        ({"within": 0}, "within 0 must be at least 1"),
     ],
 )
 def test_numbers_below_one_are_refused(
@@ -261,27 +250,25 @@ def test_the_commands_do_the_same(
     bgt: Callable, text: Path, saved_siamese: Path, encoder: bgt_core.Embedder, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
-    done = bgt("retrieve-similar", "build", text, "--model", saved_siamese, "--out", folder, "--topics", 4)
-    assert done.code == 0 and "4 topics; probabilities as the model gives them" in done.err
+    done = bgt("retrieve-similar", "build", text, "--model", saved_siamese, "--out", folder)
+    assert done.code == 0 and "probabilities as the model gives them" in done.err
     queries = tmp_path / "queries.txt"
     queries.write_text(f"{QUERIES[1]}\n\n", encoding="utf-8")
-    asked = ("retrieve-similar", "query", folder, QUERIES[0], "--file", queries, "--top", 3, "--within", 2)
+    asked = ("retrieve-similar", "query", folder, QUERIES[0], "--file", queries, "--top", 3)
     document = json.loads(bgt(*asked, "--json").out)
-    expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3, within=2)
+    expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3)
     for entry, hits in zip(document["queries"], expected, strict=True):
-        assert sum(entry["topics"]) == pytest.approx(1, rel=1e-4)
         for shown, hit in zip(entry["hits"], hits, strict=True):
             assert shown["question"] == hit.question
             assert shown["probability"] == pytest.approx(hit.probability, abs=0.02)
     head, *rows = bgt(*asked).out.splitlines()
-    assert head.split("\t") == ["query", "question", "probability", "W2", "topic"] and len(rows) == 6
+    assert head.split("\t") == ["query", "question", "probability", "W2"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
         (("query", folder), 2, "QUESTION is needed, in quotes"),
         (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         (("query", tmp_path / "no", "Who?"), 3, "not a store of questions"),
         (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
-        (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
     ):
         refused = bgt("retrieve-similar", *arguments)
         assert refused.code == code and message in refused.err, refused.err

@@ -91,7 +91,7 @@ GAP = {
     ],
 }
 STORE = {
-    "schema": "bgt-questions/1",
+    "schema": "bgt-questions/2",
     "calibration": None,
     "questions": 2,
     "text": "0",
@@ -99,9 +99,7 @@ STORE = {
     "model": "m",
     "by": "cosine",
     "lang": "en",
-    "topics": 0,
     "calibrated_on": "",
-    "seed": 0,
     "version": "1",
 }
 

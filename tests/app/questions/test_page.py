@@ -25,12 +25,12 @@ def store(saved_siamese: Path, grammar: list[Pair], tmp_path_factory: pytest.Tem
     folder = tmp_path_factory.mktemp("questions")
     text = folder / "questions.txt"
     text.write_text("".join(f"{pair.texts['en']}\n" for pair in grammar[:150]), encoding="utf-8")
-    build(text, folder / "store", bgt_core.load(saved_siamese, "cpu"), topics=3)
+    build(text, folder / "store", bgt_core.load(saved_siamese, "cpu"))
     return folder / "store"
 
 
-def hits_of(store: Path, model: Path, **options: int) -> list:
-    (hits,) = QuestionStore.open(store, bgt_core.load(model)).query([QUESTION], k=20, **options)
+def hits_of(store: Path, model: Path) -> list:
+    (hits,) = QuestionStore.open(store, bgt_core.load(model)).query([QUESTION], k=20)
     return hits
 
 
@@ -68,25 +68,12 @@ def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, sav
     assert table["Question"].tolist() == [hit.question for hit in hits]
     assert table["W2"].tolist() == pytest.approx([hit.w2 for hit in hits], rel=1e-4)
     assert table["Probability"].tolist() == pytest.approx([hit.probability for hit in hits], rel=1e-4)
-    words = QuestionStore.open(store, bgt_core.load(saved_siamese)).topics.words(hits[0].topic, 3)
-    assert table["Topic"][0] == ", ".join(words)
     middle = sum(hit.probability for hit in hits) / len(hits)
     for threshold in (0.0, round(middle, 2), 1.0):
         app.put(app.slider(key="threshold"), threshold)
         duplicates = sum(hit.probability >= threshold for hit in hits)
         assert app.dataframe[0].value["Duplicate"].sum() == duplicates
         assert app.subheader[0].value == f"Duplicates: {duplicates} of the nearest 20"
-
-
-def test_topics_narrow_the_search(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:
-    start("--model", saved_siamese, "--questions", store)
-    app = opened("questions")
-    app.text_input(key="question").set_value(QUESTION)
-    app.put(app.select_slider(key="within"), 1)
-    hits = hits_of(store, saved_siamese, within=1)
-    assert app.dataframe[0].value["Question"].tolist() == [hit.question for hit in hits]
-    assert len({hit.topic for hit in hits}) == 1
-    assert any(caption.value.startswith("Its topics:") for caption in app.caption)
 
 
 def test_cosines_have_no_threshold(

@@ -1,0 +1,48 @@
+"""Search stored questions within the topics of the query, as the paper of the variational siamese network does.
+
+    python examples/questions_by_topic.py QUESTIONS.txt "How do I learn a language quickly?"
+
+Topics are those of latent Dirichlet allocation (Blei et al. 2003) on counts of words. A question belongs to its largest
+topic, and the query searches the questions of its three largest ones. Any encoder works; this one ships.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer
+
+import bgt_core
+from bgt_core.questions import QuestionStore, build
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("query")
+    parser.add_argument("--topics", type=int, default=20)
+    parser.add_argument("--within", type=int, default=3, help="largest topics of the query to search")
+    options = parser.parse_args()
+    encoder = bgt_core.load()
+    with tempfile.TemporaryDirectory() as folder:
+        build(options.questions, Path(folder, "store"), encoder)
+        store = QuestionStore.open(Path(folder, "store"), encoder)
+        counter = CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{2,}", max_features=10_000)
+        counts = counter.fit_transform(store.questions)
+        lda = LatentDirichletAllocation(options.topics, learning_method="online", random_state=0).fit(counts)
+        main_topics = lda.transform(counts).argmax(1)
+
+        def among(query: str) -> np.ndarray:
+            largest = np.argsort(-lda.transform(counter.transform([query]))[0])[: options.within]
+            return np.flatnonzero(np.isin(main_topics, largest))
+
+        for hit in store.query([options.query], k=5, among=among)[0]:
+            print(f"{hit.cosine:.3f}  {hit.question}")
+
+
+if __name__ == "__main__":
+    main()

@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import pairs
 
 ROOT = Path(__file__).resolve().parents[3]
-REFERENCES, BEST = 600, 3
+REFERENCES, BEST = 800, 3
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         else f"(S (VP (VB go) (PP (IN to) (NN noun{rng.randrange(9)}) (NN x{number}))) (. .))"
         for number in range(80)
     ]
-    trees += [f"(S {' '.join(f'(NN {word})' for word in text.split())})" for text in texts[:5]]
+    trees += [f"(S {' '.join(f'(NN {word})' for word in text.split())})" for text in texts[:40]]
     (folder / "trees/en.toy.mrg").write_text("\n".join(trees), "utf-8")
     return folder
 

@@ -39,7 +39,7 @@ docs: .venv/with-dev ## guide, API pages and all other documents as one site: si
 mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test should fail for each; hours
 	$(BIN)/mutmut run $(ARGS)
 
-bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
+bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training app" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay

@@ -1,7 +1,7 @@
 """Measure every page, each in a process of its own, and write `benchmarks/RESULTS.md` of what they found.
 
     python -m benchmarks                     # all, an hour and a half on an idle machine
-    python -m benchmarks training updates    # these; the rest stand as they were measured last
+    python -m benchmarks training app    # these; the rest stand as they were measured last
     python -m benchmarks --keep gpu.json     # a page that was measured on another machine
 
 What a page found stays in `benchmarks/results`, with its machine and date.
@@ -23,7 +23,6 @@ from bgt_core.files import write_json
 
 PAGES = (
     "training",
-    "updates",
     "gpu",
     "encoding",
     "static",

@@ -25,7 +25,7 @@ from bgt_core.evaluation.tasks.style import Style
 from bgt_core.evaluation.tasks.surface import Surface
 from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
 from bgt_core.evaluation.tasks.triples import TriplesTask
-from bgt_core.tables.writers import markdown_text
+from bgt_core.tables import markdown_text
 
 ENGLISH, WORDS = "en", "4-12"
 

@@ -26,7 +26,7 @@ from dask.distributed import Client
 from bgt_core.bulk.shards import stat_signature
 from bgt_core.errors import BgtError, check_least
 from bgt_core.files import atomic_file
-from bgt_core.mining import files, margin, neighbours
+from bgt_core.mining import bitext, margin, neighbours
 from bgt_core.mining.neighbours import ASSIGNMENTS, Lists, Rows
 
 Arrays = dict[str, np.ndarray]
@@ -126,8 +126,8 @@ def main() -> None:
     options = parser.parse_args()
     check_least(1, parts=options.parts, k=options.k)
     neighbours.planner("approximate", options.recall)  # raises for a share that is none
-    texts = [files.read_sentences(path) for path in options.texts]
-    sides = [files.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
+    texts = [bitext.read_sentences(path) for path in options.texts]
+    sides = [bitext.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
     folder = Path(f"{options.out.absolute()}.parts")
     used = [stat_signature(path) for path in (*options.texts, *options.vectors)]
     claim(folder, {"parts": options.parts, "k": options.k, "recall": options.recall, "files": used})
@@ -143,7 +143,7 @@ def main() -> None:
         client.gather(client.map(partial(search, **how, k=options.k), tasks, pure=False))
     pairs = margin.pairs_of(*(gathered(folder, side, options.parts) for side in (0, 1)))
     pairs = pairs.take(pairs.scores >= options.threshold)
-    files.write_pairs(options.out, pairs, *texts)
+    bitext.write_pairs(options.out, pairs, *texts)
     lists = open_lists(folder)
     probed = (
         f"{lists.nprobe} of {len(lists.centroids)} lists probed, {100 * lists.recall:.1f}% of sampled nearest in them"

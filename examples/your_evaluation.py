@@ -24,7 +24,7 @@ from bgt_core.data.examples import example_sentences
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Task, one_path
-from bgt_core.tables.writers import markdown
+from bgt_core.tables import markdown
 
 
 class MarksKey(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError, check_choice
-from bgt_core.tables.table import Plain
+from bgt_core.tables import Plain
 from probes.cells import Subject, measure_cell
 from probes.dataset import Dataset, check_applicable, load_items
 from probes.measures.config import ProbeConfig

@@ -22,7 +22,7 @@ from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.bootstrap import bootstrap as resample
 from bgt_core.evaluation.comparison import check_bootstrap
 from bgt_core.evaluation.contrasts import BootstrappedScore
-from bgt_core.evaluation.sts.parquet import read_scores
+from bgt_core.evaluation.sts.files import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.evaluation.tasks.sts import correlations, samples
 

@@ -17,8 +17,7 @@ from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, comp
 from bgt_core.capabilities import DuplicateModel
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
-from bgt_core.evaluation.pairs.baselines import TfIdfClassifier
-from bgt_core.evaluation.pairs.files import LabelledPairs
+from bgt_core.evaluation.pairs.measures import LabelledPairs, TfIdfClassifier
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, measured
 from bgt_core.files import atomic_file

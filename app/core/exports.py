@@ -22,8 +22,7 @@ from app.core.address import in_link, link
 from app.core.component import mounted
 from app.core.markdown import verbatim
 from app.core.theme import INK, PIXELS, SOFT, plain
-from bgt_core.tables import Table
-from bgt_core.tables.writers import latex_text
+from bgt_core.tables import Table, latex_text
 
 WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
 DOTS_PER_INCH = 300

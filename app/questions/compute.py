@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.core.state import BY_DIGEST, Loaded, inference
 from bgt_core.questions import Hit, QuestionStore
-from bgt_core.questions.card import CARD
+from bgt_core.questions.store import CARD
 
 
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:

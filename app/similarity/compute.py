@@ -13,7 +13,7 @@ from app.core.state import Loaded, content, embed
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
+from bgt_core.evaluation.sts.score import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
 AT_ONCE = 100  # pairs with their bags of words in memory

@@ -16,7 +16,7 @@ from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.mining.scores import Kept
+    from bgt_core.mining.margin import Kept
 
 
 def mine(
@@ -52,7 +52,7 @@ def mine(
 ) -> None:
     """Find translations in two texts, by the margin of their cosine over that of other candidates."""
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.mining import files, neighbours
+    from bgt_core.mining import bitext, neighbours
     from bgt_core.mining import margin as margins
     from bgt_core.mining import mine as mine_bitext
 
@@ -63,10 +63,10 @@ def mine(
         raise UsageError("or --vectors: give one of them.", parameter="langs")
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"{out}: name a file in a folder that exists.", parameter="out")
-    texts = files.read_sentences(left), files.read_sentences(right)
-    known = files.read_gold(gold, *texts) if gold else None
+    texts = bitext.read_sentences(left), bitext.read_sentences(right)
+    known = bitext.read_gold(gold, *texts) if gold else None
     use_threads(threads)
-    rows = [files.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)] if vectors else None
+    rows = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)] if vectors else None
     with rows_bar(out.name) as report:
         mined = mine_bitext(
             *(rows or texts),
@@ -82,7 +82,7 @@ def mine(
             report=report,
         )
     pairs = mined.pairs
-    files.write_pairs(out, pairs, *texts)
+    bitext.write_pairs(out, pairs, *texts)
     sizes = " x ".join(f"{size:,}" for size in mined.sizes)
     print(f"{out}: {len(pairs.scores):,} pairs of {sizes} different sentences; {mined.plan}", file=sys.stderr)
     if known:

@@ -41,7 +41,7 @@ def build(
     A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
     """
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.evaluation.pairs.files import read_labelled
+    from bgt_core.evaluation.pairs.measures import read_labelled
     from bgt_core.questions import build as build_store
 
     labelled = read_labelled(dev, columns.split(",")) if dev else None
@@ -91,7 +91,7 @@ def query(
     """Find the stored questions most similar to each of these, with the probability that both mean the same."""
     from bgt_core.data.textfile import text_lines
     from bgt_core.questions import QuestionStore
-    from bgt_core.questions.card import StoreCard
+    from bgt_core.questions.store import StoreCard
 
     texts = list(questions or [])
     if file:

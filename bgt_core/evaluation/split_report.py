@@ -21,8 +21,7 @@ from bgt_core.evaluation.tasks.surface import GUESS, Surface
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.grammar import LANGS
 from bgt_core.splitting import Split
-from bgt_core.tables import Table
-from bgt_core.tables.writers import markdown_text
+from bgt_core.tables import Table, markdown_text
 from bgt_core.vectors.compare import cosine_similarity
 
 LINES = 1_000  # held out, and searched

@@ -12,13 +12,12 @@ from bgt_core.adapters.named import identity
 from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.pairs.files import LabelledPairs
+from bgt_core.evaluation.pairs.measures import LabelledPairs
 from bgt_core.files import alone, lasting_name, sha256_file, write_text, writing
-from bgt_core.mining.files import read_sentences
+from bgt_core.mining.bitext import read_sentences
 from bgt_core.mining.neighbours import load_faiss
-from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
-from bgt_core.questions.card import CARD, QUESTIONS, VECTORS, StoreCard
-from bgt_core.questions.ranking import Ranking, ranking_of
+from bgt_core.questions.ranking import UNCALIBRATED, Platt, Ranking, fit_platt, ranking_of
+from bgt_core.questions.store import CARD, QUESTIONS, VECTORS, StoreCard
 
 
 def build(

@@ -1,7 +1,199 @@
-"""Tables of values, to print, or to write as CSV, LaTeX, Markdown and Parquet."""
+"""Named columns and rows of values: text, numbers, estimates, or None."""
 
-from bgt_core.tables.table import LEGEND, Estimate, Table, Value, p_text, plain
-from bgt_core.tables.terminal import show
-from bgt_core.tables.writers import STDOUT, markdown, save
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core.errors import UsageError
+from bgt_core.files import atomic_file
 
 __all__ = ["LEGEND", "STDOUT", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
+
+
+class Estimate(NamedTuple):
+    """A number, its interval, and its mark in the row: "best", "tied" with the best, or ""."""
+
+    value: float
+    low: float
+    high: float
+    mark: str = ""
+
+
+Plain = str | int | float | None
+Value = Plain | Estimate
+
+PARTS = (" ci_low", " ci_high", " mark")  # of an estimate, after its value
+MARKS = {"best": " *", "tied": " =", "": ""}
+LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
+LEAST_P = 1e-4
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with one value per column in each row; `digits` is the number of decimals for display.
+
+    Raises UsageError if two columns have the same name.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    digits: int = 1
+
+    def __post_init__(self) -> None:
+        if twice := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise UsageError(f"Two columns of a table are named '{twice[0]}'; rename one.")
+
+    def records(self) -> list[dict[str, Plain]]:
+        """One dict per row, all of the same keys; a column NAME of estimates is NAME, NAME ci_low, NAME ci_high and
+        NAME mark."""
+        rows = [
+            {key: part for name, value in zip(self.columns, row, strict=True) for key, part in entries(name, value)}
+            for row in self.rows
+        ]
+        every = (name + part for name in self.columns for part in ("", *PARTS))
+        keys = [key for key in every if any(key in row for row in rows)]
+        return [{key: row.get(key) for key in keys} for row in rows]
+
+    def lines(self) -> list[list[str]]:
+        """The rows as text for display."""
+        return [[plain(value, self.digits) for value in row] for row in self.rows]
+
+
+def entries(name: str, value: Value) -> Iterator[tuple[str, Plain]]:
+    if not isinstance(value, tuple):
+        yield name, value
+        return
+    parts: tuple[Plain, ...] = tuple(value)
+    for part, entry in zip(("", *PARTS), parts, strict=True):
+        yield name + part, entry
+
+
+def plain(value: Value, digits: int) -> str:
+    """ "66.2 [65.0, 67.4] *" """
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:z.{digits}f}"
+        case (middle, low, high, mark):
+            return f"{middle:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]{MARKS[mark]}"
+    return str(value)
+
+
+def p_text(p: float) -> str:
+    """Format a p-value; below 0.0001 a normal tail is not more precise than that."""
+    return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"
+
+
+# A table on stdout.
+
+
+def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
+    """Print a table on stdout, drawn if it is a terminal, else tab-separated; the first `text` columns are text."""
+    if not sys.stdout.isatty():
+        for row in (head, *rows):
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table as Drawn
+
+    table = Drawn()
+    for number, name in enumerate(head):
+        table.add_column(escape(name), justify="left" if number < text else "right")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+# A table as CSV, LaTeX, Markdown and Parquet. Numbers are exact in CSV and Parquet, and rounded in the others.
+
+STDOUT = Path("-")
+STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
+LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
+TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after the end of a row it would start an argument
+}
+
+
+def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
+    """Write these files, "csv", "latex", "md" and "parquet", each complete or not at all. "-" is stdout, for text.
+
+    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound if a
+    file can't be written.
+    """
+    for name, path in files.items():
+        if path == STDOUT:
+            print(TEXTS[name](table, note), end="")
+        elif path:
+            with atomic_file(path) as partial:
+                if name == "parquet":
+                    write_parquet(table, partial)
+                else:
+                    partial.write_text(TEXTS[name](table, note), encoding="utf-8", newline="")
+
+
+def write_parquet(table: Table, path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.Table.from_pylist(table.records()), path)
+
+
+def csv_text(table: Table, note: str = "") -> str:
+    """CSV with a header; `note` is left out."""
+    rows, text = table.records(), io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def latex_text(table: Table, note: str = "") -> str:
+    """A booktabs tabular, `note` as a comment above it."""
+    kinds = ["r" if not isinstance(value, str) else "l" for value in table.rows[0]]
+    lines = [" & ".join(tex(value, table.digits) for value in row) for row in (table.columns, *table.rows)]
+    head, *body = (f"{line} \\\\" for line in lines)
+    begin = rf"\begin{{tabular}}{{{''.join(kinds)}}}"
+    tabular = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    marked = any(getattr(value, "mark", "") for row in table.rows for value in row)
+    comments = [f"% {line}" for line in (*note.splitlines(), *([LATEX_LEGEND] if marked else []))]
+    return "\n".join([*comments, *tabular, ""])
+
+
+def tex(value: Value, digits: int) -> str:
+    """Format a value as `plain`, for TeX: the mark becomes a style of the number."""
+    if isinstance(value, tuple):
+        number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
+        return f"{STYLES[value.mark] % number} {ends}"
+    return "".join(TEX.get(sign, sign) for sign in plain(value, digits))
+
+
+def markdown(table: Table, text: int | None = None) -> list[str]:
+    """The lines of a Markdown table. The first `text` columns are text; without it, those that begin with text."""
+    right = [not isinstance(value, str) for value in table.rows[0]]
+    if text is not None:
+        right = [number >= text for number in range(len(table.columns))]
+    rule = ["---:" if number else "---" for number in right]
+    head, *body = ([cell.replace("|", r"\|") for cell in line] for line in (table.columns, *table.lines()))
+    return [f"| {' | '.join(line)} |" for line in (head, rule, *body)]
+
+
+def markdown_text(table: Table, note: str = "") -> str:
+    """`markdown`, and `note` below it."""
+    return "\n".join([*markdown(table), "", *([note, ""] if note else [])])
+
+
+TEXTS: dict[str, Callable[[Table, str], str]] = {"csv": csv_text, "latex": latex_text, "md": markdown_text}

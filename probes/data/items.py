@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from bgt_core.data.copies import join_copies
+from bgt_core.data.clean import join_copies
 from bgt_core.data.properties import PROPERTIES
 from probes.task import SPLITS, Build, Items
 

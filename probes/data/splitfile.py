@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bgt_core.data.copies import copy_key
+from bgt_core.data.clean import copy_key
 from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError
 from probes.data.items import distinct, with_copies

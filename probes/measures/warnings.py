@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.copies import copy_key
+from bgt_core.data.clean import copy_key
 from probes.data.items import RARE, some
 from probes.measures.measure import Measured
 from probes.measures.study import Study

@@ -15,7 +15,7 @@ import bgt_core
 from bgt_core import bulk
 from bgt_core.grammar import Pair
 from bgt_core.mining import mine
-from bgt_core.mining.files import read_sentences, read_vectors, write_pairs
+from bgt_core.mining.bitext import read_sentences, read_vectors, write_pairs
 from bgt_core.splitting import store
 from tests.close import assert_close
 

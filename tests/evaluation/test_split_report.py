@@ -10,7 +10,7 @@ from bgt_core.evaluation.split_report import AS_THEY_ARE, Remembered, report
 from bgt_core.splitting import METHODS
 from bgt_core.splitting.fit import fit
 from bgt_core.splitting.gather import gather
-from bgt_core.tables.table import Estimate
+from bgt_core.tables import Estimate
 
 ROWS = 600
 LANGS = ["en", "fr"]

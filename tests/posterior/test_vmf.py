@@ -11,8 +11,7 @@ import torch
 from scipy.special import ive, logsumexp
 
 from bgt_core.posterior import VonMisesFisher, joined
-from bgt_core.posterior.bessel import log_f_and_ratio
-from bgt_core.posterior.vmf import ATTEMPTS, reflect, sample_cosine
+from bgt_core.posterior.vmf import ATTEMPTS, log_f_and_ratio, reflect, sample_cosine
 from tests.close import ROUNDING, assert_close
 
 SIZES = (5, 50, 300, 1024)

@@ -15,7 +15,7 @@ import bgt_core
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.distances import DuplicateEncoder
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.pairs.files import LabelledPairs
+from bgt_core.evaluation.pairs.measures import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.questions import QuestionStore, build
 from tests.close import FLOAT32, assert_close

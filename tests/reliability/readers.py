@@ -34,11 +34,10 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.targets import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_trees
-from bgt_core.evaluation.pairs.files import read_labelled
-from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.parquet import COLUMNS, read_scores
+from bgt_core.evaluation.pairs.measures import read_labelled
+from bgt_core.evaluation.sts.files import COLUMNS, read_scores, read_sets
 from bgt_core.files import parse_json
-from bgt_core.questions.card import CARD, StoreCard
+from bgt_core.questions.store import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
 from bgt_core.run.plan import SETTINGS, RunSettings
 from bgt_core.run.prepare import rows_until

@@ -22,7 +22,7 @@ from bgt_core.errors import DataError, Diverged, NotFound, UsageError
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
-from bgt_core.training.guard import WINDOW, Guard
+from bgt_core.training.loop import WINDOW, Guard
 from bgt_core.training.meter import Sums
 
 

@@ -9,16 +9,23 @@ Each file may be compressed, its name then ending in .gz, .xz or .zst too.
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
 from bgt_core.data.columns import split_langs
-from bgt_core.data.textfile import uncompressed
-from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.sts.parse import GOLD_FIRST, lines, read_semeval, read_tsv
-from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.data.numbers import no_number, number
+from bgt_core.data.textfile import SUFFIXES, column_hint, text_lines, uncompressed
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.evaluation.sts.score import StsScores, StsSet
+from bgt_core.files import atomic_file
+from bgt_core.files.parquet import reading_parquet
 
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
 DEPTH = 4  # maximum depth of a file below the given folder
@@ -214,3 +221,170 @@ def only(paths: Iterable[Path], what: str) -> Path:
     if others:
         raise DataError(f"{what} exists twice: {first} and {others[0]}. Give a folder with one of them.")
     return first
+
+
+# Parse the lines of STS files (plain, .gz, .xz, .zst) as a `StsSet`; a DataError names the file and number of a bad
+# line.
+
+GOLD_FIRST = (0, 1, 2)  # columns of gold, left, right
+
+
+def read_tsv(
+    path: Path,
+    year: str,
+    name: str,
+    langs: tuple[str, str] = ("en", "en"),
+    columns: Sequence[int] = GOLD_FIRST,
+    keep: Callable[[list[str]], bool] | None = None,
+) -> StsSet:
+    """Read a file of tab-separated columns, with the positions of gold, left and right; other columns are ignored."""
+    gold, left, right = [], [], []
+    for place, fields in lines(path):
+        if keep and not keep(fields):
+            continue
+        if len(fields) <= max(columns):
+            line, numbers = "\t".join(fields), ", ".join(str(column + 1) for column in columns)
+            expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
+            hint = column_hint(line, len(columns))
+            raise DataError(f"{path}:{place}: {expected}, found {line[:60]!r}{hint}.")
+        score, left_text, right_text = (fields[column] for column in columns)
+        gold.append(gold_score(path, place, score))
+        left.append(left_text)
+        right.append(right_text)
+    return named(path, year, name, gold, left, right, langs)
+
+
+def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
+    """Read STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; drop pairs without a
+    score."""
+    if gold is None:
+        gold_name = uncompressed(path.name.replace(".input.", ".gs.", 1))
+        paths = [other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()]
+        if not paths:
+            raise NotFound(f"{path}: its gold scores, {gold_name}, are missing.")
+        gold = paths[0]
+    pairs, scores = list(lines(path)), list(lines(gold))
+    if len(pairs) != len(scores):
+        raise DataError(
+            f"{gold}: {len(scores)} lines of gold for the {len(pairs)} pairs of {path.name}; "
+            "line N must score pair N, empty where it has no score."
+        )
+    values, left, right = [], [], []
+    for (place, fields), (_, given) in zip(pairs, scores, strict=True):
+        if not given[0].strip():
+            continue
+        if len(fields) < 2:
+            hint = column_hint(fields[0], 2)
+            raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {fields[0][:60]!r}{hint}.")
+        values.append(gold_score(gold, place, given[0]))
+        left.append(fields[0])
+        right.append(fields[1])
+    return named(path, year, name, values, left, right, langs)
+
+
+def named(
+    path: Path, year: str, name: str, gold: list[float], left: list[str], right: list[str], langs: tuple[str, str]
+) -> StsSet:
+    """Make the set; its errors name the file."""
+    try:
+        return StsSet(year, name, np.array(gold), left, right, *langs)
+    except BgtError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def gold_score(path: Path, line: int, text: str) -> float:
+    if math.isnan(value := number(text)):
+        header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
+        raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
+    return value
+
+
+def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(number, columns) of each line; a line separator inside a sentence, such as U+2028, does not end a line."""
+    return ((number, line.split("\t")) for number, line in text_lines(path))
+
+
+# Store every pair's score in a Parquet file, to compare it later without its model, or to read it row by row.
+
+WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # columns that are constant within a set
+COLUMNS = pa.schema(
+    dict.fromkeys(WORDS, pa.string())
+    | {"pair": pa.int32(), "gold": pa.float64(), "cosine": pa.float64(), "left": pa.string(), "right": pa.string()}
+)
+
+
+def write_scores(out: Path, systems: Mapping[str, StsScores]) -> None:
+    """Write a file, complete or not at all; NotFound if it can't be written."""
+    with atomic_file(out) as partial, parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
+        for system, scores in systems.items():
+            for data, cosine in zip(scores.sets, scores.cosines, strict=True):
+                file.write_table(table(system, data, cosine))
+
+
+def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
+    words = zip(WORDS, (system, data.year, data.name, data.left_lang, data.right_lang), strict=True)
+    columns = {name: pa.repeat(value, len(cosine)) for name, value in words}
+    columns |= {"pair": range(1, len(cosine) + 1), "gold": data.gold, "cosine": cosine}
+    return pa.table(columns | {"left": list(data.left), "right": list(data.right)}, schema=COLUMNS)
+
+
+def read_scores(path: Path) -> dict[str, StsScores]:
+    """Read the systems of a file, by name. NotFound if it can't be read, DataError if it is not a file of scores."""
+    with reading_parquet(path, "a file that bgt evaluate sts --out writes"), parquet.ParquetFile(path) as file:
+        columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
+    rows_of: dict[tuple[str, ...], list[int]] = {}
+    for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
+        rows_of.setdefault(words, []).append(row)
+    systems: dict[str, tuple[list[StsSet], list[np.ndarray]]] = {}
+    for (system, year, name, left_lang, right_lang), rows in rows_of.items():
+        rows.sort(key=columns["pair"].__getitem__)
+        if [columns["pair"][row] for row in rows] != list(range(1, len(rows) + 1)):
+            raise DataError(f"{path}: {system}, {year} {name}: pairs are missing or repeated.")
+        gold, cosine, left, right = (
+            [columns[part][row] for row in rows] for part in ("gold", "cosine", "left", "right")
+        )
+        sets, cosines = systems.setdefault(system, ([], []))
+        sets.append(named(path, year, name, gold, left, right, (left_lang, right_lang)))
+        cosines.append(np.array(cosine, dtype=np.float64))
+        if not np.isfinite(cosines[-1]).all():
+            raise DataError(f"{path}: {system}, {year} {name}: a cosine is NaN, infinite or absent.")
+    if not systems:
+        raise DataError(f"{path}: it holds no scores.")
+    return {system: StsScores(*parts) for system, parts in systems.items()}
+
+
+# Known facts of the published STS sets: their numbers of pairs, and deviations of the files at hand.
+
+PAIRS = {  # with a gold score
+    "2012": {"MSRpar": 750, "MSRvid": 750, "OnWN": 750, "SMTeuroparl": 459, "SMTnews": 399},
+    "2013": {"FNWN": 189, "OnWN": 561, "SMT": 750, "headlines": 750},
+    "2014": {"OnWN": 750, "deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "tweet-news": 750},
+    "2015": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "2016": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+    "stsb": {"train": 5749, "dev": 1500, "test": 1379},
+    "sick": {"train": 4500, "trial": 500, "test": 4927},
+    "sts17": dict.fromkeys(("ar-ar", "en-ar", "en-en", "en-es", "en-es news", "en-tr", "es-es"), 250),
+}
+
+
+def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
+    """Explain why scores on these sets may differ from published ones, or be less certain; one sentence each.
+
+    Repeated pairs within a set count as often as they occur, as in all published scores: some published sets have them.
+    """
+    warnings = []
+    for data in sets:
+        published = PAIRS.get(data.year, {}).get(data.name)
+        if published not in (None, len(data.gold)):
+            warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
+    for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
+        names = {data.name for data in sets if data.year == year}
+        # 2013's SMT has its own licence, and is mentioned with the scores
+        missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
+        if missing:
+            warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
+    whole = [data for data in sets if data.year != "hard"]  # Hard STS is cut from other sets
+    repeats = {str(data): len(data.left) - len({*zip(data.left, data.right, strict=True)}) for data in whole}
+    if some := [f"{name} {count}" for name, count in repeats.items() if count]:
+        warnings.append(f"Repeated pairs within a set, counted as often as they occur: {', '.join(some)}.")
+    return warnings

@@ -10,12 +10,22 @@ from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.copies import copy_key
+from bgt_core.data.clean import copy_key
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.pairs.baselines import TfIdf, TfIdfClassifier, bag_of_words
-from bgt_core.evaluation.pairs.files import COLUMNS, LabelledPairs, read_labelled
-from bgt_core.evaluation.pairs.measures import accuracy, auc, best_threshold, f1, roc
+from bgt_core.evaluation.pairs.measures import (
+    COLUMNS,
+    LabelledPairs,
+    TfIdf,
+    TfIdfClassifier,
+    accuracy,
+    auc,
+    bag_of_words,
+    best_threshold,
+    f1,
+    read_labelled,
+    roc,
+)
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 from bgt_core.vectors.ranks import rounded

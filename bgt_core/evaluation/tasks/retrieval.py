@@ -22,8 +22,7 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Langs, Task
-from bgt_core.mining import scores
-from bgt_core.mining.margin import check, margin_pairs
+from bgt_core.mining.margin import Counts, among, check, held_out, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity
 from bgt_core.vectors.ranks import found
@@ -193,7 +192,7 @@ def in_pool(
 
 def by_margin(
     left: EmbeddedSentences, right: EmbeddedSentences, margin: str, k: int
-) -> tuple[np.ndarray, np.ndarray, scores.Counts]:
+) -> tuple[np.ndarray, np.ndarray, Counts]:
     """Search in both directions by a margin over cosines, and evaluate mining."""
     rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
     plan = exact(*rows)
@@ -202,9 +201,9 @@ def by_margin(
         for retrieval in ("forward", "backward", "max")
     )
     known = np.unique(np.stack([left.of_line, right.of_line], 1), axis=0)  # (G, 2)
-    correct = scores.among(pairs.left, pairs.right, *known.T)
+    correct = among(pairs.left, pairs.right, *known.T)
     odd = int((known[:, 0] % 2).sum())
-    mined, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
+    mined, _ = held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
     ahead = on_own_line(forward.right[np.argsort(forward.left)], left, right)
     back = on_own_line(backward.left[np.argsort(backward.right)], right, left)
     return ahead, back, mined

@@ -21,11 +21,18 @@ from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.hard import hard_splits, note
-from bgt_core.evaluation.sts.parquet import read_scores, write_scores
-from bgt_core.evaluation.sts.published import dataset_warnings
-from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, scores, span
+from bgt_core.evaluation.sts.files import dataset_warnings, read_scores, read_sets, write_scores
+from bgt_core.evaluation.sts.score import (
+    AGGREGATES,
+    ScoreKey,
+    StsScores,
+    StsSet,
+    explain,
+    hard_splits,
+    note,
+    scores,
+    span,
+)
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Latent, Task, one_path
 

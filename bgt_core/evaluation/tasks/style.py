@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.clean import copy_key
 from bgt_core.data.columns import UNSPACED
-from bgt_core.data.copies import copy_key
 from bgt_core.data.examples import differing, style_sentences
 from bgt_core.data.languages import known_lang, primary, takes
 from bgt_core.data.properties import PROPERTIES
@@ -27,7 +27,7 @@ from bgt_core.data.textfile import text_lines, uncompressed
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.pairs.baselines import WORD, cosines
+from bgt_core.evaluation.pairs.measures import WORD, cosines
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Latent, Task
 from bgt_core.vectors.ranks import above

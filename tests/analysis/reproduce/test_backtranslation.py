@@ -19,7 +19,7 @@ from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.experiments import SETS, Comparison, ExperimentSpec, Selection
 from analysis.reproduce.paraphrases import Paraphrases, read_paraphrases
 from analysis.reproduce.results import choices
-from analysis.reproduce.text_statistics import verdict
+from analysis.reproduce.training_plan import verdict
 from bgt_core.data.filters.scores import overlap
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, NotFound

@@ -25,12 +25,20 @@ from analysis.reproduce.pair_scores import (
     read_pair_scores,
     write_pair_scores,
 )
-from analysis.reproduce.questions import read_questions
 from analysis.reproduce.training_plan import plan_trainings
-from analysis.reproduce.var_siamese import NONE, REFORMULATE, REPEAT, comparison, share_of, vae, with_labels
+from analysis.reproduce.var_siamese import (
+    NONE,
+    REFORMULATE,
+    REPEAT,
+    comparison,
+    read_questions,
+    share_of,
+    vae,
+    with_labels,
+)
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.pairs.files import read_labelled
+from bgt_core.evaluation.pairs.measures import read_labelled
 from bgt_core.grammar import pairs
 
 Reproduce = Callable[..., Any]

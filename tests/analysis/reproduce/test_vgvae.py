@@ -17,9 +17,9 @@ from analysis.reproduce import papers, vgvae
 from analysis.reproduce.bootstrapped_scores import gaps
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.experiments import AVERAGE, DEV, DEV_GAP, F1, F1_GAP, GAPS, STS_GAP
-from analysis.reproduce.parsed import paired, read_parsed
 from analysis.reproduce.shares import read_shares, share_draws, write_shares
 from analysis.reproduce.trainings import Training, training_of
+from analysis.reproduce.vgvae import paired, read_parsed
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.files import read_sets

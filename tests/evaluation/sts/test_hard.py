@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.sts import hard
-from bgt_core.evaluation.sts.hard import extreme, hard_splits, negated, pooled, swer, words
-from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.sts import score
+from bgt_core.evaluation.sts.score import StsSet, extreme, hard_splits, negated, pooled, swer, words
 
 
 def dataset(rows: list[tuple[float, str, str]], year: str = "2012", name: str = "A") -> StsSet:
@@ -34,7 +33,7 @@ def test_edits_equal_the_definition() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
         a, b = (tuple(rng.choice(list("xyz"), rng.integers(0, 8))) for _ in range(2))
-        assert hard.edits(a, b) == hard.edits(b, a) == recursive(a, b)
+        assert score.edits(a, b) == score.edits(b, a) == recursive(a, b)
 
 
 def test_words_are_lower_cased_and_marks_count() -> None:
@@ -137,9 +136,9 @@ def test_splits_hold_the_pairs_of_their_names(
 def test_all_and_negation_come_with_them(splits: dict[str, StsSet]) -> None:
     assert len(splits["all"].gold) == 100
     assert splits["negation"].gold.tolist() == [0.0, 1.0]
-    assert set(splits) == {"all", "negation", *hard.RULES}
+    assert set(splits) == {"all", "negation", *score.RULES}
     assert {split.year for split in splits.values()} == {"hard"}
-    assert "100 different pairs (the paper has 13,023" in hard.note(list(splits.values()))
+    assert "100 different pairs (the paper has 13,023" in score.note(list(splits.values()))
 
 
 @pytest.mark.parametrize("sets", [[], [dataset([(1.0, "a", "b"), (2.0, "a", "c")])]])

@@ -9,15 +9,27 @@ import numpy as np
 import pytest
 
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, Counts, counts, expected, same_tags, shared
-from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
-from bgt_core.evaluation.syntax.pairing import Group, pair_up, without_copies
-from bgt_core.evaluation.syntax.sentences import (
+from bgt_core.evaluation.syntax.measures import (
+    EDITS,
+    STRUCTURE,
+    TAGS,
+    Counts,
+    counts,
+    expected,
+    neighbour_counts,
+    neighbours,
+    same_tags,
+    shared,
+)
+from bgt_core.evaluation.syntax.pairing import (
     CONSTITUENTS,
     DEPENDENCIES,
+    Group,
     OrderedTree,
     ParsedSentence,
     Treebank,
+    pair_up,
+    without_copies,
 )
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate

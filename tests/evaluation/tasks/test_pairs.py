@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.pairs.files import LabelledPairs
+from bgt_core.evaluation.pairs.measures import LabelledPairs
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.pairs import Pairs, PairsData

@@ -22,7 +22,7 @@ from bgt_core.evaluation.tasks.retrieval import (
     language_pair,
     precision_at_1,
 )
-from bgt_core.mining import scores
+from bgt_core.mining import margin
 from bgt_core.mining.margin import margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.vectors import compare
@@ -164,7 +164,7 @@ def test_mined_pairs_are_counted_at_the_threshold_of_the_other_half(seed: int) -
     known = set(zip(left.of_line.tolist(), right.of_line.tolist(), strict=True))
     correct = np.array([pair in known for pair in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)])
     sizes = [sum(one % 2 == half for one, _ in known) for half in (0, 1)]
-    expected, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (sizes[0], sizes[1]))
+    expected, _ = margin.held_out(pairs.scores, correct, pairs.left % 2, (sizes[0], sizes[1]))
     assert counted == expected and expected.known == len(known)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.data.copies import copy_key
+from bgt_core.data.clean import copy_key
 from bgt_core.data.examples import style_sentences
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.errors import DataError, NotFound, UsageError

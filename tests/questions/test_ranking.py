@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 from bgt_core.errors import DataError
-from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
+from bgt_core.questions.ranking import UNCALIBRATED, Platt, fit_platt
 
 
 class GivenScores(ClassifierMixin, BaseEstimator):

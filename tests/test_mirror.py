@@ -13,7 +13,7 @@ PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 adapters/test_misuse.py analysis/test_notebooks.py app/test_addresses.py app/test_hostile_files.py
-probes/tasks/test_parsed_tasks.py test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py
+evaluation/sts/test_hard.py probes/tasks/test_parsed_tasks.py test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py
 test_mirror.py test_structure.py
 """.split()
 
@@ -22,6 +22,7 @@ TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tes
 
 # Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
 WITHOUT_A_FILE = """
+bgt_core/evaluation/syntax/edit_distance.py bgt_core/evaluation/syntax/neighbours.py
 analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py app/core/latents/spaces.py
 app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py app/languages/chart.py
 app/languages/page.py bgt_core/__init__.py bgt_core/contracts.py bgt_core/data/conllu.py bgt_core/data/encode.py

@@ -41,7 +41,7 @@ from bgt_core.data.pairfile import SUFFIXES
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.evaluation.syntax.measures import neighbour_counts
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts
 from bgt_core.evaluation.syntax.pairing import Pairing, pair_up, read_treebank
 from bgt_core.evaluation.systems import System
 

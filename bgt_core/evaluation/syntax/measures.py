@@ -19,8 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from bgt_core.errors import needs
-from bgt_core.evaluation.syntax.pairing import Group
-from bgt_core.evaluation.syntax.sentences import CONSTITUENTS, DEPENDENCIES, ParsedSentence
+from bgt_core.evaluation.syntax.pairing import CONSTITUENTS, DEPENDENCIES, Group, ParsedSentence
 
 STRUCTURE = {CONSTITUENTS: "labelled F1", DEPENDENCIES: "labelled attachment"}
 EDITS, TAGS = "tree edit distance", "POS accuracy"

@@ -18,16 +18,8 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import needs
 from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.syntax.measures import (
-    LOWER_IS_BETTER,
-    Counts,
-    best_choice,
-    chosen,
-    counts,
-    expected,
-    measures,
-    neighbours,
-)
+from bgt_core.evaluation.syntax.measures import LOWER_IS_BETTER, Counts, best_choice, chosen, counts, expected, measures
+from bgt_core.evaluation.syntax.neighbours import neighbours
 from bgt_core.evaluation.syntax.pairing import CONSTITUENTS, DEPENDENCIES, Pairing, pair_up, read_treebank
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Latent, Task, read_lengths

@@ -12,17 +12,8 @@ import nltk
 import numpy as np
 import pytest
 
-from bgt_core.evaluation.syntax.measures import (
-    EDITS,
-    TAGS,
-    Counts,
-    best_choice,
-    chosen,
-    counts,
-    distances,
-    expected,
-    total,
-)
+from bgt_core.evaluation.syntax.edit_distance import distances
+from bgt_core.evaluation.syntax.measures import EDITS, TAGS, Counts, best_choice, chosen, counts, expected, total
 from bgt_core.evaluation.syntax.pairing import CONSTITUENTS, DEPENDENCIES, Group, read_treebank
 
 Write = Callable[..., Path]

@@ -9,18 +9,8 @@ import numpy as np
 import pytest
 
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.syntax.measures import (
-    EDITS,
-    STRUCTURE,
-    TAGS,
-    Counts,
-    counts,
-    expected,
-    neighbour_counts,
-    neighbours,
-    same_tags,
-    shared,
-)
+from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, Counts, counts, expected, same_tags, shared
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.pairing import (
     CONSTITUENTS,
     DEPENDENCIES,

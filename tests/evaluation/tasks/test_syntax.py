@@ -12,7 +12,8 @@ import pytest
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.syntax.measures import EDITS, TAGS, neighbour_counts, neighbours
+from bgt_core.evaluation.syntax.measures import EDITS, TAGS
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.pairing import Pairing, pair_up, read_treebank
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate

@@ -13,8 +13,8 @@ PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 adapters/test_misuse.py analysis/test_notebooks.py app/test_addresses.py app/test_hostile_files.py
-evaluation/sts/test_hard.py probes/tasks/test_parsed_tasks.py test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py
-test_mirror.py test_structure.py
+evaluation/sts/test_hard.py probes/tasks/test_parsed_tasks.py test_close.py test_docs.py test_examples.py
+test_guide.py test_help.py test_house.py test_mirror.py test_structure.py
 """.split()
 
 # Folders of small modules that one file tests together.

@@ -11,18 +11,18 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.languages import lang_code
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.splitting.gather import Data, Gathered, check_data, gather, needed_rows
-from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
+from bgt_core.splitting.methods import bgt, neural, removal
 from bgt_core.splitting.moments import Statistics, statistics
 from bgt_core.splitting.parts import Split
 from bgt_core.splitting.proof import scores
 
 METHODS: dict[str, Callable[..., Split]] = {
     "bgt": bgt.fit,
-    "centring": centring.fit,
-    "leace": leace.fit,
+    "centring": removal.centring,
+    "leace": removal.leace,
     "neural": neural.fit,
-    "shift": shift.fit,
-    "subspace": subspace.fit,
+    "shift": removal.shift,
+    "subspace": removal.subspace,
 }
 FACTORED = ("bgt", "neural")  # methods that choose factors, and need no second language
 TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows whose vectors it needs beside the sums

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from bgt_core.splitting import METHODS, Split
-from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
+from bgt_core.splitting.methods import bgt, neural, removal
 from bgt_core.splitting.moments import Moments, Statistics, statistics
 from bgt_core.splitting.proof import found
 from tests.close import FLOAT32, assert_close
@@ -50,15 +50,15 @@ def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
     columns = planted(langs, 500)
     sums = summed(langs, columns)
     for lang, vectors in zip(langs, columns, strict=True):
-        assert_close(centring.fit(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
-        assert_close(shift.fit(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
-    np.testing.assert_array_equal(shift.fit(sums).shared(columns[0], "en"), columns[0])
+        assert_close(removal.centring(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
+        assert_close(removal.shift(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
+    np.testing.assert_array_equal(removal.shift(sums).shared(columns[0], "en"), columns[0])
 
 
 def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_language() -> None:
     langs = ["en", "fr", "de"]
     columns = planted(langs, 1_000)
-    split = leace.fit(summed(langs, columns))
+    split = removal.leace(summed(langs, columns))
     erased = [split.shared(vectors, lang) for lang, vectors in zip(langs, columns, strict=True)]
     labels = np.repeat(np.arange(3), 1_000)
     probe = LogisticRegression(max_iter=1_000)
@@ -78,7 +78,7 @@ def test_leace_erases_the_language_from_units_of_any_scale() -> None:
     columns = [column + np.eye(WIDTH)[0] * shift for column, shift in zip(planted(langs, 2_000), (0, 9), strict=True)]
     for scales in ([1e-3, 1e3, *[1] * 6], np.geomspace(1e-9, 1e9, WIDTH), np.geomspace(1e9, 1e-9, WIDTH)):
         scaled = [column * scales for column in columns]
-        split, plain = leace.fit(summed(langs, scaled)), leace.fit(summed(langs, columns))
+        split, plain = removal.leace(summed(langs, scaled)), removal.leace(summed(langs, columns))
         erased = [split.shared(vectors, lang) / scales for lang, vectors in zip(langs, scaled, strict=True)]
         for lang, ours, vectors in zip(langs, erased, columns, strict=True):
             assert_close(ours, plain.shared(vectors, lang), 1e-6)
@@ -89,7 +89,7 @@ def test_leace_erases_the_language_from_units_of_any_scale() -> None:
 
 def test_subspace_takes_out_the_first_axes_of_each_language() -> None:
     columns = planted(["en", "fr"], 500)
-    split = subspace.fit(summed(["en", "fr"], columns), rank=2)
+    split = removal.subspace(summed(["en", "fr"], columns), rank=2)
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         axes = np.linalg.svd(vectors, full_matrices=False)[2][:2]
         assert_close(split.shared(vectors, lang), vectors - vectors @ axes.T @ axes)

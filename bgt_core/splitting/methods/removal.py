@@ -31,8 +31,8 @@ def shift(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequen
 def leace(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
     """Make the smallest change after which no linear probe tells the language (Belrose et al. 2023, theorem 4.3).
 
-    One map serves all languages and need not be told them. Languages count alike, however many sentences each has. The private part is what is erased, of as many dimensions as
-    there are languages less 1.
+    One map serves all languages and need not be told them. Languages count alike, however many sentences each has. The
+    private part is what is erased, of as many dimensions as there are languages less 1.
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)

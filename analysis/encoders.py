@@ -122,11 +122,14 @@ def main(
     for name, spec in specs.items():
         encoder = bgt_core.open_encoder(spec)
         known = [lang for lang in langs.split(",") if not encoder.langs or lang in encoder.langs]
+        splittable = []
         for lang in known:
             print(f"{name}, {lang}", file=sys.stderr)
-            add(out, of_language(name, encoder, data, lang))
-        if len(known) > 1:
-            add(out, of_store(name, encoder, data, known))
+            if rows := of_language(name, encoder, data, lang):
+                add(out, rows)
+                splittable.append(lang)
+        if len(splittable) > 1:
+            add(out, of_store(name, encoder, data, splittable))
 
 
 def add(out: Path, rows: list[Row]) -> None:
@@ -139,7 +142,8 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Every row about an encoder and one language beside English."""
+    """Every row about an encoder and one language beside English; none if its vectors can't be split, as most of them
+    are the same."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -165,6 +169,8 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             fitted = [row("bgt: shared", "seconds to fit", seconds, items=count)]
             fitted += [row("bgt: shared", "nats shared", float(np.sum(split.about["nats"])), items=count)]
             fitted += [row("bgt: shared", "units", split.shared_width), row(AS_THEY_ARE, "units", split.width)]
+    if not splits:
+        return []
     systems = {part: system for part, system in parts(inner, splits).items() if part in PARTS}
     both = f"{ENGLISH},{lang}"
     retrieval = evaluate(Retrieval(langs=both, pool=True), systems, {"test": (test[0], test[1])}, resamples=RESAMPLES)

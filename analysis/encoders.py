@@ -52,6 +52,7 @@ STORE, NEAREST = 3_000, 20  # sentences of each language in the store; results o
 RESAMPLES = 1_000
 MEANS = "centring: shared"  # the means of the languages subtracted
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
+SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # in the tables
 
 
 class Row(NamedTuple):
@@ -308,8 +309,9 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """The tables of the guide, in Markdown: before, means subtracted, after the split; half intervals of 95 %."""
-    rows = rows.assign(half=(rows["high"] - rows["low"]) / 2)
+    """The tables of encoders.md; ± is half of the 95 % interval."""
+    rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
+    shown = [SHOWN.get(part, part) for part in PARTS]
     one = rows[rows["lang"] != "all"]
     langs, names = list(one["lang"].unique()), list(rows["encoder"].unique())
 
@@ -325,34 +327,33 @@ def tables(rows: pd.DataFrame) -> str:
         lines = [head, ["---", "---", *["---:"] * (len(head) - 2)], *shown]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    ways = [(lang, way) for lang in langs for way in (f"en to {lang}", f"{lang} to en")]
     search = [
-        [name, part, *(cell(name, lang, part, f"P@1 in the pool, {way}") for lang, way in ways)]
+        [name, part, *(cell(name, lang, part, "P@1 in the pool, .. to") for lang in langs)]
         for name in names
-        for part in PARTS[:3]
+        for part in shown[:3]
     ]
     measures = {
         "P@1 in the other language": "P@1, ", "language told": "language told$", "by a network": "language told by",
         "closing mark told": "closing", "address told": "address", "STS Benchmark": "STS B", "STS17": "STS17",
     }  # fmt: skip
     held = [
-        [name, part, *(cell(name, "", part, each) for each in measures.values())] for name in names for part in PARTS
+        [name, part, *(cell(name, "", part, each) for each in measures.values())] for name in names for part in shown
     ]
     made = ("units", "nats shared", "seconds to fit")
     curve = [
-        [name, lang, *(cell(name, lang, PARTS[2], each) for each in made)]
-        + [cell(name, lang, PARTS[2], f"P@1 in the pool, {count} pairs") for count in CURVE]
+        [name, lang, *(cell(name, lang, shown[2], each) for each in made)]
+        + [cell(name, lang, shown[2], f"P@1 in the pool, {count} pairs") for count in CURVE]
         for name in names
         for lang in LONG
     ]
     store = [
         [name, part, *(cell(name, "all", part, each) for each in ("own language", "recall"))]
         for name in names
-        for part in ("the store", *PARTS[:3])
+        for part in ("the store", *shown[:3])
     ]
     return "\n\n".join(
         [
-            table(["encoder", "vectors", *(way for _, way in ways)], search),
+            table(["encoder", "vectors", *langs], search),
             table(["encoder", "vectors", *measures], held),
             table(["encoder", "language", *made, *(f"{count:,} pairs" for count in CURVE)], curve),
             table(["encoder", "vectors", "own language in the first 20, %", "recall@20, %"], store),

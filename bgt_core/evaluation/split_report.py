@@ -14,7 +14,6 @@ from bgt_core.adapters.split import part
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import Task, evaluate
-from bgt_core.evaluation.tasks.forms import Forms
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.surface import GUESS, Surface
@@ -94,16 +93,15 @@ def report(
         columns: Sentences that no split was fitted on, line n of each of one meaning; the first 1,000 lines are used.
         langs: The language of each column.
         sts: A folder of STS files, for English similarity of 2012 to 2015.
-        drawn: Number of triples of the built-in grammar, and of its sentences for each form.
+        drawn: Number of triples of the built-in grammar.
         resamples: Number of bootstrap resamples.
         level: Level of the intervals.
         seed: Seed of resamples and of folds.
         progress: Called with the number of measurements done, and of all.
 
     Returns:
-        The language, closing mark and length that a linear probe tells; in English and French, the tense of verbs and
-        the gender of articles; retrieval of each two columns, and in the pool of both languages; triples of the
-        built-in grammar; similarity; and neighbours by each part.
+        The language, closing mark, length and wording that a linear probe tells; retrieval of each two columns, and in
+        the pool of both languages; triples of the built-in grammar; similarity; and neighbours by each part.
     """
     columns = [list(column[:LINES]) for column in columns]
     systems = parts(Remembered(encoder), splits)
@@ -112,7 +110,7 @@ def report(
     for title, (task, data) in tasks.items():
         progress(len(measured), len(tasks))
         # what a probe tells has no better or worse: a shared part should tell little, a private one much
-        compared = [] if isinstance(task, Surface | Forms) else [name for name in systems if not name.endswith(PRIVATE)]
+        compared = [] if isinstance(task, Surface) else [name for name in systems if not name.endswith(PRIVATE)]
         measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed, compared=compared)
     tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
     for method, split in splits.items():
@@ -137,9 +135,6 @@ def measurements(
     """By title, each task and its data, as `report` describes them."""
     tasks: dict[str, tuple[Task[Any], Any]] = {"What a linear probe tells": (Surface(langs=",".join(langs)), columns)}
     known = sorted(set(langs) & set(LANGS))
-    for lang in known:
-        forms = Forms(lang=lang, count=drawn)
-        tasks[f"Forms that a linear probe tells, {lang}"] = forms, forms.load([], seed=seed)
     for other in range(1, len(langs)):
         title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
         pairs = {"held-out lines": (columns[0], columns[other])}

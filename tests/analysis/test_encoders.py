@@ -86,4 +86,4 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     for measure, values in (("own language in the first 20", share), ("recall@20", recall)):
         assert rows["all", "as they are", measure] == pytest.approx(100 * np.mean(values), abs=0.5)  # ties
     assert rows["all", "the store", "own language in the first 20"] == 50
-    assert "| letters | bgt: shared |" in encoders.tables(table)
+    assert "| letters | shared part |" in encoders.tables(table)

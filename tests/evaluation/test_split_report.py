@@ -45,12 +45,7 @@ def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
         ]
         assert np.mean(both_ways) == pytest.approx(100 * split.about["scores"]["shared"]["found"])
     assert surface.value(("language",), "bgt: shared") < 65 < 99 < surface.value(("language",), "bgt: private")
-    forms = {lang: made.results[f"Forms that a linear probe tells, {lang}"] for lang in LANGS}
-    assert all(each.systems[:-1] == systems for each in (surface, *forms.values()))
-    assert [sorted({key.property for key in each.scores}) for each in forms.values()] == [
-        ["tense"],
-        ["gender of an article", "tense"],
-    ]
+    assert surface.systems[:-1] == systems
     for text in (*systems, "nats up to it", f"{sum(splits['bgt'].about['nats']):.2f}", "bgt-probe --model ours"):
         assert text in made.page
     assert list(made.as_dict()) == list(made.results)

@@ -48,6 +48,7 @@ CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # pairs
 PAIRS = 4_000  # pairs of the table
 LONG = ("fr", "ja")  # languages with the whole curve, as embedding so many pairs takes minutes
 SVD_UNITS = 384  # of encoders with more units than can be split
+MOST_FACTORS = 256  # of several languages, which are fitted in rounds: more take a quarter of an hour
 STORE, NEAREST = 3_000, 20  # sentences of each language in the store; results of a query
 RESAMPLES = 1_000
 MEANS = "centring: shared"  # the means of the languages subtracted
@@ -222,7 +223,8 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     samples = {ENGLISH: english} | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}
     inner = Remembered(narrow(encoder, samples))
     sets = [([ENGLISH, lang], [column[:PAIRS] for column in columns]) for lang, columns in fitting.items()]
-    split = bgt_core.split(inner, sets, method="bgt", factors=inner.embed([], lang=ENGLISH).shape[1] // 2)
+    factors = min(MOST_FACTORS, inner.embed([], lang=ENGLISH).shape[1] // 2)
+    split = bgt_core.split(inner, sets, method="bgt", factors=factors)
     means = bgt_core.split(inner, sets, method="centring")
     tests = {lang: published(data, lang) for lang in langs}
     others = {lang: columns[1][PAIRS : PAIRS + STORE] for lang, columns in fitting.items()}

@@ -46,15 +46,14 @@ def scroll_to(heading: str) -> Callable[[Page], None]:
 
 def split(page: Page) -> None:
     """Open an encoder that is not ours, and split it."""
-    page.get_by_text("Open another encoder").click()
-    page.wait_for_timeout(1_000)  # until it has opened: its button moves
-    page.get_by_label("Encoder", exact=True).fill("baseline:random")
-    page.get_by_test_id("stForm").get_by_role("button", name="Open").click()
+    box = page.get_by_role("combobox", name="Encoder")
+    box.fill("baseline:random")
+    box.press("Enter")
+    page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
-    page.get_by_text("Open another encoder").click()
     settle(page)
     page.get_by_role("button", name="Split", exact=True).click()
-    page.get_by_role("heading", name="Nearest neighbours").wait_for(timeout=300_000)
+    page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 
 
 VIEWS = (

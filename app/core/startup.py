@@ -145,13 +145,11 @@ def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, 
 
 
 def short_name(spec: str) -> str:
-    """The name by which a model is shown and exported: that of its folder or file, or what follows its kind; a folder
-    called "model" has the name of the one above."""
+    """The name by which a model is shown and exported: that of its folder or file, or what follows its kind."""
     kind = path_kind(spec)
     if kind in ("baseline:", "python:"):
         return spec if kind == "baseline:" else spec.removeprefix(kind)
-    folder, name = os.path.split(os.path.abspath(pathname(spec)))
-    return (os.path.basename(folder) if name == "model" else name) or spec
+    return os.path.basename(os.path.abspath(pathname(spec))) or spec
 
 
 def public(text: str) -> str:

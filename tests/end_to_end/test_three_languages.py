@@ -161,4 +161,4 @@ def test_a_probe_tells_the_three_languages_apart(model: Embedder, texts: dict[st
     rows = {row.latent: row for row in result.rows}
     assert (rows[SEMANTIC].classes, rows[SEMANTIC].n_test) == (3, 90)
     assert LANGUAGE not in rows
-    assert rows["word 1-2-grams"].accuracy == 1
+    assert rows["word 1-2-grams"].accuracy > 0.97

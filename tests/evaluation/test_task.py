@@ -53,7 +53,6 @@ def test_another_package_adds_an_evaluation_with_one_file(bgt: Bgt, outside: Pat
 def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
     names = [
         "fidelity",
-        "forms",
         "inversion",
         "ledger",
         "minimal-pairs",

@@ -18,6 +18,7 @@ from bgt_core.adapters.reference import ReferenceProbability
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import NotFound, UsageError
+from bgt_core.grammar import Pair, pairs
 
 COLUMNS = ("reference:en", "translation:en")
 SETTINGS: dict[str, Any] = {
@@ -33,6 +34,12 @@ SETTINGS: dict[str, Any] = {
 def translated(text: str) -> str:
     """A machine that repeats itself and knows few words."""
     return f"{text.split()[0]} {text} indeed"
+
+
+@pytest.fixture(scope="module")
+def grammar() -> list[Pair]:
+    """Pairs of which few are too short to tell."""
+    return pairs(300, seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +72,13 @@ def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Pa
     rows = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
     first, *_, last = (row for row in rows if row["kind"] == "valid")
     for column in ("reference", "translation"):
-        assert last[f"accuracy/{column}"] > 0.95
+        assert last[f"accuracy/{column}"] > 0.9
         assert last[column] < first[column]
         assert last[column] < np.log(2) / 3
     score = ReferenceProbability.load(trained, "cpu")
     texts = [pair.texts["en"] for pair in grammar[:50]]
     probabilities = score(texts), score([translated(text) for text in texts])
-    assert (probabilities[0] > 0.5).mean() > 0.95 and (probabilities[1] <= 0.5).mean() > 0.95
+    assert (probabilities[0] > 0.5).mean() > 0.9 and (probabilities[1] <= 0.5).mean() > 0.9
     assert score([]).shape == (0,)
     assert score.fingerprint == bgt_core.load(trained, "cpu", "fp32").fingerprint
 

@@ -37,16 +37,16 @@ def translated(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def grammar() -> list[Pair]:
+def sample() -> list[Pair]:
     """Pairs of which few are too short to tell."""
     return pairs(300, seed=7)
 
 
 @pytest.fixture(scope="module")
-def backtranslated(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "backtranslated.tsv"
     rows = [
-        (pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(grammar)
+        (pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(sample)
     ]
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -68,7 +68,7 @@ def trained(request: pytest.FixtureRequest, backtranslated: Path, tmp_path_facto
     )
 
 
-def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Path, grammar: list) -> None:
+def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Path, sample: list) -> None:
     rows = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
     first, *_, last = (row for row in rows if row["kind"] == "valid")
     for column in ("reference", "translation"):
@@ -76,7 +76,7 @@ def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Pa
         assert last[column] < first[column]
         assert last[column] < np.log(2) / 3
     score = ReferenceProbability.load(trained, "cpu")
-    texts = [pair.texts["en"] for pair in grammar[:50]]
+    texts = [pair.texts["en"] for pair in sample[:50]]
     probabilities = score(texts), score([translated(text) for text in texts])
     assert (probabilities[0] > 0.5).mean() > 0.9 and (probabilities[1] <= 0.5).mean() > 0.9
     assert score([]).shape == (0,)
@@ -138,11 +138,11 @@ def test_it_starts_from_the_vectors_of_an_averaging_model(
 
 
 def test_it_filters_and_is_compared(
-    trained: Path, backtranslated: Path, grammar: list, bgt: Callable[..., Any], tmp_path: Path
+    trained: Path, backtranslated: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path
 ) -> None:
     """A file whose translations are half of them references' twins."""
     mixed = tmp_path / "mixed.tsv"
-    texts = [pair.texts["en"] for pair in grammar[:40]]
+    texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]
     mixed.write_text("".join(f"{one}\t{two}\n" for one, two in sides), encoding="utf-8")
     options = ("--columns", ",".join(COLUMNS), "--classifier", trained)

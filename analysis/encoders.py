@@ -274,10 +274,11 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """English sentences and their translations, each sentence once, in random order, without test sentences."""
+    """English sentences and their translations, each sentence once, in random order, without the test sentences of any language."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
-    seen = {text.casefold() for column in published(data, lang) for text in column}
+    tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]
+    seen = {text.casefold() for each in tests for column in published(data, each) for text in column}
     kept: list[list[str]] = []
     for place in np.random.default_rng(0).permutation(len(read)):
         folded = {text.casefold() for text in read[place]}

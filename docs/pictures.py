@@ -86,14 +86,16 @@ def app() -> Iterator[str]:
     options = ["--server.headless", "true", "--server.port", str(port)]
     command = [sys.executable, "-m", "streamlit", "run", str(DOCS.parent / "app" / "main.py"), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        for _ in range(300):
-            try:
-                urlopen(f"http://localhost:{port}/_stcore/health", timeout=1)
-                break
-            except (URLError, OSError):
-                time.sleep(0.1)
-        yield f"http://localhost:{port}"
-        process.kill()
+        try:
+            for _ in range(300):
+                try:
+                    urlopen(f"http://localhost:{port}/_stcore/health", timeout=1)
+                    break
+                except (URLError, OSError):
+                    time.sleep(0.1)
+            yield f"http://localhost:{port}"
+        finally:  # also after an error, or leaving would wait for the server
+            process.kill()
 
 
 def settle(page: Page) -> None:

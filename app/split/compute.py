@@ -52,10 +52,8 @@ class Made:
     stored: store.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[
-        str, np.ndarray
-    ]  # (M, 2) of the vectors as they are and of the shared parts, one column after another
-    langs: np.ndarray  # (M,) of these points
+    maps: Mapping[str, np.ndarray]  # by title, (M, 2): the vectors as they are, and the shared parts
+    langs: np.ndarray  # (M,) of these points, one column of the pairs after another
     sentences: Sequence[str]  # (M,)
     neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the nearest other one before and after
 
@@ -138,8 +136,8 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     before = np.concatenate(vectors)
     after = np.concatenate([split.shared(column, lang) for column, lang in zip(vectors, langs, strict=True)])
     maps = {
-        title: geometry.fit(of, geometry.Method("t-SNE")).xy
-        for title, of in ((f"{loaded.title}, before", before), ("After: the shared part", after))
+        heading: geometry.fit(of, geometry.Method("t-SNE")).xy
+        for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", after))
     }
     return Made(
         loaded,
@@ -183,7 +181,8 @@ def measure(made: Made, progress: Progress) -> Report:
     possible = methods(columns, gathered.moments.width, langs)
     for number, name in enumerate(possible):
         progress(EMBEDDED + (FITTED - EMBEDDED) * number / len(possible), f"Fitting {name}")
-        splits.setdefault(name, made.stored.split if name in splits else fit([gathered], name))
+        if name not in splits:
+            splits[name] = fit([gathered], name)
     start = perf_counter()
 
     def measured(done: int, of: int) -> None:

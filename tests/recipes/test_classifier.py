@@ -45,9 +45,7 @@ def sample() -> list[Pair]:
 @pytest.fixture(scope="module")
 def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "backtranslated.tsv"
-    rows = [
-        (pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(sample)
-    ]
+    rows = [(pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(sample)]
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return path
 

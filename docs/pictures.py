@@ -52,6 +52,7 @@ def split(page: Page) -> None:
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
     settle(page)
+    page.get_by_text("Split its vectors all the same").click()  # it has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 

@@ -274,7 +274,7 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """English sentences and their translations, each sentence once, in random order, without the test sentences of any language."""
+    """English sentences and their translations, each once, in random order, without test sentences of any language."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
     tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]

@@ -25,7 +25,7 @@ from bgt_core import checkpoint
 from bgt_core.data.columns import parse_source
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.nets.erasing import WithoutLanguage
+from bgt_core.nets.bound.erasing import WithoutLanguage
 
 
 def main(source: Path, out: Path, files: list[str]) -> None:

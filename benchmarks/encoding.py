@@ -34,8 +34,7 @@ from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.sts import Sts, average
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.layers import make_embedding, sinusoids
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.layers import Transformer, make_embedding, sinusoids
 from bgt_core.posterior import Point
 from bgt_core.vectors.compare import cosines
 

@@ -34,7 +34,7 @@ from bgt_core.generation.options import Beam
 from bgt_core.generation.search import NEVER, beam
 from bgt_core.grammar import pairs
 from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.prediction import Scorer
+from bgt_core.nets.output import Scorer
 
 BEAM, BATCH, REFEREED = 5, 64, 8
 

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Tokens
 from bgt_core.errors import DataError
-from bgt_core.nets.output import unknown
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import SentencePrediction, unknown
 from bgt_core.posterior import joined
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)

@@ -18,9 +18,8 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve, warn_if_slow
 from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
-from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
-from bgt_core.nets.quantised import quantised
+from bgt_core.nets.encoders import Encoder, quantised
+from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 

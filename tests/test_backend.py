@@ -12,7 +12,7 @@ from bgt_core import backend
 from bgt_core.backend import Linear, linear, on_grid, uses_onednn
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.nets.quantised import Int8Linear
+from bgt_core.nets.encoders import Int8Linear
 from bgt_core.recipes import Recipe
 from tests.close import FLOAT32, assert_close
 

@@ -24,7 +24,7 @@ from bgt_core.diagnose import (
     unigram_nll_of_rows,
 )
 from bgt_core.errors import BgtError
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Gaussian, Point
 from tests.close import assert_close
 

@@ -30,8 +30,7 @@ bgt_core/data/pairfile.py bgt_core/data/resumable_table.py bgt_core/data/targets
 bgt_core/data/trees.py bgt_core/device.py bgt_core/errors.py bgt_core/evaluation/fidelity/plan.py
 bgt_core/generation/rules.py bgt_core/generation/writer.py bgt_core/loading.py bgt_core/models/classifier.py
 bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py bgt_core/models/vgvae.py
-bgt_core/nets/fast/dropout.py bgt_core/nets/fast/kv_cache.py bgt_core/nets/fast/softmax.py bgt_core/nets/layers.py
-bgt_core/nets/prediction.py bgt_core/nets/quantised.py bgt_core/questions/build.py bgt_core/run/plan.py
+bgt_core/questions/build.py bgt_core/run/plan.py
 bgt_core/run/processes.py bgt_core/vectors/arrays.py bgt_core/vectors/file.py bgt_core/vectors/lbfgs.py
 probes/__init__.py probes/cells.py probes/classifiers/baselines.py probes/classifiers/mlp.py probes/data/built_in.py
 probes/data/corpora.py probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py

@@ -13,8 +13,7 @@ from bgt_core.data.languages import known_lang
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative
-from bgt_core.nets.output import unknown
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import SentencePrediction, unknown
 
 
 @dataclass(frozen=True)

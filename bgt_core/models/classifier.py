@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
-from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.output import LabelPrediction
 
 
 class PairClassifier(LatentModel):

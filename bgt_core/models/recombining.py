@@ -12,7 +12,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Pr
 from bgt_core.errors import UsageError
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import cosine_to_targets
-from bgt_core.nets.closing import ClosingMarks
+from bgt_core.nets.bound.erasing import ClosingMarks
 
 
 class RecombiningBGT(BGT):

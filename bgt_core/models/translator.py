@@ -11,9 +11,9 @@ from bgt_core.capabilities import Decoder
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
-from bgt_core.nets.attention_decoder import AttentionDecoder, EncoderStates
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.decoder import AttentionDecoder, EncoderStates
+from bgt_core.nets.layers import Transformer
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.posterior import Point
 
 

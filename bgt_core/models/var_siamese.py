@@ -12,10 +12,9 @@ from bgt_core.backend import Linear
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel, WritingModel
-from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.forms import exact
-from bgt_core.nets.mlp_output import Perceptron
-from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.layers import Dropout
+from bgt_core.nets.operations import exact
+from bgt_core.nets.output import LabelPrediction, Perceptron
 from bgt_core.posterior import Gaussian, readout_named
 from bgt_core.posterior.distances import features
 

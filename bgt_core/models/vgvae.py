@@ -11,7 +11,7 @@ from bgt_core.capabilities import Decoder
 from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Outputs, Prediction, Readout
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import WritingModel
-from bgt_core.nets.mlp_output import BagOfWords
+from bgt_core.nets.output import BagOfWords
 from bgt_core.posterior import readout_named
 
 

@@ -1,9 +1,9 @@
-"""A Transformer decoder that generates a sentence from a latent."""
+"""Transformer decoders: from a latent, or with attention to every state of a source (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -11,19 +11,76 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.fast.kv_cache import KeyValues, KVCache
-from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import (
     CrossAttention,
+    Dropout,
     FeedForward,
+    KeyValues,
     SelfAttention,
     TokenAndPositionEmbedding,
     shift_right,
     xavier_linear,
 )
-from bgt_core.nets.memory import Memory
-from bgt_core.nets.prediction import OutputLayer, SentencePrediction
+from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
+from bgt_core.nets.packing import PackedLayout
+
+
+@dataclass(eq=False, kw_only=True)
+class KVCache:
+    """A decoder's memory of a search over B sentences, n hypotheses each.
+
+    The hypotheses of a sentence write their keys side by side, and keys never move: `ancestor_mask` tells which of them
+    belong to the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and the
+    hypotheses of a sentence attend in one product. The plain form is a forward pass over all tokens so far.
+    """
+
+    layers: list[KeyValues]
+    ancestor_mask: Tensor  # (B, n, S) bool
+    latent: Tensor  # (B, L)
+    scorer: Scorer
+    attended: list[Tensor | None]  # for each layer: keys and values beside its own past, (2, B, heads, S, H/heads)
+    real: Tensor | None  # (B, 1, 1, S) bool, True if not padding; None without padding
+    position: int = 0  # position of the next tokens
+
+    def advance(self, n: int) -> None:
+        """Add the current tokens, one for each of n hypotheses, to the past of their own hypothesis only."""
+        own = torch.eye(n, dtype=torch.bool, device=self.ancestor_mask.device)
+        self.ancestor_mask = torch.cat([self.ancestor_mask, own.expand(len(self.ancestor_mask), n, n)], dim=2)
+        self.position += 1
+
+    def reorder(self, parents: Tensor) -> None:
+        """Let hypothesis i continue hypothesis parents[:, i], (B, n)."""
+        where = parents[:, :, None].expand(-1, -1, self.ancestor_mask.shape[2])
+        self.ancestor_mask = self.ancestor_mask.gather(1, where)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep only these sentences."""
+        self.ancestor_mask, self.latent = (part.index_select(0, rows) for part in (self.ancestor_mask, self.latent))
+        self.scorer.select(rows)
+        self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]
+        self.real = None if self.real is None else self.real.index_select(0, rows)
+        for layer in self.layers:
+            layer.select(rows)
+
+
+class Memory(nn.Module):
+    """A part of a decoder's latent, read at each token and as S slots for attention."""
+
+    def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
+        """The memory's content for each token at its own position: (B, L), (N,) -> (N, H)."""
+        raise NotImplementedError
+
+    def states(self, latent: Tensor) -> Tensor:
+        """The slots: (B, L) -> (B, S, H)."""
+        raise NotImplementedError
+
+    def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
+        """The keys and values of the slots for each attention: (B, L) -> (2, B, heads, S, H/heads) each."""
+        states = self.states(latent)
+        batch, slots, _ = states.shape
+        real = torch.ones(batch, slots, dtype=torch.bool, device=latent.device)
+        layout = PackedLayout((batch, slots), torch.arange(batch * slots, device=latent.device), real)
+        return [layer.keys_values(states.flatten(0, 1), layout) for layer in layers]
 
 
 class DecoderLayer(nn.Module):
@@ -32,7 +89,7 @@ class DecoderLayer(nn.Module):
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper, sec. 2). It is
     computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence. The released code applies a
     ReLU here and drops its result; this layer has no ReLU. With `slots` it then attends to the slots of a memory
-    (`nets.memory`).
+    (`Memory`).
     """
 
     def __init__(
@@ -201,31 +258,66 @@ class TransformerDecoder(CausalDecoder):
         return self.begin(latent, latent, self.slots(latent))
 
 
-class TaggedDecoder(nn.Module):
-    """A decoder shared by several languages, for one of them, marked by a learnt vector beside the latent.
+@dataclass(frozen=True, eq=False)
+class EncoderStates:
+    """The input of an attention decoder for B sentences: one state for each of their N tokens."""
 
-    The shared parameters learn from all languages; each language adds only a vector. `layer` is that language's output
-    layer, over the decoder's.
+    states: Tensor  # (N, H)
+    side: Tokens  # the sentences, (B, T)
+
+    def __len__(self) -> int:
+        return len(self.side.ids)
+
+    @property
+    def device(self) -> torch.device:
+        """Their device."""
+        return self.states.device
+
+    def no_latent(self) -> Tensor:
+        """An empty latent, (B, 0)."""
+        return self.states.new_empty(len(self), 0)
+
+
+class AttentionDecoderLayer(DecoderLayer):
+    """Causal self-attention, attention to the source, feed-forward; LayerNorm after each residual."""
+
+    fuses = False
+
+    def __init__(self, width: int, ffn_dim: int, heads: int, dropout: float):
+        nn.Module.__init__(self)
+        self.attention, self.cross = SelfAttention(width, heads), CrossAttention(width, heads)
+        self.feed = FeedForward(width, ffn_dim)
+        self.norm_attention, self.norm_cross, self.norm_feed = (nn.LayerNorm(width) for _ in range(3))
+        self.dropout = Dropout(dropout)
+
+
+class AttentionDecoder(CausalDecoder):
+    """p(sentence | states of its source).
+
+    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is an output
+    layer without a latent.
     """
 
-    def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
+    def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
-        self.decoder, self.layer = decoder, layer
-        self.tag = nn.Parameter(torch.randn(width))
+        self.words, self.heads = TokenAndPositionEmbedding(table, dropout), heads
+        sizes = table.embedding_dim, ffn_dim, heads, dropout
+        self.layers = nn.ModuleList(AttentionDecoderLayer(*sizes) for _ in range(layers))
+        self.layer = layer
 
-    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """See `TransformerDecoder`; latent (B, L) is without the vector of the language."""
-        return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
+    def forward(self, role: Role, column: str, source: EncoderStates, target: Tokens) -> SentencePrediction:
+        """Predict `target` (B, T) from the states of B sources."""
+        layout = PackedLayout.of(source.side)
+        return self.predict(
+            role, column, source.no_latent(), target, self.keys_values(source.states, layout), layout.real
+        )
 
-    def start(self, latent: Tensor) -> KVCache:
-        """See `TransformerDecoder.start`."""
-        state = self.decoder.start(latent := self.tagged(latent))
-        return replace(state, scorer=self.layer.scorer(latent))
+    def keys_values(self, states: Tensor, layout: PackedLayout) -> list[Tensor]:
+        """Keys and values for the attention of each layer: states (N, H) -> (2, B, heads, S, H/heads) each."""
+        return [cast(CrossAttention, layer.cross).keys_values(states, layout) for layer in self.layers]
 
-    def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """See `TransformerDecoder.step`."""
-        return self.decoder.step(tokens, state)
-
-    def tagged(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, L + W)."""
-        return torch.cat([latent, self.tag.to(latent.dtype).expand(len(latent), -1)], dim=-1)
+    def start(self, source: EncoderStates) -> KVCache:
+        """The initial state of a search for each of B sources."""
+        layout, states = PackedLayout.of(source.side), source.states
+        attended = [keys_values.contiguous() for keys_values in self.keys_values(states, layout)]
+        return self.begin(states, source.no_latent(), attended, layout.real)

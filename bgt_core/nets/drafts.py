@@ -1,4 +1,4 @@
-"""Write a sentence again: a decoder that reads a draft of it beside the latent."""
+"""Write text from a vector: a memory of linear maps, and a decoder that reads a draft beside the latent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
-from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.fast.kv_cache import KVCache
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.layers import CrossAttention, xavier_linear
-from bgt_core.nets.prediction import SentencePrediction
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.decoder import KVCache, Memory, TransformerDecoder
+from bgt_core.nets.layers import CrossAttention, Transformer, xavier_linear
+from bgt_core.nets.output import SentencePrediction
+from bgt_core.nets.packing import PackedLayout
+
+
+class LinearMemory(Memory):
+    """Read a latent by linear maps: one for each slot, and one that every token gets.
+
+    Args:
+        latent: Units of a decoder's latent, L.
+        width: Width of the decoder, H.
+        slots: Number of slots for attention, S.
+    """
+
+    def __init__(self, latent: int, width: int, slots: int):
+        super().__init__()
+        self.own, self.slot = xavier_linear(latent, width), xavier_linear(latent, slots * width)
+        # a hidden latent and a dropped word are both 0; the gradients of a layer norm of 0 explode
+        nn.init.normal_(self.own.bias, std=width**-0.5)
+        self.width = width
+
+    def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
+        """See `Memory.at`: the same at every position."""
+        return layout.repeat(self.own(latent))
+
+    def states(self, latent: Tensor) -> Tensor:
+        """See `Memory.states`."""
+        return self.slot(latent).unflatten(-1, (-1, self.width))
 
 
 @dataclass(frozen=True, eq=False)

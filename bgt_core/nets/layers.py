@@ -1,8 +1,9 @@
-"""The parts of Transformers: embeddings with positions, attention, feed-forward, and their initialisation."""
+"""The parts of Transformers: embeddings with positions, attention, feed-forward, encoder layers, and initial values."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -10,12 +11,51 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bgt_core.backend import Linear, matmul_dtype
-from bgt_core.contracts import EOS, PAD
+from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import UsageError, check_least
-from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.fast.kv_cache import KeyValues
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.forms import exact, lookup, softmax
+from bgt_core.nets.operations import dropout, exact, lookup, softmax
+from bgt_core.nets.packing import PackedLayout
+
+
+class Dropout(nn.Module):
+    """Zeros units with this probability in training, and scales the others so that the expectation stays."""
+
+    def __init__(self, probability: float):
+        super().__init__()
+        if not 0 <= probability < 1:
+            raise UsageError(f"dropout {probability} must be from 0 to below 1")
+        self.probability = probability
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.probability) if self.training and self.probability else x
+
+
+@dataclass(eq=False)
+class KeyValues:
+    """The keys and values of one layer in a search, with room for more."""
+
+    store: Tensor  # (2, B, heads, room, H/heads)
+    used: int = 0  # columns in use
+
+    @classmethod
+    def empty(cls, like: Tensor, count: int, heads: int, width: int) -> KeyValues:
+        """An empty cache for `count` sentences, with the device and precision of `like`."""
+        return cls(like.new_empty(2, count, heads, 0, width // heads))
+
+    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add n columns, (B, heads, n, H/heads) each -> all columns so far, (B, heads, S, H/heads) each."""
+        start, self.used = self.used, self.used + keys.shape[2]
+        if self.used > self.store.shape[3]:  # double the room, so that a column moves about once
+            grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
+            grown[:, :, :, :start] = self.store[:, :, :, :start]
+            self.store = grown
+        self.store[0, :, :, start : self.used], self.store[1, :, :, start : self.used] = keys, values
+        return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
+
+    def select(self, rows: Tensor) -> None:
+        """Keep only these sentences."""
+        self.store = self.store.index_select(1, rows)
+
 
 # Without cuDNN's, which plans anew for each new shape, 16 ms a call on an H100; every batch has new shapes.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -153,3 +193,42 @@ class FeedForward(nn.Sequential):
 
     def __init__(self, width: int, ffn_dim: int):
         super().__init__(xavier_linear(width, ffn_dim), nn.ReLU(), xavier_linear(ffn_dim, width))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, LayerNorm after each residual."""
+
+    def __init__(self, width: int, ffn_dim: int, heads: int, dropout: float):
+        super().__init__()
+        self.width = width
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, ffn_dim)
+        self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, layout: PackedLayout, allowed: Tensor | None) -> Tensor:
+        """(N, H) -> (N, H)."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed)))
+        return self.norm_feed(x + self.dropout(self.feed(x)))
+
+
+class Transformer(nn.Module):
+    """An encoder's body: the mean over all real positions, EOS included, of the last layer (paper, sec. 3)."""
+
+    def __init__(self, table: nn.Embedding, layers: int, ffn_dim: int, heads: int, dropout: float):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.words = TokenAndPositionEmbedding(table, dropout)
+        self.layers = nn.ModuleList(EncoderLayer(self.width, ffn_dim, heads, dropout) for _ in range(layers))
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        return layout.mean(self.states(side, layout))
+
+    def states(self, side: Tokens, layout: PackedLayout) -> Tensor:
+        """The last layer at every real position: Tokens (B, T) -> (N, H)."""
+        x = self.words(layout.pack(side.ids), layout)
+        allowed = layout.real
+        for layer in self.layers:
+            x = layer(x, layout, allowed)
+        return x

@@ -1,4 +1,4 @@
-"""LSTM bodies: the mean of a BiLSTM's states, its two last states, and the last state of a forward LSTM.
+"""LSTM encoders and decoders, and the places where a latent can enter them.
 
 On a CPU torch's LSTM uses oneDNN for padded sentences, and a loop two to three times slower for packed ones
 (`pack_padded_sequence`); batches of similar lengths have little padding. Padding is on the right, so reading
@@ -7,17 +7,20 @@ forward never meets it first; to read backward, each sentence is reversed within
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Role, Tokens
 from bgt_core.device import resolve
 from bgt_core.errors import UsageError, check_least
-from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.forms import exact, lookup
+from bgt_core.nets.layers import Dropout, shift_right, xavier_linear
+from bgt_core.nets.operations import exact, lookup
+from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
+from bgt_core.nets.packing import PackedLayout
 
 
 class LSTM(nn.LSTM):
@@ -107,3 +110,177 @@ def mirrored(mask: Tensor) -> Tensor:
 def flip(x: Tensor, mirror: Tensor) -> Tensor:
     """Reverse every sentence, (B, T, H) -> (B, T, H); doing it twice changes nothing."""
     return x.flatten(0, 1).index_select(0, mirror).view(x.shape)
+
+
+@dataclass(eq=False)
+class LSTMState:
+    """An LSTM decoder's state in a search over B sentences, n hypotheses each."""
+
+    latent: Tensor  # (B, L)
+    scorer: Scorer
+    hidden: Tensor  # (layers, B, n, H)
+    cell: Tensor  # (layers, B, n, H)
+    position: int = 0  # position of the next tokens
+
+    def reorder(self, parents: Tensor) -> None:
+        """Let hypothesis i continue hypothesis parents[:, i], (B, n)."""
+        layers, _, _, width = self.hidden.shape
+        where = parents[None, :, :, None].expand(layers, -1, -1, width)
+        self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep only these sentences."""
+        self.latent = self.latent.index_select(0, rows)
+        self.scorer.select(rows)
+        self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
+
+
+class RecurrentDecoder(nn.Module):
+    """p(sentence | latent) by an LSTM that starts from EOS and states of zero; subclasses define its `inputs`."""
+
+    def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
+        super().__init__()
+        self.lstm, self.layer, self.dropout = lstm, layer, Dropout(dropout)
+
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        """Predict `target` (B, T) from latent (B, L)."""
+        inputs = self.inputs(shift_right(target.ids), latent)
+        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
+        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
+        return SentencePrediction(
+            role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
+        )
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, any)."""
+        raise NotImplementedError
+
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
+        lstm, dtype = self.lstm, next(self.lstm.parameters()).dtype
+        zeros = torch.zeros(lstm.num_layers, len(latent), lstm.hidden_size, dtype=dtype, device=latent.device)
+        return zeros, zeros
+
+    def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
+        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
+        return self.dropout(x)
+
+    def start(self, latent: Tensor) -> LSTMState:
+        """The initial state of a search for each latent, (B, L)."""
+        hidden, cell = self.initial_state(latent)
+        return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
+
+    def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
+        """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
+        count, n = tokens.shape
+        latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
+        before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
+        states, after = self.lstm(self.inputs(tokens.view(-1, 1), latent), before)
+        state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
+        state.position += 1
+        x = self.features(states[:, 0], latent, PackedLayout.column(tokens.flatten()))
+        return state.scorer(x.view(count, n, -1))
+
+
+class LSTMDecoder(RecurrentDecoder):
+    """p(sentence | latent) by an LSTM as wide as its table (paper, sec. 2 and app. A).
+
+    `fuse` names where the latent enters, any of:
+
+    - "word": the input of each step is [word ; z].
+    - "hidden": the first hidden state is a linear map of z. Else it is zero.
+    - "attention": z takes the place of the context that attention would give. As in Luong et al. (2015, eq. 5), to
+      whom the paper's "traditional sequence-to-sequence framework" is taken to refer, the output layer reads
+      tanh(Linear([h ; z])). Logit has no tanh.
+    - Logit is the output layer's: `layer` gets the latent as well, or is one that does not read it.
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        layer: OutputLayer,
+        latent: int,
+        layers: int,
+        dropout: float,
+        fuse: Collection[str] = (),
+    ):
+        check_least(1, decoder_layers=layers)
+        width = table.embedding_dim
+        inputs = width + latent if "word" in fuse else width
+        between = dropout if layers > 1 else 0.0
+        super().__init__(LSTM(inputs, width, layers, batch_first=True, dropout=between), layer, dropout)
+        self.table, self.reads_latent = table, "word" in fuse
+        self.first_hidden = xavier_linear(latent, layers * width) if "hidden" in fuse else None
+        self.fuse_hidden = xavier_linear(width, width) if "attention" in fuse else None
+        self.fuse_latent = xavier_linear(latent, width, bias=False) if "attention" in fuse else None
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
+        words = self.dropout(lookup(self.table, ids))
+        return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
+
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
+        width, layers = self.lstm.hidden_size, self.lstm.num_layers
+        zeros, _ = super().initial_state(latent)
+        if self.first_hidden is None:
+            return zeros, zeros
+        return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
+
+    def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
+        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
+        x = super().features(x, latent, layout)
+        if self.fuse_hidden is None or self.fuse_latent is None:
+            return x
+        return torch.tanh(self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent)))
+
+
+class TwoLatentDecoder(RecurrentDecoder):
+    """p(sentence | syntactic, semantic): the syntactic latent enters at the LSTM's input, the semantic one at its
+    output (Chen et al. 2019; with the previous token, as in their decoder for generation).
+
+    The latent is [syntactic ; semantic] (B, L). Its first `syntactic` units are the input of the LSTM beside each
+    previous token; if `table` is None they are the only input, and the decoder does not see earlier tokens.
+    """
+
+    def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
+        inputs = syntactic + (table.embedding_dim if table else 0)
+        super().__init__(LSTM(inputs, width, batch_first=True), layer, dropout)
+        self.table, self.syntactic = table, syntactic
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H +
+        syntactic)."""
+        read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
+        return torch.cat([self.dropout(lookup(self.table, ids)), read], dim=-1) if self.table else read
+
+
+class FirstCellDecoder(RecurrentDecoder):
+    """p(sentence | z) by an LSTM whose initial cell is z, (B, L), and whose initial hidden state is a trained vector; z
+    enters nowhere else (Deudon 2018).
+
+    In training an input token is replaced by one trained vector with probability `word_dropout`, so that z has to
+    supply the hidden tokens (Bowman et al. 2016). The initial EOS stays. Each token is drawn independently; the
+    released code draws once for all sentences of a batch.
+    """
+
+    def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):
+        if not 0 <= word_dropout < 1:
+            raise UsageError(f"word_dropout {word_dropout} must be from 0 to below 1")
+        super().__init__(LSTM(table.embedding_dim, width, batch_first=True), layer, dropout)
+        self.table, self.word_dropout = table, word_dropout
+        self.hidden_word = nn.Parameter(torch.zeros(table.embedding_dim)) if word_dropout else None
+        self.first_hidden = nn.Parameter(torch.zeros(width))
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """The input of the LSTM: ids (B, T) -> (B, T, H)."""
+        words = lookup(self.table, ids)
+        if self.training and self.hidden_word is not None:
+            hidden = torch.rand(ids.shape, device=ids.device) < self.word_dropout
+            hidden[:, 0] = False
+            words = torch.where(hidden[..., None], self.hidden_word, words)
+        return self.dropout(words)
+
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """The trained vector, and z: (B, L) -> (1, B, L) each."""
+        return self.first_hidden.expand(1, len(latent), -1).contiguous(), latent[None].to(self.first_hidden.dtype)

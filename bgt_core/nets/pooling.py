@@ -1,4 +1,4 @@
-"""Averaging: a sentence is the mean of its token vectors, plain or weighted."""
+"""Averaging: a sentence is the mean of its token vectors, plain, weighted, gated, or corrected."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear
+from bgt_core.backend import Linear, linear
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.errors import UsageError
-from bgt_core.nets.binding import Binding
-from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.forms import exact, lookup
-from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.roles import RolePooling
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.layers import Dropout, make_embedding
+from bgt_core.nets.operations import exact, lookup
+from bgt_core.nets.packing import PackedLayout
 
 
 class MeanPooling(nn.Module):
@@ -103,66 +98,102 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-class BoundPooling(nn.Module):
-    """The direction of an average beside those of two parts that are composed: `bound` and `roles`.
+STD = 0.1  # of every initial weight except the table; biases are 0 (Lasagne's defaults, which the code keeps)
 
-    The bound part keeps the order of tokens: a sum of the Transformer's states, each bound to its position
-    (`nets.binding`). A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order.
-    The Transformer may move each state by a learned number of positions, so that translations can put the same word in
-    the same place. The bound vector is a linear map of the token's own vector, plus one of its state, which starts at
-    zero: the states of an untrained Transformer are nearly equal for all tokens, and would encode little more than the
-    length.
 
-    The bound part is good for copying, but two wordings of one fact have few words in the same places. The roles tell
-    who does what to whom in any wording (`nets.roles`).
+class GRAN(nn.Module):
+    """The mean of gated token vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
 
-    The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
-
-    Args:
-        average: The averaged part.
-        body: The Transformer under the bound part.
-        roles: The part that tells roles, from the average's token vectors.
-        bound: Units of the bound part, an even number.
-        bound_share, roles_share: Their shares of the cosine, above 0 and together below 1.
-
-    Raises:
-        UsageError: Shares out of range, or an odd `bound`.
+    An LSTM over the token vectors x_t has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b). With a
+    gate of 1 it equals `MeanPooling`: the same tokens count, without EOS and unknown ones. The LSTM also sees unknown
+    tokens. Dropout is applied to the token vectors.
     """
 
-    def __init__(
-        self,
-        average: SIFPooling,
-        body: Transformer,
-        roles: RolePooling,
-        bound: int,
-        bound_share: float,
-        roles_share: float,
-    ):
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
-        if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
-            raise UsageError(f"bound_share {bound_share} and roles_share {roles_share}: above 0, and together below 1")
-        self.width = average.width + bound + roles.width
-        self.average, self.body, self.relate = average, body, roles
-        self.shares = 1 - bound_share - roles_share, bound_share, roles_share
-        self.lexical, self.compose = Linear(body.width, bound, bias=False), Linear(body.width, bound, bias=False)
-        self.shift = Linear(body.width, 1, bias=False)
-        for added in (self.compose, self.shift):
-            nn.init.zeros_(added.weight)
-        self.binding = Binding(bound)
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+        self.lstm = PeepholeLSTM(self.width, self.width)
+        self.gate_words = Linear(self.width, self.width)  # W_x and b
+        self.gate_states = Linear(self.width, self.width, bias=False)  # W_h
+        for layer in (self.gate_words, self.gate_states):
+            start(layer)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
+        """Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
-        states = self.body.states(side, layout)  # (N, H)
-        words = self.average.words(side, layout)
-        bound, roles = self.bound(side, layout, states), self.relate(side, layout, words)
-        parts = self.average.pool(*words, layout), bound, roles
-        units = [F.normalize(exact(part)) for part in parts]
-        scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]
-        return torch.cat(scaled, dim=1)
+        ids = layout.pack(side.ids)  # (N,)
+        words = self.dropout(lookup(self.table, ids))  # (N, H)
+        gate = torch.sigmoid(exact(self.gate_words(words) + self.gate_states(self.lstm(words, layout))))
+        return mean_of_words(words * gate, ids, layout)
 
-    def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """The sum over tokens of R(position) (V vector + W state): Tokens (B, T), states (N, H) -> (B, K)."""
-        words = lookup(self.body.words.table, layout.pack(side.ids)) * math.sqrt(self.body.width)
-        positions = layout.columns + exact(self.shift(states))[:, 0]
-        return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
+
+class PeepholeLSTM(nn.Module):
+    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), with initial states of zero.
+
+        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      the input to the cell
+        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      the part of the cell that is kept
+        c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)
+        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        the visible part of the cell
+        h_t = o_t * tanh(c_t)
+
+    Rows of the weights are in the order i, o, f, c, as in ONNX.
+    """
+
+    def __init__(self, inputs: int, width: int):
+        super().__init__()
+        self.width = width
+        self.inputs = Linear(inputs, 4 * width)
+        self.recurrence = nn.Parameter(torch.empty(4 * width, width))
+        self.peepholes = nn.Parameter(torch.empty(3, width))  # of i, o and f
+        start(self.inputs)
+        for weight in (self.recurrence, self.peepholes):
+            nn.init.normal_(weight, std=STD)
+
+    def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
+        """Token vectors (N, K) -> the state after each, (N, H), in single precision or better."""
+        if torch.onnx.is_in_onnx_export():
+            return layout.pack(self.exported(layout.unpack(x)))
+        parts = [part for *_, part in layout.length_blocks]
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) of all
+        return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
+
+    def states(self, sums: Tensor) -> Tensor:
+        """Inputs of each gate, (B, T, 4 * H) -> states (B, T, H). Padding is on the right: its states are meaningless,
+        and no earlier state depends on them."""
+        peep_i, peep_o, peep_f = self.peepholes
+        hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
+        states = []
+        for step in sums.unbind(1):
+            i, o, f, c = exact(step + linear(hidden, self.recurrence)).chunk(4, dim=1)
+            entering = torch.sigmoid(torch.addcmul(i, peep_i, cell))
+            staying = torch.sigmoid(torch.addcmul(f, peep_f, cell))
+            cell = torch.addcmul(staying * cell, entering, torch.tanh(c))
+            hidden = torch.sigmoid(torch.addcmul(o, peep_o, cell)) * torch.tanh(cell)
+            states.append(hidden)
+        return torch.stack(states, 1)
+
+    def exported(self, x: Tensor) -> Tensor:
+        """The same states by ONNX's own operator, which has peepholes: a graph can't loop over an unknown length.
+
+        x (B, T, K) -> (B, T, H).
+        """
+        batch, length, _ = x.shape
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
+        weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
+        peepholes = self.peepholes.reshape(1, -1)
+        states = torch.onnx.ops.symbolic(
+            "::LSTM",
+            (x.transpose(0, 1), *weights, None, None, None, peepholes),
+            {"hidden_size": self.width},
+            dtype=x.dtype,
+            shape=(length, 1, batch, self.width),
+        )
+        return states[:, 0].transpose(0, 1)
+
+
+def start(layer: Linear) -> None:
+    """Weights N(0, 0.01), biases 0."""
+    nn.init.normal_(layer.weight, std=STD)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

@@ -13,10 +13,9 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
-from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import ResidualPooling, SIFPooling
-from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.distillation import Distillation

@@ -14,17 +14,14 @@ from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.models.recombining import RecombiningBGT
-from bgt_core.nets.closing import ClosingMarks, WithoutClosingMarks
-from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
+from bgt_core.nets.bound.binding import BoundPooling, MemoryReader, TaggedDecoder
+from bgt_core.nets.bound.erasing import ClosingMarks, WithoutClosingMarks, WithoutLanguage
+from bgt_core.nets.bound.roles import RolePooling
+from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead
-from bgt_core.nets.erasing import WithoutLanguage
-from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.memory import MemoryReader
-from bgt_core.nets.output import LanguageOutput, TiedOutput
-from bgt_core.nets.pooling import BoundPooling, SIFPooling
-from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.roles import RolePooling
-from bgt_core.nets.transformer import EncoderLayer, Transformer
+from bgt_core.nets.layers import EncoderLayer, Transformer, make_embedding
+from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
+from bgt_core.nets.pooling import SIFPooling
 from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.composition import Composition

@@ -31,7 +31,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import check_least
 from bgt_core.models.siamese import Siamese
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.gran import GRAN
+from bgt_core.nets.pooling import GRAN
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point

@@ -9,12 +9,9 @@ from torch import nn
 from bgt_core.backend import Linear
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm import BiLSTM
-from bgt_core.nets.lstm_decoder import LSTMDecoder
-from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.layers import Transformer, make_embedding
+from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
+from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOutput
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.translator import Translator
-from bgt_core.nets.attention_decoder import AttentionDecoder
+from bgt_core.nets.decoder import AttentionDecoder
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.layers import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.posterior import Point

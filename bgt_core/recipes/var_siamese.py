@@ -40,8 +40,7 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm import FinalStates
-from bgt_core.nets.lstm_decoder import FirstCellDecoder
+from bgt_core.nets.lstm import FinalStates, FirstCellDecoder
 from bgt_core.nets.output import PlainOutput
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.cross_entropy import CrossEntropy

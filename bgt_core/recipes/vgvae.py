@@ -46,11 +46,9 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import check_choice, check_least
 from bgt_core.models.vgvae import VGVAE
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, VonMisesFisherHead
-from bgt_core.nets.lstm import BiLSTM
-from bgt_core.nets.lstm_decoder import TwoLatentDecoder
-from bgt_core.nets.mlp_output import BagOfWords, PerceptronOutput
+from bgt_core.nets.lstm import BiLSTM, TwoLatentDecoder
+from bgt_core.nets.output import BagOfWords, PerceptronOutput, PositionPredictor
 from bgt_core.nets.pooling import MeanPooling
-from bgt_core.nets.position import PositionPredictor
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.objectives.elbo import Elbo

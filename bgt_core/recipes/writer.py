@@ -9,12 +9,10 @@ from bgt_core.contracts import LANGUAGE
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.models.writer import DRAFT, StoredVector, VectorWriter
-from bgt_core.nets.drafts import CorrectingDecoder, DraftReader
+from bgt_core.nets.drafts import CorrectingDecoder, DraftReader, LinearMemory
 from bgt_core.nets.encoders import Encoder, GaussianHead
-from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.memory import LinearMemory
+from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.output import LanguageOutput, TiedOutput
-from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes.bgt import bgt_small

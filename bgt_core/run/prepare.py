@@ -27,7 +27,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import json_lines, read_json, remove, writing
 from bgt_core.models.latent import LatentModel
-from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 from bgt_core.run.plan import SETTINGS, RunSettings, check_targets, check_taught, sources_of, write_settings
 from bgt_core.run.processes import LOCK, Report

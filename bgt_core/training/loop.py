@@ -16,7 +16,7 @@ from bgt_core.contracts import Model
 from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, release_memory, seed_everything
 from bgt_core.errors import Diverged
-from bgt_core.nets.erasing import WithoutLanguage
+from bgt_core.nets.bound.erasing import WithoutLanguage
 from bgt_core.objectives.combine import Sum
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.meter import Meter, Sums

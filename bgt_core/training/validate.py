@@ -14,7 +14,7 @@ from bgt_core.contracts import Batch, Outputs, Posterior, Tokens
 from bgt_core.device import autocast, seed_everything
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
-from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.output import LabelPrediction
 from bgt_core.posterior import READOUTS
 from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import BLOCK

@@ -13,7 +13,7 @@ from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
 from bgt_core.data.columns import parse_weights
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.nets.decoder import DecoderLayer
-from bgt_core.nets.transformer import EncoderLayer
+from bgt_core.nets.layers import EncoderLayer
 from bgt_core.training.aggressive import Aggressive
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, Row, Trainer, loop, train_step

@@ -21,7 +21,7 @@ from bgt_core.adapters import onnx, open_encoder
 from bgt_core.contracts import Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
-from bgt_core.nets.fast.packing import PaddedLayout
+from bgt_core.nets.packing import PaddedLayout
 from bgt_core.recipes import Recipe
 from tests.close import FLOAT32, assert_close
 

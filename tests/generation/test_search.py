@@ -26,10 +26,10 @@ from bgt_core.generation.search import (
     sample,
 )
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.bound.binding import MemoryReader
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm_decoder import LSTMDecoder
-from bgt_core.nets.memory import MemoryReader
+from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.recipes import Recipe
 from tests.close import BFLOAT16, assert_close

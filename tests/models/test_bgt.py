@@ -13,7 +13,7 @@ from bgt_core.contracts import Batch, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import cosine_to_targets
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
 from tests.close import assert_close

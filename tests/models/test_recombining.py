@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from bgt_core.contracts import EOS, Batch, Role, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.models.recombining import RecombiningBGT
-from bgt_core.nets.closing import ClosingMarks
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.bound.erasing import ClosingMarks
+from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Point
 
 ROWS, STOP, ASK = 4_000, 4, 5

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.encoders import NoLatent, PointHead
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.seq2seq import Seq2SeqConfig

@@ -1,8 +1,9 @@
 """Every place where a latent enters a decoder, against a second implementation: a loop over sentences and steps with
-concatenated latents and one matrix a product. And what search and padding must not change."""
+concatenated latents and one matrix a product. The decoder that attends to a source, against torch's."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from itertools import chain, combinations
 
@@ -10,11 +11,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, Tokens
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.layers import sinusoids
-from bgt_core.nets.lstm_decoder import LSTMDecoder
+from bgt_core.generation.options import Beam, Sample
+from bgt_core.generation.search import beam, n_best, sample, write
+from bgt_core.nets.decoder import AttentionDecoder, EncoderStates, TransformerDecoder
+from bgt_core.nets.layers import (
+    make_embedding,
+    shift_right,
+    sinusoids,
+)
+from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.recipes.parts import FUSIONS, builders
 from tests.close import assert_close
@@ -133,17 +140,6 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 
 
 @every_fusion
-def test_every_parameter_learns_and_every_latent_unit_is_read(
-    kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
-) -> None:
-    decoder, z = made(kind, fuse, share, stirred), torch.randn(4, L, dtype=torch.float64, requires_grad=True)
-    decoder("reconstruct", "en", z, random_tokens(LENGTHS, V)).nll()[0].backward()
-    assert z.grad.all()
-    for name, parameter in decoder.named_parameters():
-        assert parameter.grad is not None and parameter.grad.any(), name
-
-
-@every_fusion
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
@@ -187,3 +183,175 @@ def test_a_body_or_a_depth_that_there_is_not_is_refused(stirred: Stir) -> None:
         made("gru", ("logit",), False, stirred)
     with pytest.raises(BgtError, match="decoder_layers 0"):
         made("lstm", ("logit",), False, stirred, layers=0)
+
+
+def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
+    """With all words hidden but by chance none, a decoder can't tell two pasts apart."""
+    table = make_embedding(V, H)
+    decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
+    z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
+    decoder.train()
+    assert_close(decoder("reconstruct", "en", z, one).logits(), decoder("reconstruct", "en", z, two).logits())
+    decoder.eval()
+    assert (decoder("reconstruct", "en", z, one).logits() - decoder("reconstruct", "en", z, two).logits())[
+        1:
+    ].abs().max() > 0.1
+
+
+WIDTH, HEADS, INNER = 12, 3, 20
+Draw = Callable[..., Tokens]
+
+
+def attending(vocab_size: int, seed: int = 0, layers: int = 2, spread: float = 1.0) -> AttentionDecoder:
+    """In float64; every parameter away from where it starts, and scores `spread` times as far apart."""
+    torch.manual_seed(seed)
+    decoder = AttentionDecoder(
+        make_embedding(vocab_size, WIDTH), PlainOutput.untied(vocab_size, WIDTH), layers, INNER, HEADS, dropout=0.1
+    )
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+        decoder.layer.matrix.weight *= spread  # type: ignore[attr-defined]
+    return decoder.double().eval()
+
+
+def sources(lengths: list[int], seed: int = 5) -> EncoderStates:
+    """Random states of sentences of these lengths."""
+    side = Tokens.pad([[4] * (length - 1) + [EOS] for length in lengths], "fr")
+    generator = torch.Generator().manual_seed(seed)
+    return EncoderStates(torch.randn(sum(lengths), WIDTH, dtype=torch.float64, generator=generator), side)
+
+
+def only(source: EncoderStates, row: int) -> EncoderStates:
+    """One of the sentences, alone."""
+    lengths = source.side.mask.sum(1).tolist()
+    side = Tokens.pad([source.side.ids[row, : lengths[row]].tolist()], "fr")
+    return EncoderStates(source.states.split(lengths)[row], side)
+
+
+def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
+    """torch's decoder with the same weights."""
+    layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
+    twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
+    with torch.no_grad():
+        for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
+            pairs = [
+                (theirs.self_attn.in_proj_weight, ours.attention.qkv.weight),
+                (theirs.self_attn.in_proj_bias, ours.attention.qkv.bias),
+                (theirs.multihead_attn.in_proj_weight, torch.cat([ours.cross.q.weight, ours.cross.kv.weight])),
+                (theirs.multihead_attn.in_proj_bias, torch.cat([ours.cross.q.bias, ours.cross.kv.bias])),
+            ]
+            modules = [
+                (theirs.self_attn.out_proj, ours.attention.out),
+                (theirs.multihead_attn.out_proj, ours.cross.out),
+                (theirs.linear1, ours.feed[0]),
+                (theirs.linear2, ours.feed[2]),
+                (theirs.norm1, ours.norm_attention),
+                (theirs.norm2, ours.norm_cross),
+                (theirs.norm3, ours.norm_feed),
+            ]
+            pairs += [(getattr(a, name), getattr(b, name)) for a, b in modules for name in ("weight", "bias")]
+            for to, value in pairs:
+                to.copy_(value)
+    return twin
+
+
+@pytest.mark.parametrize(("target_lengths", "source_lengths"), [([5, 5, 5], [4, 4, 4]), ([7, 2, 4, 9], [3, 8, 1, 5])])
+def test_attention_is_torchs(target_lengths: list[int], source_lengths: list[int], random_tokens: Draw) -> None:
+    """Scores, and gradients of the states and of every weight; nothing padded, and both sides padded."""
+    decoder, target, source = attending(30), random_tokens(target_lengths, 30), sources(source_lengths)
+    source.states.requires_grad_()
+    scores = decoder("translate", "en", source, target).logits()
+
+    twin = torchs(decoder)
+    memory = source.states.new_zeros(*source.side.ids.shape, WIDTH)
+    memory[source.side.mask] = source.states.detach()
+    memory.requires_grad_()
+    ids = shift_right(target.ids)
+    x = decoder.words.table.weight.detach()[ids] * WIDTH**0.5 + sinusoids(0, ids.shape[1], memory)
+    features = twin(
+        x,
+        memory,
+        tgt_mask=nn.Transformer.generate_square_subsequent_mask(ids.shape[1], dtype=torch.float64),
+        memory_key_padding_mask=torch.zeros_like(source.side.mask, dtype=torch.float64).masked_fill(
+            ~source.side.mask, -torch.inf
+        ),
+    )
+    expected = features[target.mask] @ decoder.layer.matrix.weight.detach().T  # type: ignore[attr-defined]
+    assert_close(scores, expected)
+
+    weights = torch.randn(scores.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    (scores * weights).sum().backward()
+    (expected * weights).sum().backward()
+    assert_close(source.states.grad, memory.grad[source.side.mask])
+    for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
+        both = torch.cat([ours.cross.q.weight.grad, ours.cross.kv.weight.grad])
+        assert_close(both, theirs.multihead_attn.in_proj_weight.grad)
+        assert_close(ours.feed[0].weight.grad, theirs.linear1.weight.grad)
+
+
+def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
+    """Token by token with a cache, over two hypotheses that change places, while a sentence leaves: the same scores."""
+    decoder, source = attending(30), sources([3, 8, 1])
+    texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # what two hypotheses of each sentence write
+    expected = torch.stack(
+        [
+            decoder("translate", "en", only(source, row), Tokens.pad([texts[row, text].tolist()], "en")).logits()
+            for row in range(3)
+            for text in range(2)
+        ]
+    ).view(3, 2, 6, 30)
+    rows, order = torch.arange(3), torch.tensor([0])  # sentences that stay; which text each hypothesis writes
+    state, last = decoder.start(source), torch.full((3, 1), EOS)
+    for position in range(6):
+        scores = decoder.step(last, state)
+        assert_close(scores, expected[rows][:, order, position])
+        order, parents = (order.flip(0), [1, 0]) if position else (torch.tensor([0, 1]), [0, 0])
+        state.reorder(torch.tensor([parents] * len(rows)))
+        if position == 2:
+            state.select(torch.tensor([0, 2]))
+            rows = rows[[0, 2]]
+        last = texts[rows][:, order, position]
+
+
+def log_chances(decoder: AttentionDecoder, source: EncoderStates, past: list[int]) -> Tensor:
+    """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
+    target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
+    scores = decoder("translate", "en", source, target).logits()[-1].detach()
+    scores[[PAD, UNK, BOS]] = -torch.inf
+    if not past:
+        scores[EOS] = -torch.inf
+    return scores.log_softmax(-1)
+
+
+def all_sentences(decoder: AttentionDecoder, source: EncoderStates, longest: int) -> list[tuple[float, list[int]]]:
+    """Every sentence of at most that many tokens with its mean log-probability, EOS counted; the best first."""
+    words, scored = range(4, decoder.words.table.num_embeddings), []
+    for length in range(1, longest + 1):
+        for sentence in itertools.product(words, repeat=length):
+            tokens = [*sentence, EOS] if length < longest else list(sentence)
+            parts = [float(log_chances(decoder, source, tokens[:at])[token]) for at, token in enumerate(tokens)]
+            scored.append((sum(parts) / len(tokens), list(sentence)))
+    return sorted(scored, reverse=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_wide_beam_finds_the_best_sentences_of_all(seed: int) -> None:
+    """3 words, at most 3 tokens: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
+    decoder, source = attending(7, seed, layers=1, spread=4.0), sources([3, 6, 1])
+    for row, written in enumerate(n_best(decoder, source, Beam(40), 99, max_length=3)):
+        expected = all_sentences(decoder, only(source, row), 3)
+        assert len(written) == len(expected) == 39
+        assert [best.tokens for best in written] == [tokens for _, tokens in expected]
+        assert [best.mean for best in written] == pytest.approx([mean for mean, _ in expected], rel=1e-4)
+    best = beam(decoder, source, Beam(40), 3)
+    assert best == [written[0] for written in n_best(decoder, source, Beam(40), 5, 3)]
+    assert len({tuple(each.tokens) for each in best}) > 1  # the source decides
+
+
+def test_it_is_searched_and_drawn_from_like_any_decoder() -> None:
+    decoder, source = attending(12, seed=3), sources([3, 8])
+    generator = torch.Generator().manual_seed(0)
+    assert write(decoder, source, Beam(4), 6, generator) == [best.tokens for best in beam(decoder, source, Beam(4), 6)]
+    drawn = sample(decoder, source, Sample(), 6, generator)
+    assert len(drawn) == 2 and all(drawn)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
@@ -15,8 +16,15 @@ from bgt_core.errors import UsageError
 from bgt_core.generation.options import GREEDY, Beam
 from bgt_core.generation.search import n_best, write
 from bgt_core.models.writer import VectorWriter
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.drafts import LinearMemory
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.output import TiedOutput
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.recipes import Recipe
+from tests.close import assert_close
 
+Stir = Callable[[nn.Module], nn.Module]
 UNITS = 12
 TEXT = [[20, 21, EOS], [30, 31, 32, 33, EOS], [40, EOS]]
 DRAFTS = [[20, 25, 26, EOS], [30, 31, EOS], [41, 42, 43, 44, 45, EOS]]
@@ -126,3 +134,30 @@ def test_drafts_of_a_missing_column_are_refused(build: Callable[..., VectorWrite
     draft, _, lang = columns[-1].partition(":")
     with pytest.raises(UsageError, match=f"{draft}: holds drafts of the column {draft[6:]}:{lang}, which is missing"):
         build(columns)
+
+
+def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(stirred: Stir) -> None:
+    memory, latent = stirred(LinearMemory(5, 8, 3)).double(), torch.randn(2, 5, dtype=torch.float64)
+    slots = memory.states(latent)
+    assert slots.shape == (2, 3, 8)
+    for number in range(3):
+        rows = slice(8 * number, 8 * number + 8)
+        assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
+    layout = PackedLayout.of(Tokens.pad([[4, 5, EOS], [6, EOS]], "en"))
+    own = latent @ memory.own.weight.T + memory.own.bias
+    assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
+
+
+def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -> None:
+    """One step at a time gives the scores of teacher forcing; and gradients stay small where all is hidden."""
+    table = make_embedding(20, 8)
+    decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
+    dropped = Tokens.pad([[4, 5, EOS]], "en")
+    decoder.word_dropout = 1.0
+    decoder("reconstruct", "en", torch.zeros(1, 5), dropped).nll()[0].backward()
+    assert max(float(each.grad.abs().max()) for each in decoder.parameters() if each.grad is not None) < 1e3
+    decoder, latent = stirred(decoder).double().eval(), torch.randn(1, 5, dtype=torch.float64)
+    expected = decoder("reconstruct", "en", latent, dropped).logits()
+    state = decoder.start(latent)
+    steps = [decoder.step(torch.tensor([[token]]), state)[0, 0] for token in (EOS, 4, 5)]
+    assert_close(torch.stack(steps), expected)

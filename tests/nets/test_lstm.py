@@ -1,4 +1,4 @@
-"""LSTMs against torch's own on packed sequences, and what padding must not change."""
+"""LSTMs against torch's own on packed sequences, and decoders step by step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bgt_core.contracts import Tokens
-from bgt_core.errors import BgtError
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm import BiLSTM, FinalStates, LastState
+from bgt_core.nets.lstm import BiLSTM, FinalStates, FirstCellDecoder, LastState, TwoLatentDecoder
+from bgt_core.nets.output import PerceptronOutput, PlainOutput
 from tests.close import assert_close
 
 V, H = 19, 8
@@ -36,7 +37,7 @@ def torchs(ours: BiLSTM) -> nn.LSTM:
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_it_is_the_mean_of_torchs_states_on_packed_sentences(layers: int, random_tokens: Callable[..., Tokens]) -> None:
+def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..., Tokens]) -> None:
     ours, side = body(layers), random_tokens(LENGTHS, V)
     packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(torchs(ours)(packed)[0], batch_first=True)  # zero at padding
@@ -44,7 +45,7 @@ def test_it_is_the_mean_of_torchs_states_on_packed_sentences(layers: int, random
     assert_close(ours(side), expected)
 
 
-def test_padding_changes_nothing(random_tokens: Callable[..., Tokens]) -> None:
+def test_padding_changes_no_state(random_tokens: Callable[..., Tokens]) -> None:
     ours, side = body(2, dropout=0.3).eval(), random_tokens(LENGTHS, V)
     together = ours(side)
     for row, length in enumerate(LENGTHS):
@@ -93,3 +94,123 @@ def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[...
     _, (hidden, _) = lstm(packed)  # (2, B, 5)
     assert_close(ours(side), torch.cat([hidden[0], hidden[1]], 1))
     assert ours.width == 10
+
+
+def first_cell(word_dropout: float = 0.4) -> FirstCellDecoder:
+    torch.manual_seed(0)
+    made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout).double()
+    with torch.no_grad():  # away from where they start
+        for parameter in (made.first_hidden, made.hidden_word):
+            if parameter is not None:
+                parameter.normal_()
+    return made
+
+
+def test_a_decoder_is_torchs_lstm_from_that_cell(random_tokens: Callable[..., Tokens]) -> None:
+    ours, side = first_cell().eval(), random_tokens(LENGTHS, V)
+    z = torch.randn(len(LENGTHS), L, dtype=torch.float64)
+    prediction = ours("reconstruct", "en", z, side)
+    rows = []
+    for row, length in enumerate(LENGTHS):
+        hidden, cell = ours.first_hidden, z[row]
+        for token in [EOS, *side.ids[row, : length - 1].tolist()]:
+            gates = ours.lstm.weight_ih_l0 @ ours.table.weight[token] + ours.lstm.bias_ih_l0
+            gates = gates + ours.lstm.weight_hh_l0 @ hidden + ours.lstm.bias_hh_l0
+            enter, forget, new, leave = gates.chunk(4)
+            cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
+            hidden = leave.sigmoid() * cell.tanh()
+            rows.append(hidden)
+    assert_close(prediction.features, torch.stack(rows))
+
+
+def test_search_says_what_training_says(random_tokens: Callable[..., Tokens]) -> None:
+    ours, side = first_cell().eval(), random_tokens([6, 6], V)
+    z = torch.randn(2, L, dtype=torch.float64)
+    at_once = ours("reconstruct", "en", z, side).logits().view(2, 6, V)
+    state, token = ours.start(z), torch.full((2, 1), EOS)
+    for position in range(6):
+        assert_close(ours.step(token, state)[:, 0], at_once[:, position])
+        token = side.ids[:, position : position + 1]
+
+
+def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
+    ours = first_cell(0.4).train()
+    ids = torch.randint(4, V, (400, 50))
+    ids[:, 0] = EOS
+    torch.manual_seed(1)
+    hidden = (ours.inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1)  # (400, 50)
+    assert not hidden[:, 0].any()
+    assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
+    assert hidden[:, 1:].double().mean(1).std() > 0.03  # each token is drawn by itself, not each step for all
+    assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
+
+
+def test_the_latent_enters_by_the_first_cell_alone(random_tokens: Callable[..., Tokens]) -> None:
+    ours, side = first_cell().eval(), random_tokens(LENGTHS, V)
+    with torch.no_grad():
+        ours.lstm.bias_ih_l0[L : 2 * L] = -1e4  # the forget gate is shut
+        scores = [ours("reconstruct", "en", torch.randn(4, L).double(), side).logits() for _ in range(2)]
+    assert_close(*scores)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_a_share_is_from_0_to_below_1(share: float) -> None:
+    with pytest.raises(UsageError, match="word_dropout"):
+        FirstCellDecoder(nn.Embedding(V, H), PlainOutput.untied(V, L), L, 0.0, share)
+
+
+SYNTACTIC, SEMANTIC, L = 3, 4, 5
+
+
+@pytest.fixture
+def side(random_tokens: Callable[..., Tokens]) -> Tokens:
+    return random_tokens([6, 4, 1], V)  # the last is EOS alone
+
+
+@pytest.fixture
+def latent() -> torch.Tensor:
+    return torch.randn(3, SYNTACTIC + SEMANTIC, generator=torch.Generator().manual_seed(0))
+
+
+def two_latents(words: bool) -> TwoLatentDecoder:
+    torch.manual_seed(2)
+    layer = PerceptronOutput(V, 8, SEMANTIC, 8, 3)
+    return TwoLatentDecoder(nn.Embedding(V, 5) if words else None, layer, SYNTACTIC, 8, 0.0)
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_a_step_at_a_time_the_scores_are_those_of_the_whole_sentence(
+    side: Tokens, latent: torch.Tensor, words: bool
+) -> None:
+    model = two_latents(words)
+    prediction = model("reconstruct", "a", latent, side)
+    logits, nats = prediction.logits(), prediction.nll()[1]
+    state, stepped = model.start(latent), []
+    for previous in [torch.full((3,), EOS), *side.ids.T[:-1]]:
+        stepped.append(model.step(previous[:, None], state)[:, 0])
+    packed = torch.stack(stepped, 1).flatten(0, 1)[side.flat_index]
+    assert_close(packed, logits)
+    cost = nn.functional.cross_entropy(logits, side.ids.flatten()[side.flat_index], reduction="none")
+    expected = [part.sum().item() for part in cost.split(side.mask.sum(1).tolist())]
+    assert nats.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_first_latent_enters_the_lstm_and_the_second_the_output(side: Tokens, latent: torch.Tensor) -> None:
+    model = two_latents(words=True)
+    syntactic, semantic = (latent + torch.eye(7)[unit] for unit in (0, 6))
+    plain, *changed = (model("reconstruct", "a", each, side) for each in (latent, syntactic, semantic))
+    features = [not torch.equal(each.features, plain.features) for each in changed]
+    biases = [
+        not torch.equal(model.layer.scorer(each).latent_bias, model.layer.scorer(latent).latent_bias)
+        for each in (syntactic, semantic)
+    ]
+    assert features == [True, False] and biases == [False, True]
+
+
+def test_without_the_previous_word_nothing_written_before_is_known(side: Tokens, latent: torch.Tensor) -> None:
+    other = Tokens.pad([[9, 9, 9, 9, 9, EOS], [8, 8, 8, EOS], [EOS]], "en")
+    for words, same in ((True, False), (False, True)):
+        model = two_latents(words)
+        one, two = (model("reconstruct", "a", latent, each).logits() for each in (side, other))
+        assert torch.equal(one, two) == same
+    assert not any(isinstance(part, nn.Embedding) for part in two_latents(False).modules())

@@ -1,4 +1,4 @@
-"""The fused loss against full scores and autograd."""
+"""The fused loss against full scores and autograd; bags of words and positions, written out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.nets.fast import nll as fast
+from bgt_core.errors import UsageError
+from bgt_core.nets import operations
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.output import LanguageOutput, TiedOutput, UntiedOutput
-from bgt_core.nets.prediction import OutputLayer, SentencePrediction
+from bgt_core.nets.output import (
+    BagOfWords,
+    LanguageOutput,
+    OutputLayer,
+    Perceptron,
+    PositionPredictor,
+    SentencePrediction,
+    TiedOutput,
+    UntiedOutput,
+)
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
@@ -53,7 +62,7 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     layer, target = layers()[kind], random_tokens(lengths, V)
     assert isinstance(layer, nn.Module)
     if len(lengths) in (3, 5):
-        assert sum(lengths) > (fast.CHUNK if len(lengths) == 3 else fast.BLOCK)
+        assert sum(lengths) > (operations.CHUNK if len(lengths) == 3 else operations.BLOCK)
     features = torch.randn(sum(lengths), H, dtype=torch.float64, requires_grad=True)
     latent = torch.randn(len(lengths), L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *layer.parameters()]
@@ -71,17 +80,6 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     for gradient, reference in zip(gradients, expected_gradients, strict=True):
         assert reference.abs().max() > 0
         assert_close(gradient, reference)
-
-
-@pytest.mark.parametrize("kind", ["untied", "tied"])
-def test_without_gradient_the_loss_is_the_same(kind: str, random_tokens: Callable[..., Tokens]) -> None:
-    layer, target = layers()[kind], random_tokens([4, 9], V)
-    features, latent = torch.randn(4 + 9, H, dtype=torch.float64), torch.randn(2, L, dtype=torch.float64)
-    with_gradient = layer.nll(features, latent, target, 0.1)
-    with torch.inference_mode():
-        without = layer.nll(features, latent, target, 0.1)
-    for one, other in zip(with_gradient, without, strict=True):
-        assert_close(one, other)
 
 
 def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> None:
@@ -161,3 +159,66 @@ def test_a_second_backward_pass_is_refused(random_tokens: Callable[..., Tokens])
     (3 * loss).backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+WORDS, SYNTACTIC, SEMANTIC = 30, 3, 4
+
+
+@pytest.fixture
+def side(random_tokens: Callable[..., Tokens]) -> Tokens:
+    return random_tokens([6, 4, 1], WORDS)  # the last is EOS alone
+
+
+@pytest.fixture
+def latent() -> torch.Tensor:
+    return torch.randn(3, SYNTACTIC + SEMANTIC, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_bag_pays_for_each_of_its_words_whatever_their_order(side: Tokens, latent: torch.Tensor) -> None:
+    torch.manual_seed(1)
+    bag = BagOfWords(WORDS, SYNTACTIC + SEMANTIC, hidden=8, layers=3)
+    prediction = bag("reconstruct", "a", latent, side)
+    loss, nats = prediction.nll()
+    log_p = bag.matrix(bag.perceptron(latent)).log_softmax(-1)
+    log_p = log_p.tolist()
+    expected = [-sum(log_p[row][token] for token in side.ids[row].tolist() if token > EOS) for row in range(3)]
+    assert nats.tolist() == pytest.approx(expected, rel=1e-5)
+    assert loss.item() == pytest.approx(sum(expected), rel=1e-5) and nats[2] == 0
+    mixed = Tokens.pad([[*side.ids[0, [3, 1, 0, 4, 2]].tolist(), EOS]], "en")
+    assert bag("reconstruct", "a", latent[:1], mixed).nll()[1].item() == pytest.approx(nats[0].item(), rel=1e-6)
+    assert prediction.logits().shape == (11, WORDS)
+
+
+def test_a_perceptron_has_as_many_layers_as_it_says() -> None:
+    assert sum(isinstance(part, nn.Linear) for part in Perceptron(5, 8, 3).modules()) == 3
+    for width, layers in ((0, 3), (8, 0)):
+        with pytest.raises(UsageError, match=r"hidden_(dim|layers) 0 must be at least 1"):
+            Perceptron(5, width, layers)
+
+
+def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int]) -> float:
+    """The cost of one sentence's words, written out."""
+    total = 0.0
+    for place, word in enumerate(words[: predictor.scores.out_features]):
+        read = torch.cat([predictor.table.weight[word], latent])
+        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # places of this sentence
+        total -= scores.log_softmax(-1)[place].item()
+    return total
+
+
+@pytest.mark.parametrize("positions", [32, 5, 3])
+def test_a_word_pays_for_its_place_among_those_of_its_sentence(
+    side: Tokens, latent: torch.Tensor, positions: int
+) -> None:
+    torch.manual_seed(1)
+    predictor = PositionPredictor(nn.Embedding(WORDS, 5), SYNTACTIC, hidden=8, layers=3, positions=positions)
+    z = latent[:, :SYNTACTIC]
+    loss, nats = predictor("a", z, side).nll()
+    words = [[token for token in row if token > EOS] for row in side.ids.tolist()]
+    expected = [places(predictor, each, own) for each, own in zip(z, words, strict=True)]
+    assert nats.tolist() == pytest.approx(expected, rel=1e-5)
+    assert loss.item() == pytest.approx(sum(expected), rel=1e-5)
+    loss.backward()
+    assert torch.isfinite(predictor.table.weight.grad).all()
+    with pytest.raises(UsageError, match="positions 0 must be at least 1"):
+        PositionPredictor(nn.Embedding(WORDS, 5), SYNTACTIC, 8, 3, positions=0)

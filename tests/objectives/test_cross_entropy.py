@@ -7,7 +7,7 @@ import torch
 
 from bgt_core.contracts import Outputs
 from bgt_core.errors import UsageError
-from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.output import LabelPrediction
 from bgt_core.objectives.cross_entropy import CrossEntropy
 
 # p = (3/4, 1/4) and (1/2, 1/2) of labels 0 and 1

@@ -13,7 +13,7 @@ import bgt_core
 from bgt_core import checkpoint, recipes, run
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
-from bgt_core.nets.gran import GRAN
+from bgt_core.nets.pooling import GRAN
 from bgt_core.recipes import Recipe
 
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]

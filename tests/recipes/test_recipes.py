@@ -18,7 +18,7 @@ from bgt_core.contracts import LANGUAGE, SYNTACTIC, Batch, Posterior
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
-from bgt_core.nets.position import PositionPrediction
+from bgt_core.nets.output import PositionPrediction
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.run.prepare import fresh
 

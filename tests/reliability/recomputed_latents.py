@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bgt_core.contracts import Batch, Outputs, Readout, Tokens
 from bgt_core.diagnose import diagnose
-from bgt_core.nets.prediction import OutputLayer, SentencePrediction
+from bgt_core.nets.output import OutputLayer, SentencePrediction
 from bgt_core.posterior import Gaussian, VonMisesFisher
 from bgt_core.posterior.distances import similarity
 from probes.measures.config import ProbeConfig

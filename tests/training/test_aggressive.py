@@ -22,9 +22,8 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.output import PlainOutput
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.output import PlainOutput, SentencePrediction
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe

@@ -17,7 +17,7 @@ from bgt_core.data.batching import Batching, StepBatch
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
-from bgt_core.nets.transformer import EncoderLayer
+from bgt_core.nets.layers import EncoderLayer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.recipes import Recipe

@@ -11,11 +11,10 @@ from torch import nn
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets import layers
-from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
-from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.bound.roles import KEY_WIDTH, RELATIONS, RolePooling
+from bgt_core.nets.layers import EncoderLayer, sinusoids
+from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.pooling import SIFPooling
-from bgt_core.nets.roles import KEY_WIDTH, RELATIONS, RolePooling
-from bgt_core.nets.transformer import EncoderLayer
 from tests.close import assert_close
 
 Stir = Callable[[nn.Module], nn.Module]

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.forms import exact
-from bgt_core.nets.layers import blocks_of, sinusoids
-from bgt_core.nets.transformer import EncoderLayer
+from bgt_core.nets.layers import EncoderLayer, blocks_of, sinusoids
+from bgt_core.nets.operations import exact
+from bgt_core.nets.packing import PackedLayout
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
 ROUNDING = 1e-4  # a half below this length is mostly rounding error, which must not be scaled to length 1

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.packing import PackedLayout
 from tests.close import assert_close
 
 

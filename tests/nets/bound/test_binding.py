@@ -1,7 +1,8 @@
-"""A memory as a decoder reads it, by hand; and what a semantic encoder binds in it."""
+"""Vectors bound to positions and read back, against closed forms; a memory as a decoder reads it, by hand."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -11,16 +12,73 @@ from torch import nn
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.nets.binding import Binding
+from bgt_core.nets.bound.binding import Binding, BoundPooling, MemoryReader, TaggedDecoder
+from bgt_core.nets.bound.roles import RolePooling
 from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.fast.packing import PackedLayout
-from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, sinusoids
-from bgt_core.nets.memory import LinearMemory, MemoryReader
+from bgt_core.nets.layers import CrossAttention, EncoderLayer, Transformer, make_embedding, shift_right, sinusoids
 from bgt_core.nets.output import TiedOutput
-from bgt_core.nets.pooling import BoundPooling, SIFPooling
-from bgt_core.nets.roles import RolePooling
-from bgt_core.nets.transformer import EncoderLayer, Transformer
-from tests.close import assert_close
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.pooling import SIFPooling
+from tests.close import FLOAT32, assert_close
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("position", [0.0, 1.0, 7.5, -3.25, 1_000.0])
+def test_one_vector_is_read_back_from_any_position(position: float) -> None:
+    binding, vector = Binding(16).double(), random(16)
+    bound = binding.bind(vector, torch.tensor(position))
+    assert_close(binding.unbind(bound, torch.tensor(position)), vector)
+    assert_close(bound.norm(), vector.norm())
+
+
+def test_binding_multiplies_complex_numbers_of_length_one() -> None:
+    binding, vectors, positions = Binding(10).double(), random(4, 10), torch.tensor([0.0, 1.0, 2.5, 40.0])
+    turns = torch.exp(1j * positions[:, None] * binding.angles(vectors))
+    expected = torch.complex(*vectors.chunk(2, dim=-1)) * turns
+    bound = torch.complex(*binding.bind(vectors, positions).chunk(2, dim=-1))
+    assert_close(bound, expected)
+
+
+def test_whole_positions_are_orthogonal() -> None:
+    binding = Binding(32).double()
+    distance = torch.arange(1, 16)[:, None]
+    assert_close(torch.exp(1j * distance * binding.angles(torch.zeros(()))).mean(1), 0, FLOAT32, scale=1)
+
+
+@pytest.mark.parametrize(("width", "at_least"), [(64, 0.3), (512, 0.99)])
+def test_among_many_vectors_the_bound_one_is_found_the_better_the_wider(width: int, at_least: float) -> None:
+    """Ten of 1,000 vectors are bound. What is unbound has a cosine of about 1 / sqrt(10) with the right vector, and
+    with a wrong one 0 give or take 1 / sqrt(width)."""
+    binding, words = Binding(width).double(), torch.nn.functional.normalize(random(1_000, width), dim=-1)
+    chosen = torch.arange(10) * 7
+    unbound = binding.unbind(binding.bind(words[chosen], torch.arange(10)).sum(0), torch.arange(10))
+    cosines = torch.nn.functional.normalize(unbound, dim=-1) @ words.T
+    assert (cosines.argmax(1) == chosen).double().mean() >= at_least
+    right = cosines[torch.arange(10), chosen]
+    assert abs(right.mean() - 1 / math.sqrt(10)) < 4 / math.sqrt(10 * width)
+
+
+def test_products_depend_on_the_distance_of_positions_alone() -> None:
+    binding, one, two = Binding(8).double(), random(8), random(8, seed=1)
+    near = binding.bind(one, torch.tensor(2.0)) @ binding.bind(two, torch.tensor(5.0))
+    far = binding.bind(one, torch.tensor(102.0)) @ binding.bind(two, torch.tensor(105.0))
+    assert_close(near, far)
+
+
+def test_angles_are_evenly_spaced_over_the_circle_and_never_saved() -> None:
+    binding = Binding(8)
+    assert_close(binding.angles(torch.zeros(())), math.pi * torch.tensor([-0.75, -0.25, 0.25, 0.75]))
+    assert Binding(2).angles(torch.zeros(())).tolist() == [0.0] and binding.state_dict() == {}
+
+
+@pytest.mark.parametrize("width", [0, 7])
+def test_a_width_without_pairs_is_refused(width: int) -> None:
+    with pytest.raises(BgtError, match=f"composed width {width} must be an even number"):
+        Binding(width)
+
 
 Stir = Callable[[nn.Module], nn.Module]
 
@@ -87,7 +145,7 @@ def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
     assert_close(keys_values.permute(1, 3, 0, 2, 4).flatten(2), plain)
 
 
-def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
+def test_one_step_with_a_memory_gives_the_scores_of_teacher_forcing(
     random_tokens: Callable[..., Tokens], stirred: Stir
 ) -> None:
     torch.manual_seed(0)
@@ -104,28 +162,13 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
         assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])
 
 
-def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(stirred: Stir) -> None:
-    memory, latent = stirred(LinearMemory(5, 8, 3)).double(), torch.randn(2, 5, dtype=torch.float64)
-    slots = memory.states(latent)
-    assert slots.shape == (2, 3, 8)
-    for number in range(3):
-        rows = slice(8 * number, 8 * number + 8)
-        assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
-    layout = PackedLayout.of(Tokens.pad([[4, 5, EOS], [6, EOS]], "en"))
-    own = latent @ memory.own.weight.T + memory.own.bias
-    assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
-
-
-def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -> None:
-    """One step at a time gives the scores of teacher forcing; and gradients stay small where all is hidden."""
+def test_a_tag_is_a_part_of_the_latent(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     table = make_embedding(20, 8)
-    decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
-    dropped = Tokens.pad([[4, 5, EOS]], "en")
-    decoder.word_dropout = 1.0
-    decoder("reconstruct", "en", torch.zeros(1, 5), dropped).nll()[0].backward()
-    assert max(float(each.grad.abs().max()) for each in decoder.parameters() if each.grad is not None) < 1e3
-    decoder, latent = stirred(decoder).double().eval(), torch.randn(1, 5, dtype=torch.float64)
-    expected = decoder("reconstruct", "en", latent, dropped).logits()
-    state = decoder.start(latent)
-    steps = [decoder.step(torch.tensor([[token]]), state)[0, 0] for token in (EOS, 4, 5)]
-    assert_close(torch.stack(steps), expected)
+    decoder = stirred(TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 12, 2, dropout=0.0)).double().eval()
+    one, other = (TaggedDecoder(decoder, decoder.layer, 2).double() for _ in range(2))
+    target, z = random_tokens([9, 4], 20), torch.randn(2, 3, dtype=torch.float64)
+    expected = decoder("reconstruct", "en", torch.cat([z, one.tag.expand(2, -1)], dim=1), target).logits()
+    assert_close(one("reconstruct", "en", z, target).logits(), expected)
+    assert not torch.allclose(other("reconstruct", "en", z, target).logits(), expected)
+    assert_close(one.step(torch.full((2, 1), EOS), one.start(z))[:, 0], expected[[0, 9]])
+    assert one.decoder is other.decoder

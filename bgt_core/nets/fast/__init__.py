@@ -1,1 +1,0 @@
-"""Fast forms of the most frequent operations. `nets.forms` has the plain form of each, and chooses between them."""

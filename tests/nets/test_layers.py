@@ -1,0 +1,121 @@
+"""The Transformer's parts against torch's own, and what padding must not change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from bgt_core.contracts import EOS, PAD, Tokens
+from bgt_core.errors import BgtError
+from bgt_core.nets import layers
+from bgt_core.nets.layers import (
+    EncoderLayer,
+    SelfAttention,
+    TokenAndPositionEmbedding,
+    Transformer,
+    make_embedding,
+    sinusoids,
+)
+from bgt_core.nets.operations import softmax
+from bgt_core.nets.packing import PackedLayout
+from tests.close import FLOAT32, assert_close
+
+V, H, L = 19, 8, 5
+Stir = Callable[[nn.Module], nn.Module]
+
+
+def full(sentences: int, length: int) -> PackedLayout:
+    """Nothing padded."""
+    return PackedLayout.of(Tokens.pad([[EOS] * length] * sentences, "en"))
+
+
+def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
+    ours = stirred(EncoderLayer(H, 12, 2, dropout=0.0)).double()
+    theirs = nn.TransformerEncoderLayer(H, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
+    assert isinstance(ours, EncoderLayer)
+    pairs = [
+        (theirs.self_attn.in_proj_weight, ours.attention.qkv.weight),
+        (theirs.self_attn.in_proj_bias, ours.attention.qkv.bias),
+        (theirs.self_attn.out_proj, ours.attention.out),
+        (theirs.linear1, ours.feed[0]),
+        (theirs.linear2, ours.feed[2]),
+        (theirs.norm1, ours.norm_attention),
+        (theirs.norm2, ours.norm_feed),
+    ]
+    with torch.no_grad():
+        for to, source in pairs:
+            if isinstance(to, nn.Module):
+                to.load_state_dict(source.state_dict())
+            else:
+                to.copy_(source)
+    side = random_tokens([5, 2, 1], V)
+    x = torch.randn(3, 5, H, dtype=torch.float64)
+    expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]
+    layout = PackedLayout.of(side)
+    output = ours(x[side.mask], layout, side.mask[:, None, None, :])
+    assert_close(output, expected)
+
+
+def test_positions_are_sines_then_cosines() -> None:
+    table = sinusoids(3, 4, torch.zeros(1, 8, dtype=torch.float64))  # (4, 8)
+    for row, position in enumerate(range(3, 7)):
+        angles = [position * 10_000 ** (-i / 3) for i in range(4)]
+        expected = [*map(math.sin, angles), *map(math.cos, angles)]
+        assert_close(table[row], expected, FLOAT32)
+
+
+def test_words_are_scaled_embeddings_with_positions() -> None:
+    words = TokenAndPositionEmbedding(make_embedding(V, H), dropout=0.0)
+    ids = torch.tensor([5, 6])
+    expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
+    assert_close(words(ids, full(1, 2)), expected)
+
+
+def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
+    torch.manual_seed(0)
+    body = stirred(Transformer(make_embedding(V, H), layers=2, ffn_dim=12, heads=2, dropout=0.1)).double().eval()
+    lengths = [3, 11, 1, 6]
+    side = random_tokens(lengths, V)
+    together = body(side)
+    for row, length in enumerate(lengths):
+        alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        assert_close(alone[0], together[row])
+
+
+def test_the_row_of_padding_starts_at_zero() -> None:
+    table = make_embedding(200, 64)
+    assert not table.weight[PAD].any()
+    assert abs(table.weight[4:].std().item() * 64**0.5 - 1) < 0.05
+
+
+@pytest.mark.parametrize("masked", [None, (2, 1, 1, 50), (1, 1, 50, 50), (2, 1, 50, 50)])
+def test_attention_in_blocks_is_that_of_the_whole(
+    masked: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q, k, v = torch.randn(3, 2, 3, 50, 8, dtype=torch.float64)
+    allowed = None if masked is None else torch.rand(masked) < 0.7
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries at once
+    assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
+    assert_close(layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
+
+
+def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
+    scores = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
+    given = (1e4 * scores).masked_fill(torch.arange(7) > 4, -torch.inf)
+    weights = torch.randn(3, 5, 7, dtype=torch.float64)
+    for one, other, factor in ((softmax(given), given.softmax(-1), 1e4), (softmax(scores), scores.softmax(-1), 1)):
+        assert_close(one, other)
+        slope, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
+        assert_close(slope, expected, scale=factor)
+    assert softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
+
+
+@pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])
+def test_heads_share_the_width_evenly(width: int, heads: int) -> None:
+    with pytest.raises(BgtError, match=f"width {width} .* {heads} heads"):
+        SelfAttention(width, heads)

@@ -27,8 +27,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
 
 import bgt_core
-from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.split_report import AS_THEY_ARE, PRIVATE, Remembered, parts
@@ -37,8 +37,8 @@ from bgt_core.evaluation.tasks.retrieval import POOL, Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.surface import FOLDS, Surface
 from bgt_core.splitting import Split
+from bgt_core.splitting.fit import found_in_pool
 from bgt_core.splitting.gather import MOST_UNITS
-from bgt_core.splitting.proof import found_in_pool
 from bgt_core.tables import Estimate
 from bgt_core.vectors.compare import unit
 from probes.classifiers.mlp import MLPProbe

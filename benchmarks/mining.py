@@ -29,8 +29,8 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Measurement, interleave, over, page, product_rate
-from bgt_core.mining.margin import margin_pairs
-from bgt_core.mining.neighbours import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
+from bgt_core.neighbours.margin import margin_pairs
+from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, MILLION, WIDTH = 50_000, 1_000_000, 256
 TOPICS = 4  # topics of a sentence

@@ -27,9 +27,9 @@ import probes
 from benchmarks import sequential_senteval
 from benchmarks.measure import Measurement, clock_of, interleave, over, page, product_rate, profile
 from benchmarks.senteval import Clone, Outcome
-from bgt_core.adapters.senteval import senteval_functions
 from bgt_core.data.textfile import lines
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.senteval import senteval_functions
 from probes.classifiers.senteval import SentEval, Split, SplitResult, split_classify
 from probes.data.folder import find_source
 from probes.dataset import load_items

@@ -21,9 +21,9 @@ _HOMES = {
     "evaluate": "evaluation.task",
     "generate": "generation.generate",
     "info": "checkpoint",
-    "load": "loading",
-    "mine": "mining",
-    "open_encoder": "adapters",
+    "load": "encoders.ours",
+    "mine": "neighbours.bitext",
+    "open_encoder": "encoders",
     "split": "splitting",
     "train": "run",
 }
@@ -53,17 +53,17 @@ __all__ = [
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
-    from bgt_core.adapters import open_encoder as open_encoder
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
+    from bgt_core.encoders import open_encoder as open_encoder
+    from bgt_core.encoders.ours import load as load
     from bgt_core.evaluation.task import evaluate as evaluate
     from bgt_core.generation.generate import generate as generate
     from bgt_core.generation.options import GREEDY as GREEDY
     from bgt_core.generation.options import Beam as Beam
     from bgt_core.generation.options import Sample as Sample
     from bgt_core.generation.translate import BeamTranslator as BeamTranslator
-    from bgt_core.loading import load as load
-    from bgt_core.mining import mine as mine
+    from bgt_core.neighbours.bitext import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
     from bgt_core.run import train as train
     from bgt_core.splitting import split as split

@@ -231,7 +231,7 @@ class Model(Protocol):
 
 class SentenceEncoder(Protocol):
     """The interface of an encoder for evaluation, probes and the app (`bgt_core.Embedder`, or from
-    `adapters.open_encoder`).
+    `encoders.open_encoder`).
 
     Empty `langs` mean any language: most other encoders do not need one. They usually have one latent, "semantic".
     """

@@ -154,6 +154,11 @@ class Embedder:
             digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return f"{digest.hexdigest()} {self.precision} {self.device.type}"
 
+    @property
+    def identity(self) -> str:
+        """The fingerprint without precision and device, which change vectors very little."""
+        return self.fingerprint.rsplit(" ", 2)[0]
+
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The cosine of each row of left with each of right: (N, D), (M, D) -> (N, M).
 

@@ -26,8 +26,9 @@ from dask.distributed import Client
 from bgt_core.bulk.shards import stat_signature
 from bgt_core.errors import BgtError, check_least
 from bgt_core.files import atomic_file
-from bgt_core.mining import bitext, margin, neighbours
-from bgt_core.mining.neighbours import ASSIGNMENTS, Lists, Rows
+from bgt_core.neighbours import bitext, margin
+from bgt_core.neighbours import search as neighbours
+from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
 
 Arrays = dict[str, np.ndarray]
 

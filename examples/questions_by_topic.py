@@ -17,7 +17,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
 import bgt_core
-from bgt_core.questions import QuestionStore, build
+from bgt_core.neighbours.questions import QuestionStore, build
 
 
 def main() -> None:

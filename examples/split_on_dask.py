@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from dask.distributed import Client
 
-from bgt_core.splitting import store
 from bgt_core.splitting.fit import METHODS, TRAINED_ON, fit
 from bgt_core.splitting.gather import Gathered, gather
 
@@ -47,7 +46,7 @@ def main() -> None:
         parts = client.map(task, range(options.parts), pure=False)
         merged = reduce(Gathered.merge, (done.result() for done in parts))
     split = fit([merged], options.method)
-    store.save(options.out, store.StoredSplit(split, "", ""))
+    parts.save(options.out, parts.StoredSplit(split, "", ""))
     print(f"{options.out}: {split.shared_width} shared units of {split.width}, from {split.about['rows']:,} rows")
 
 

@@ -55,7 +55,7 @@ def run(
             print(score.latent, score.accuracy, score.ci_low, score.ci_high)
 
     Args:
-        encoder: `bgt_core.load()`, `adapters.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
+        encoder: `bgt_core.load()`, `encoders.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
         task: one of `probes.TASKS`, or a `ProbeTask` of your own.
         sentences: for the task to label, or labelled `Items`; by default built-in ones.
         lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.

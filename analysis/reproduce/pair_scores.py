@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
 from bgt_core.capabilities import DuplicateModel
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
 from bgt_core.evaluation.pairs.measures import LabelledPairs, TfIdfClassifier
 from bgt_core.evaluation.systems import System

@@ -25,7 +25,6 @@ import numpy as np
 from analysis.reproduce.datasets import RULES, Dataset, Say, content_hash, optional_set, read_years
 from analysis.reproduce.experiments import ExperimentSpec, Selection
 from bgt_core import recipes, run
-from bgt_core.adapters.reference import ReferenceProbability
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import Source
@@ -36,6 +35,7 @@ from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores
 from bgt_core.data.manifest import card_path
 from bgt_core.data.pairfile import SUFFIXES, pair_file
 from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.run.plan import SETTINGS

@@ -21,10 +21,10 @@ from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.datasets import Dataset, Say
 from analysis.reproduce.experiments import ONE, Claim, Comparison, ExperimentSpec, above
 from analysis.reproduce.pair_scores import AUC_OF, OVER_MOVERS, OVER_WORDS, score_pairs
-from bgt_core.adapters.distances import PROBABILITY
 from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.distances import PROBABILITY
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.pairs.measures import LabelledPairs, read_labelled
 from bgt_core.evaluation.sts.score import StsSet

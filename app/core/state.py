@@ -18,22 +18,15 @@ import streamlit as st
 
 import bgt_core
 from app.core import kept_vectors, own_texts, rows, startup
-from bgt_core.adapters import with_kind
 from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
 FEW = 64  # sentences; embedding so few is faster than looking them up
-RUNS = {  # how an encoder of each kind runs
-    "sentence-transformers:": "Runs in sentence-transformers",
-    "onnx:": "Runs in ONNX Runtime, on the CPU",
-    "python:": "Runs your own Python code, on this machine and with your rights",
-    "vectors:": "Looks up vectors in a file",
-    "split:": "Splits the vectors of another encoder",
-    "baseline:": "Runs on this machine",
-}
+RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # how an encoder of each kind runs
 _inference = threading.Lock()
 
 

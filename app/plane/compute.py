@@ -17,7 +17,7 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
 from bgt_core.grammar import LANGS, NEGATION, triples
-from bgt_core.vectors.ranks import rounded
+from bgt_core.vectors.compare import rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS = "Your pairs"

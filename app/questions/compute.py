@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core.state import BY_DIGEST, Loaded, inference
-from bgt_core.questions import Hit, QuestionStore
-from bgt_core.questions.store import CARD
+from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
 
 
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:

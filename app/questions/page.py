@@ -10,7 +10,7 @@ from app.core.markdown import verbatim
 from app.core.uploads import formats
 from app.questions import compute
 from bgt_core.errors import BgtError
-from bgt_core.questions import QuestionStore
+from bgt_core.neighbours.questions import QuestionStore
 
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"

@@ -16,8 +16,8 @@ from app.core.writing import candidates, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.fidelity.checks import checks, differences
-from bgt_core.generation.directions import Directions, directions
 from bgt_core.generation.search import Report, quiet
+from bgt_core.vectors.maps import Directions, directions
 
 FITTED_ON = 2_000  # translations that directions are fitted on
 QUESTION = "question"

@@ -9,7 +9,7 @@ from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, written
 from app.rewrite import compute
 from bgt_core.errors import BgtError
-from bgt_core.generation.directions import Directions
+from bgt_core.vectors.maps import Directions
 
 HELP = """
 - A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then

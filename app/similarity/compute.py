@@ -10,8 +10,8 @@ import streamlit as st
 
 from app.core import resampling, rows
 from app.core.state import Loaded, content, embed
-from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.score import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines

@@ -17,18 +17,16 @@ import bgt_core
 from app.core import corpora, startup, state
 from app.core.latents import geometry
 from app.core.startup import ParallelText
-from bgt_core.adapters import with_kind
-from bgt_core.adapters.named import identity
-from bgt_core.adapters.split import split_encoder
-from bgt_core.adapters.vectors import look_up
-from bgt_core.adapters.writer import attached
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
+from bgt_core.encoders import identity, with_kind
+from bgt_core.encoders.ours import attached
+from bgt_core.encoders.split import split_encoder
+from bgt_core.encoders.vectors import look_up
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.split_report import Report, report
-from bgt_core.splitting import METHODS, store
-from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit
+from bgt_core.splitting import METHODS, parts
+from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit, verdict
 from bgt_core.splitting.gather import Gathered, gather, needed_rows
-from bgt_core.splitting.proof import verdict
 from bgt_core.vectors.compare import cosine_similarity
 
 Progress = Callable[[float, str], object]  # takes the share that is done, and what is done next
@@ -49,7 +47,7 @@ class Made:
 
     source: state.Loaded
     text: ParallelText
-    stored: store.StoredSplit
+    stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
     maps: Mapping[str, np.ndarray]  # by title, (M, 2): the vectors as they are, and the shared parts
@@ -123,8 +121,8 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     name = startup.portable(loaded.spec or loaded.title)
     with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
         path = Path(folder) / "split"
-        store.save(path, store.StoredSplit(split, name, identity(loaded.reader)))
-        stored = store.load(path)
+        parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
+        stored = parts.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
     same = (known.title for known in state.own().values() if known.reader.fingerprint == reader.fingerprint != "")
     title = next(same, startup.free_name(title, state.titles()))
@@ -206,7 +204,7 @@ def archive(made: Made, report: Report | None) -> bytes:
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         saved = Path(folder) / "split"
-        store.save(saved, made.stored)
+        parts.save(saved, made.stored)
         for file in sorted(saved.iterdir()):
             zipped.write(file, f"split/{file.name}")
         if report:

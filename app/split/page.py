@@ -16,9 +16,8 @@ from app.core.state import Loaded
 from app.core.uploads import dialog
 from app.split import chart, compute
 from bgt_core.errors import BgtError
-from bgt_core.splitting.fit import FACTORED
+from bgt_core.splitting.fit import FACTORED, ROWS
 from bgt_core.splitting.gather import MOST_UNITS, needed_rows
-from bgt_core.splitting.proof import ROWS
 
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
 METHODS = {  # what each does, beside its name

@@ -85,7 +85,7 @@ def own_modules(folder: Path) -> bool:
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else []
     types = [module.get("type") if isinstance(module, dict) else None for module in modules]
-    return bool(types) and all(each == "bgt_core.adapters.sentence_transformers.BGTModule" for each in types)
+    return bool(types) and all(each == "bgt_core.encoders.sentence_transformers.BGTModule" for each in types)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def backtranslate(
     Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.data.resumable_table import ResumableTable
 
     numbers = parse_shard(shard) if shard else None

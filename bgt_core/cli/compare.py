@@ -96,7 +96,7 @@ def sentence_models(
 
         models["perplexity"] = Perplexity.of_file(language_model, word_tokenizer(words))
     if classifier:
-        from bgt_core.adapters.reference import ReferenceProbability
+        from bgt_core.encoders.reference import ReferenceProbability
 
         models["classifier"] = ReferenceProbability.load(classifier, device)
     return models

@@ -87,7 +87,7 @@ def download(
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
 ) -> None:
     """Download a data set, verified and ready to use; if it is stopped, the same command continues."""
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.data import fetch
 
     try:
@@ -165,7 +165,7 @@ def prepare(
     as_json: options.JsonOption = False,
 ) -> None:
     """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card."""
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.data.clean import CleaningRules, clean
     from bgt_core.data.filters.scores import ScoreRange
     from bgt_core.data.pairfile import suffix

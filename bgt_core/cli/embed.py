@@ -34,7 +34,7 @@ def embed(
 ) -> None:
     """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
     from bgt_core import bulk
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.vectors.file import ResumableWriter
 
     numbers = parse_shard(shard) if shard else None

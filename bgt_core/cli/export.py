@@ -39,7 +39,7 @@ def export(
     ] = None,
 ) -> None:
     """Copy a checkpoint without the optimiser's state, or convert it to sentence-transformers or ONNX."""
-    from bgt_core.adapters import publish
+    from bgt_core.encoders import publish
 
     measured = publish.read_figures(figures) if figures else None
     difference = publish.export(path, out, to=to.value, half=half, figures=measured, latent=latent, lang=lang)
@@ -56,6 +56,6 @@ def push(
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
     """Upload a checkpoint with its model card to the Hugging Face hub, for `bgt_core.load("ORG/NAME")`."""
-    from bgt_core.adapters import publish
+    from bgt_core.encoders import publish
 
     print(publish.push(path, name, private=private))

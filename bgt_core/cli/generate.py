@@ -94,8 +94,7 @@ def generate(
     from bgt_core.data.textfile import text_lines
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
-    from bgt_core.vectors.arrays import read_npy
-    from bgt_core.vectors.convert import matrix
+    from bgt_core.vectors.convert import matrix, read_npy
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
@@ -125,7 +124,7 @@ def generate(
         width = bgt.width(lang)
         onto: Callable[[np.ndarray], np.ndarray] = np.asarray
         if encoder is not None and sentences is not None:
-            from bgt_core.vectors.mapping import least_squares_map  # imports scikit-learn, which takes a second
+            from bgt_core.vectors.maps import least_squares_map  # imports scikit-learn, which takes a second
 
             reads = open_encoder(encoder, device)
             known = [text for _, text in text_lines(sentences, sentences=True) if text.strip()]

@@ -16,7 +16,7 @@ from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.mining.margin import Kept
+    from bgt_core.neighbours.margin import Kept
 
 
 def mine(
@@ -51,10 +51,11 @@ def mine(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Find translations in two texts, by the margin of their cosine over that of other candidates."""
-    from bgt_core.cli.progress import rows_bar
-    from bgt_core.mining import bitext, neighbours
-    from bgt_core.mining import margin as margins
-    from bgt_core.mining import mine as mine_bitext
+    from bgt_core.cli.options import rows_bar
+    from bgt_core.neighbours import bitext
+    from bgt_core.neighbours import margin as margins
+    from bgt_core.neighbours import search as neighbours
+    from bgt_core.neighbours.bitext import mine as mine_bitext
 
     neighbours.load_faiss()
     margins.check(k, margin, retrieval)

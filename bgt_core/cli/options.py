@@ -6,7 +6,8 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,9 +101,9 @@ def load(model: Path, device: str, precision: str = "auto") -> Embedder:
 
 
 def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
-    from bgt_core import adapters
+    from bgt_core import encoders
 
-    return adapters.open_encoder(spec, device=device, precision=precision)
+    return encoders.open_encoder(spec, device=device, precision=precision)
 
 
 def open_models(
@@ -117,7 +118,7 @@ def open_models(
 
     With `own_probability` and no distances, a duplicate classifier is compared by its probability.
     """
-    from bgt_core.adapters.distances import compared_by, with_own_probability
+    from bgt_core.encoders.distances import compared_by, with_own_probability
 
     opened = {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
     if not distances:
@@ -224,3 +225,14 @@ def note_unread(unread: int, count: int) -> None:
     """Say on stderr how many sentences hold no known token, if any do: such sentences have the same vector."""
     if unread:
         print(f"{unread:,} of {count:,} sentences hold no token that the model knows", file=sys.stderr)
+
+
+@contextmanager
+def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar of the rows done if stderr is a terminal."""
+    from rich import progress
+    from rich.console import Console
+
+    with progress.Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda rows, total: bar.update(task, completed=rows, total=total)

@@ -1,10 +1,8 @@
-"""Progress of a training run, or of rows: a rich bar on a terminal; of training, plain lines elsewhere. On stderr."""
+"""Progress of a training run, on stderr: a rich bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -60,11 +58,3 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
         else:
             self.bar.console.print(line, markup=False, highlight=False)
-
-
-@contextmanager
-def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar of the rows done if stderr is a terminal."""
-    with progress.Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda rows, total: bar.update(task, completed=rows, total=total)

@@ -16,7 +16,7 @@ from bgt_core.cli.options import open_encoder
 from bgt_core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.questions import Hit, QuestionStore
+    from bgt_core.neighbours.questions import Hit, QuestionStore
 
 app = typer.Typer(no_args_is_help=True, help="Find the stored questions that mean the same as a new one.")
 
@@ -40,9 +40,9 @@ def build(
 
     A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
     """
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.evaluation.pairs.measures import read_labelled
-    from bgt_core.questions import build as build_store
+    from bgt_core.neighbours.questions import build as build_store
 
     labelled = read_labelled(dev, columns.split(",")) if dev else None
     encoder = open_encoder(model, device, precision)
@@ -90,8 +90,7 @@ def query(
 ) -> None:
     """Find the stored questions most similar to each of these, with the probability that both mean the same."""
     from bgt_core.data.textfile import text_lines
-    from bgt_core.questions import QuestionStore
-    from bgt_core.questions.store import StoreCard
+    from bgt_core.neighbours.questions import QuestionStore, StoreCard
 
     texts = list(questions or [])
     if file:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +16,10 @@ from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
+    from bgt_core.data.columns import Source
+    from bgt_core.data.parallel import Skipped
     from bgt_core.splitting import Split
-    from bgt_core.splitting.gather import Gathered
+    from bgt_core.splitting.gather import Columns, Data, Gathered
 
 
 def split(
@@ -73,18 +77,13 @@ def split(
 
     Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
     """
-    import sys
-
-    from bgt_core.adapters import with_kind
-    from bgt_core.adapters.named import identity
-    from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped, source_files
+    from bgt_core.encoders import identity, with_kind
     from bgt_core.errors import check_choice
     from bgt_core.files import check_absent
-    from bgt_core.splitting import METHODS, files, store
-    from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit
+    from bgt_core.splitting import METHODS, parts
+    from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit, verdict
     from bgt_core.splitting.gather import gather
-    from bgt_core.splitting.proof import verdict
     from bgt_core.tables import show
 
     check_choice(METHODS, method=method)
@@ -92,25 +91,23 @@ def split(
         raise UsageError("is used by the report only; add --report", parameter="sts_data")
     check_absent(out, "out")
     options.check_files({"out": out})
-    sources, languages = files.sources(data, langs)
-    skipped = Skipped()
-    for source in sources:
-        if not files.vector_files(source):
-            source_files(source.path, source.columns, once=not report)  # absent files are errors before a model opens
-    opened = [files.read(source, languages, skipped, limit) for source in sources]
+    sources, languages = sources_of(data, langs)
+    skipped, text = Skipped(), [source for source in sources if not vector_files(source)]
+    for source in text:
+        source_files(source.path, source.columns, once=not report)  # absent files are errors before a model opens
+    opened = [read(source, languages, skipped, limit) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
-    text = [source for source in sources if not files.vector_files(source)]
     if report and len(text) < len(sources):
         raise UsageError("needs sentences, not only vectors; leave it out", parameter="report")
     model = with_kind(model or (str(PRETRAINED) if text else ""))
     encoder = options.open_encoder(model, device, precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
-    with rows_bar(out.name) as progress:
+    with options.rows_bar(out.name) as progress:
         gathered = gather(encoder, opened, keep=keep, seed=seed, report=progress)
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     fitted = fit(gathered, method, factors)
-    store.save(out, store.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
+    parts.save(out, parts.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
     print(
         f"{out}: {fitted.shared_width} shared units of {fitted.width}, by {method} from {fitted.about['rows']:,} rows"
     )
@@ -125,14 +122,69 @@ def split(
     elif report:
         held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for source, of in zip(sources, gathered, strict=True):
-            held_out.setdefault(tuple(of.langs), []).extend(files.rows(source, of.held_out_rows))
+            held_out.setdefault(tuple(of.langs), []).extend(rows_of(source, of.held_out_rows))
         write_reports(out, encoder, model, with_other_methods(fitted, gathered), held_out, sts_data, seed)
+
+
+def sources_of(files: Sequence[str], langs: str | None) -> tuple[list[Source], dict[str, str]]:
+    """The files with the names of their columns, and the language of each name.
+
+    Args:
+        files: FILE, or COLUMNS=FILE, as in en-fr=FILE.
+        langs: Languages of the columns, as in en,fr, or names and languages, as in a:en,b:en; None if each file names
+            its languages.
+
+    Raises:
+        UsageError: Columns that are not named, or unknown, or that repeat a name.
+    """
+    from bgt_core.data.columns import parse_columns, parse_source, read_columns
+
+    named = parse_columns(langs.split(",")) if langs else {}
+    sources = [parse_source(file, tuple(named)) for file in files]
+    if not langs:
+        named = {name: lang for source in sources for name, lang in parse_columns(read_columns(source.columns)).items()}
+    return sources, named
+
+
+def vector_files(source: Source) -> list[Path]:
+    """NAME.en.npy and NAME.fr.npy of a source NAME; none unless all columns have one."""
+    from bgt_core.data.columns import read_columns
+
+    paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
+    return paths if all(path.is_file() for path in paths) else []
+
+
+def read(source: Source, languages: Mapping[str, str], skipped: Skipped, limit: int | None) -> Data:
+    """Open at most `limit` rows of a file for `gather`: its vectors if it has some, mapped, else its sentences in
+    batches."""
+    from bgt_core.data.columns import read_columns
+    from bgt_core.data.parallel import read_pairs
+    from bgt_core.splitting.gather import AT_ONCE
+    from bgt_core.vectors.convert import read_npy
+
+    langs = [languages[name] for name in read_columns(source.columns)]
+    if vectors := vector_files(source):
+        return langs, [read_npy(path)[:limit] for path in vectors]
+    rows = islice(read_pairs(source.path, source.columns, skipped), limit)
+
+    def batches() -> Iterator[Columns]:
+        while batch := list(islice(rows, AT_ONCE)):
+            yield list(zip(*batch, strict=True))
+
+    return langs, batches()
+
+
+def rows_of(source: Source, numbers: Iterable[int]) -> list[tuple[str, ...]]:
+    """The sentences of some rows, by their numbers."""
+    from bgt_core.data.parallel import Skipped, read_pairs
+
+    wanted = {int(number) for number in numbers}
+    rows = enumerate(read_pairs(source.path, source.columns, Skipped()))
+    return [row for number, row in rows if number in wanted]
 
 
 def with_other_methods(fitted: Split, gathered: Sequence[Gathered]) -> dict[str, Split]:
     """The split, and those by all other methods that the rows allow; says which they do not."""
-    import sys
-
     from bgt_core.splitting import METHODS
     from bgt_core.splitting.fit import check_settings, fit
 
@@ -157,13 +209,12 @@ def write_reports(
     seed: int,
 ) -> None:
     """Measure the splits on the held-out rows of each list of languages, and write a page and its numbers."""
-    from bgt_core.cli.progress import rows_bar
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text
 
     for langs, lines in held_out.items():
         columns = list(zip(*lines, strict=True))
-        with rows_bar("measuring") as progress:
+        with options.rows_bar("measuring") as progress:
             measured = report(encoder, model, splits, columns, langs, sts=sts_data, seed=seed, progress=progress)
         name = f"report-{'-'.join(langs)}" if len(held_out) > 1 else "report"
         write_text(out / f"{name}.md", measured.page)

@@ -119,7 +119,7 @@ def open_translator(
             given = context.get_parameter_source(name)
             if given is not None and given.name == "COMMANDLINE":
                 raise UsageError("needs --model: a program translates in its own way.", parameter=name)
-        from bgt_core.adapters.command import CommandTranslator
+        from bgt_core.generation.command import CommandTranslator
 
         return CommandTranslator(command)
     from bgt_core.generation.translate import BeamTranslator

@@ -9,7 +9,7 @@ import numpy as np
 
 from bgt_core.data.columns import Source
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.arrays import read_npy
+from bgt_core.vectors.convert import read_npy
 
 
 def target_width(sources: Sequence[Source]) -> int:

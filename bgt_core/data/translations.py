@@ -26,7 +26,7 @@ class Translation(NamedTuple):
 
 class SentenceTranslator(Protocol):
     """A translator: `generation.translate.BeamTranslator`, or an external program,
-    `adapters.command.CommandTranslator`."""
+    `generation.command.CommandTranslator`."""
 
     @property
     def fingerprint(self) -> str:

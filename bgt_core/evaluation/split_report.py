@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.adapters.split import part
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.encoders.split import part
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import Task, evaluate
 from bgt_core.evaluation.tasks.retrieval import Retrieval

@@ -11,8 +11,8 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.languages import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
-from bgt_core.vectors.ranks import rounded
 
 PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
 

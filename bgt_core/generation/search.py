@@ -17,7 +17,6 @@ from bgt_core.data.languages import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
-from bgt_core.generation.rules import allowed
 from bgt_core.vectors.convert import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that no search chooses
@@ -252,3 +251,37 @@ def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
 def until_end(ids: list[int]) -> list[int]:
     """The tokens before the first EOS."""
     return ids[: ids.index(EOS)] if EOS in ids else ids
+
+
+# Exclude tokens from the next step of a search, by its options.
+
+
+def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
+    """Set scores of the next token (B, n, V) to -inf for tokens that the rules of `search` exclude, given each
+    hypothesis so far, (B, n, T); returns a copy if there are rules."""
+    if search.no_repeat_ngram:
+        scores = without_repeated_ngrams(scores, written, search.no_repeat_ngram)
+    if search.max_run:
+        scores = without_long_runs(scores, written, search.max_run)
+    return scores
+
+
+def without_repeated_ngrams(scores: Tensor, written: Tensor, size: int) -> Tensor:
+    """-inf for the last token of every earlier n-gram that starts with the last `size` - 1 tokens."""
+    if written.shape[2] < size:
+        return scores
+    ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)
+    last = written[:, :, written.shape[2] - size + 1 :]
+    repeated = (ngrams[..., :-1] == last[:, :, None]).all(-1)
+    bars = torch.where(repeated, -torch.inf, torch.inf).to(scores.dtype)
+    return scores.scatter_reduce(2, ngrams[..., -1], bars, "amin")
+
+
+def without_long_runs(scores: Tensor, written: Tensor, most: int) -> Tensor:
+    """-inf for the last token, if it occurs `most` times in a row."""
+    if written.shape[2] < most:
+        return scores
+    last = written[:, :, -1:]
+    full = (written[:, :, -most:] == last).all(2, keepdim=True)
+    bars = torch.where(full, -torch.inf, torch.inf).to(scores.dtype)
+    return scores.scatter_reduce(2, last, bars, "amin")

@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from bgt_core import checkpoint, recipes
-from bgt_core.adapters import open_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
@@ -24,6 +23,7 @@ from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences, source_files
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
+from bgt_core.encoders import open_encoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import json_lines, read_json, remove, writing
 from bgt_core.models.latent import LatentModel

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bgt_core.adapters import open_encoder
-from bgt_core.adapters.named import identity, named_encoder
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.parallel import check, chunks
+from bgt_core.encoders import identity, named_encoder, open_encoder
 from bgt_core.errors import UsageError
 from bgt_core.files import PARTIAL, lasting_name
 from bgt_core.recipes import Recipe

@@ -3,7 +3,7 @@
     rows of files -> vectors -> `Gathered`: sums (`Moments`) and samples -> a method -> `Split` -> a folder, which
     `open_encoder` opens
 
-A method is a file of `methods`; all of them are linear, and give the vector back exactly.
+Methods are in `linear` and `neural`; all of them give the vector back exactly.
 """
 
 from bgt_core.splitting.fit import METHODS, split

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from bgt_core.data.languages import known_lang
+from bgt_core.errors import DataError, NotFound
+from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.vectors.convert import matrix
 
 
@@ -121,3 +127,146 @@ class Split:
     def checked(self, vectors: object) -> np.ndarray:
         """Convert vectors of any kind to an array (N, D) without changing their precision; DataError as `matrix`."""
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)
+
+
+# A split's folder: split.safetensors (float32), split.json, and README.md, the card.
+
+WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
+HIDDEN = ("up", "bias", "down")  # as `Hidden` takes them
+
+TEXT = """# A split of {encoder}
+
+Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. Of a vector's
+{width} units it makes {shared_width} shared ones and {width} private ones.
+
+| {held_out_rows} held-out rows | nearest is of the same row, % | nearest of all columns, % | language told, % |
+|---|---:|---:|---:|
+{table}
+
+`--model split:FOLDER` opens it in every command, `bgt_core.open_encoder` in Python. The encoder itself is not in this
+folder.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSplit:
+    """A split, and the name and fingerprint (`encoders.identity`) of the encoder that it was fitted on; `save`
+    makes paths absolute. Both are "" for stored vectors without a named encoder."""
+
+    split: Split
+    encoder: str
+    fingerprint: str
+    sha256: str = ""  # of the weights
+
+
+def save(folder: Path, stored: StoredSplit) -> None:
+    """Write a new folder, whole or not at all; UsageError if there is one already."""
+    split = stored.split
+    tensors = {
+        f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
+        for lang, of in split.maps.items()
+        for name, array in arrays(of).items()
+        if not is_identity(array)
+    }
+    with atomic_folder(folder) as partial:
+        save_file(tensors, partial / WEIGHTS)
+        about = {
+            "schema": SCHEMA,
+            "method": split.method,
+            "encoder": lasting_name(stored.encoder),
+            "fingerprint": stored.fingerprint,
+            "langs": list(split.langs),
+            "about": dict(split.about),
+            "files": {WEIGHTS: sha256_file(partial / WEIGHTS)},
+        }
+        write_json(partial / ABOUT, about)
+        write_text(partial / CARD, card(stored))
+        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only their owner can read
+
+
+def load(folder: Path) -> StoredSplit:
+    """Read a folder that `save` wrote.
+
+    Raises:
+        NotFound: A file is missing.
+        DataError: A file is damaged, or something else.
+    """
+    for name in (ABOUT, WEIGHTS):
+        if not (folder / name).is_file():
+            raise NotFound(f"{folder / name}: missing; `bgt split` writes such a folder.")
+    about = read_json(folder / ABOUT)
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt split` writes it.")
+    sha256 = sha256_file(folder / WEIGHTS)
+    try:
+        if sha256 != about["files"][WEIGHTS]:
+            raise DataError(
+                f"{folder / WEIGHTS}: its hash is not the one noted: damaged, or another split's. Copy it again."
+            )
+        tensors = load_file(folder / WEIGHTS)
+        same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)
+        maps = {
+            lang: Map(
+                tensors[f"{lang}/offset"],
+                tensors.get(f"{lang}/read", same),
+                tensors.get(f"{lang}/back", same),
+                tensors[f"{lang}/centre"],
+                Hidden(*(tensors[f"{lang}/{name}"] for name in HIDDEN)) if f"{lang}/up" in tensors else None,
+            )
+            for lang in about["langs"]
+        }
+        for of in maps.values():
+            check(of, len(same), len(maps[about["langs"][0]].centre))
+        split = Split(str(about["method"]), maps, dict(about["about"]))
+        return StoredSplit(split, str(about["encoder"]), str(about["fingerprint"]), sha256)
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise DataError(f"{folder}: not a complete split ({error}). Fit it again.") from None
+
+
+def check(of: Map, width: int, shared_width: int) -> None:
+    """Raise ValueError for a map of other shapes, or with NaN or infinity."""
+    wanted = {
+        "offset": (width,),
+        "read": (shared_width, width),
+        "back": (width, shared_width),
+        "centre": (shared_width,),
+    }
+    if of.hidden:
+        hidden = len(of.hidden.bias)
+        wanted |= {"up": (hidden, width), "bias": (hidden,), "down": (shared_width, hidden)}
+    for name, array in arrays(of).items():
+        if array.shape != wanted[name] or not np.isfinite(array).all():
+            raise ValueError(f"{name} {array.shape}: expected {wanted[name]}, and finite numbers")
+
+
+def arrays(of: Map) -> dict[str, np.ndarray]:
+    """The arrays of a map, and of its hidden layer if it has one, by name."""
+    tensors = asdict(of)
+    return tensors | (tensors.pop("hidden") or {})
+
+
+def card(stored: StoredSplit) -> str:
+    """What was fitted on what, and what it does to held-out rows, as Markdown."""
+    split, about = stored.split, stored.split.about
+    rows = [
+        f"| {part} | {percent(of['found'])} | {percent(of.get('pool'))} | {percent(of['language_told'])} |"
+        for part, of in about["scores"].items()
+    ]
+    return TEXT.format(
+        encoder=stored.encoder or "stored vectors",
+        method=split.method,
+        langs=", ".join(split.langs),
+        width=split.width,
+        shared_width=split.shared_width,
+        table="\n".join(rows),
+        **{name: f"{about[name]:,}" for name in ("rows", "held_out_rows")},
+    )
+
+
+def percent(share: float | None) -> str:
+    """A share as the card shows it; nothing for None."""
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def is_identity(array: np.ndarray) -> bool:
+    return array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))

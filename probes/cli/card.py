@@ -17,8 +17,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
 import probes
-from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.adapters.publish import read_figures
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command, run
 from bgt_core.cli.options import split_names
@@ -26,6 +24,8 @@ from bgt_core.data.columns import split_langs
 from bgt_core.data.languages import lang_code
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.encoders.publish import read_figures
 from bgt_core.errors import DataError
 from bgt_core.evaluation.fidelity.measures import CHRF_SCORE, KEPT, WRITTEN
 from bgt_core.evaluation.result import Result

@@ -94,7 +94,7 @@ def open_subjects(
     trainings = [open_encoder(spec, device, precision) for spec in encoder_seeds]
     references: Mapping[str, Sequence[SentenceEncoder]] = {}
     if untrained:
-        from bgt_core.adapters.baselines import reference_encoders
+        from bgt_core.encoders.baseline import reference_encoders
 
         encoder = next(iter(opened.values()))
         if not isinstance(encoder, Embedder):
@@ -113,7 +113,7 @@ def open_subjects(
 def download_senteval(folder: Path) -> None:
     """Download SentEval's probing sets into that folder, if they are not there yet."""
     from bgt_core.cli.data import agree
-    from bgt_core.cli.progress import rows_bar
+    from bgt_core.cli.options import rows_bar
     from bgt_core.data import fetch
 
     with rows_bar("downloading") as report:

@@ -1,6 +1,6 @@
 """Erase a property from vectors, to see what depends on it.
 
-LEACE (`bgt_core.vectors.leace`) is the least change after which no linear probe does better than the shares of the
+LEACE (`bgt_core.vectors.maps`) is the least change after which no linear probe does better than the shares of the
 labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto the subspace that
 they don't use, until they are at the majority. Removing any directions lowers accuracy, so each effect is compared with
 that of as many random directions.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bgt_core.vectors.leace import TOLERANCE
-from bgt_core.vectors.leace import leace as least_squares
 from bgt_core.vectors.linear_probe import LinearProbe
+from bgt_core.vectors.maps import TOLERANCE
+from bgt_core.vectors.maps import leace as least_squares
 
 MARGIN = 0.01  # INLP ends when dev accuracy is this close to that of the majority
 MAX_ROUNDS = 50  # of INLP

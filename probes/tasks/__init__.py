@@ -40,7 +40,7 @@ def find(name: str) -> ProbeTask:
     if name in TASKS:
         return TASKS[name]
     if name.startswith("python:"):
-        from bgt_core.adapters.imported import import_object
+        from bgt_core.encoders.python import import_object
 
         task = import_object(name)
         if not isinstance(task, ProbeTask):

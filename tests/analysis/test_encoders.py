@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 from analysis import encoders
-from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.data.examples import example_sentences
+from bgt_core.encoders.external import ExternalEncoder
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz'"
 TEST, FITTED = 100, 400

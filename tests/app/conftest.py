@@ -22,8 +22,8 @@ from app.core import writing
 from app.core.results import gather
 from app.sentence import properties
 from bgt_core import checkpoint, recipes
-from bgt_core.adapters import onnx
 from bgt_core.data.text import Tokenizer
+from bgt_core.encoders import onnx
 from bgt_core.generation import generate, search
 from bgt_core.recipes.recipe import Recipe
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore

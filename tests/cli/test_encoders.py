@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bgt_core.adapters import open_encoder
+from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.grammar import pairs
 

@@ -18,7 +18,7 @@ from bgt_core.generation.search import decoder_input, n_best
 from bgt_core.grammar import pairs
 from bgt_core.recipes import Recipe
 from bgt_core.vectors.compare import cosines
-from bgt_core.vectors.mapping import least_squares_map
+from bgt_core.vectors.maps import least_squares_map
 
 Bgt = Callable[..., Any]
 TEXTS = ["The dog sleeps.", "Is it late?", "A cat sees two dogs."]

@@ -15,7 +15,7 @@ import pytest
 from bgt_core import cli
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
-from bgt_core.mining import mine
+from bgt_core.neighbours.bitext import mine
 from bgt_core.vectors.compare import ComparesByCosine
 from tests.close import FLOAT32, assert_close
 

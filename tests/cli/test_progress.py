@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from bgt_core.cli.progress import Progress, rows_bar
+from bgt_core.cli.options import rows_bar
+from bgt_core.cli.progress import Progress
 from bgt_core.tables import show
 
 DATA = {"kind": "data", "pairs": {"kept": 9, "too short": 1}, "skipped": ["a.tsv:2: 1 column, expected 2 (en, fr)"]}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bgt_core.evaluation.split_report import Report
-from bgt_core.splitting import store
+from bgt_core.splitting import parts
 
 Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
@@ -69,7 +69,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
     np.save("stored.de.npy", np.random.default_rng(2).standard_normal((100, 8)))
     done = bgt("split", "en-fr=stored", "en-de=stored", "--out", "made", "--method", "bgt", "--limit", "90")
     assert done.code == 0 and "from 162 rows" in done.out and "Fitted on stored vectors without an encoder" in done.out
-    assert store.load(Path("made")).split.langs == ("en", "fr", "de")
+    assert parts.load(Path("made")).split.langs == ("en", "fr", "de")
     opened = bgt("embed", "pairs.tsv", "--lang", "en", "--model", "split:made", "--out", "x.npy")
     assert opened.code == 2 and "of no named encoder; fit it again with --model" in opened.err
     made = "bgt_core.evaluation.split_report.report"
@@ -81,7 +81,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
     for langs in (("en", "fr"), ("fr", "en")):
         assert Path(f"two/report-{'-'.join(langs)}.md").read_text("utf-8").strip() == f"{langs} 12"
     named = bgt(*"split a-b=pairs.tsv --langs a:en,b:fr --model baseline:random --method shift --out named".split())
-    assert named.code == 0 and store.load(Path("named")).split.langs == ("en", "fr")
+    assert named.code == 0 and parts.load(Path("named")).split.langs == ("en", "fr")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import pytest
 import sacrebleu
 
 import bgt_core
-from bgt_core.adapters.modelcard import model_card
 from bgt_core.bulk import backtranslation
 from bgt_core.checkpoint import load
+from bgt_core.encoders.publish import model_card
 from bgt_core.generation.translate import BeamTranslator
 from bgt_core.grammar import Pair
 

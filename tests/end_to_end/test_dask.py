@@ -14,9 +14,8 @@ import pytest
 import bgt_core
 from bgt_core import bulk
 from bgt_core.grammar import Pair
-from bgt_core.mining import mine
-from bgt_core.mining.bitext import read_sentences, read_vectors, write_pairs
-from bgt_core.splitting import store
+from bgt_core.neighbours.bitext import mine, read_sentences, read_vectors, write_pairs
+from bgt_core.splitting import parts
 from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +64,7 @@ def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None
     alone = bgt_core.split(None, [(["en", "fr"], columns)], method="neural")
     (line,) = run(tmp_path, "split_on_dask.py", "x", "--out", "split", "--parts", "3", "--method", "neural")
     assert line == f"split: {alone.shared_width} shared units of 6, from {alone.about['rows']:,} rows"
-    merged = store.load(tmp_path / "split").split
+    merged = parts.load(tmp_path / "split").split
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         for ours, theirs in zip(merged.parts(vectors, lang), alone.parts(vectors, lang), strict=True):
             assert_close(ours, theirs, 1e-3)

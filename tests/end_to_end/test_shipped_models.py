@@ -14,9 +14,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.adapters import onnx, open_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import example_sentences
+from bgt_core.encoders import onnx, open_encoder
 from tests.close import FLOAT32
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
-from bgt_core.mining import mine
+from bgt_core.neighbours.bitext import mine
 from probes.data.texts import Text
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.grammar import pairs

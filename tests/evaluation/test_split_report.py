@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.evaluation.split_report import AS_THEY_ARE, Remembered, report
 from bgt_core.splitting import METHODS
 from bgt_core.splitting.fit import fit

@@ -45,7 +45,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
         pick_device(device)
         return models.get(Path(path).name, model)
 
-    monkeypatch.setattr("bgt_core.adapters.load", load)
+    monkeypatch.setattr("bgt_core.encoders.ours.load", load)
     return model
 
 

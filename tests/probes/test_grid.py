@@ -81,7 +81,7 @@ def test_sentences_of_ones_own_have_a_source(encoder: Callable) -> None:
 
 
 def test_a_table_is_what_the_command_measures(encoder: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: encoder())
+    monkeypatch.setattr("bgt_core.encoders.ours.load", lambda path, device, precision: encoder())
     arguments = ["--lang", "en,fr", "--task", "punct-num,length", "--model", "mine=x", "--max-items", "400", "--seeds",
                  "2", "--control", "none", "--no-baselines", "--json"]  # fmt: skip
     document = json.loads(CliRunner().invoke(app, arguments).stdout)

@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 
 import bgt_core
 from bgt_core import recipes, run
-from bgt_core.adapters.reference import ReferenceProbability
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
+from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.grammar import Pair, pairs
 

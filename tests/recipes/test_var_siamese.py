@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 
 import bgt_core
 from bgt_core import checkpoint, recipes, run
-from bgt_core.adapters.distances import DuplicateEncoder
 from bgt_core.contracts import SEMANTIC, Batch
 from bgt_core.data.text import Tokenizer
+from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.generation.search import decode
 from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese

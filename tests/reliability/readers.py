@@ -23,7 +23,6 @@ from app.core import address, state
 from app.core.results import gather
 from app.core.uploads import formats
 from bgt_core import checkpoint
-from bgt_core.adapters.vectors import look_up
 from bgt_core.data import manifest
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
 from bgt_core.data.conllu import read_conllu
@@ -34,14 +33,15 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.targets import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_trees
+from bgt_core.encoders.vectors import look_up
 from bgt_core.evaluation.pairs.measures import read_labelled
 from bgt_core.evaluation.sts.files import COLUMNS, read_scores, read_sets
 from bgt_core.files import parse_json
-from bgt_core.questions.store import CARD, StoreCard
+from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
 from bgt_core.run.plan import SETTINGS, RunSettings
 from bgt_core.run.prepare import rows_until
-from bgt_core.splitting import store as split
+from bgt_core.splitting import parts as split
 from bgt_core.tables import save as save_table
 from bgt_core.vectors.file import read as read_vectors
 from probes.cli.output import document

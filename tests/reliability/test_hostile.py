@@ -23,11 +23,11 @@ from safetensors.numpy import load_file, save_file
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.adapters.modelcard import model_card
 from bgt_core.data.fetch.unpack import unpack
+from bgt_core.encoders.publish import model_card
 from bgt_core.errors import BgtError
 from bgt_core.files import sha256_file
-from bgt_core.splitting import store as split
+from bgt_core.splitting import parts as split
 from tests.reliability import commands
 
 SEEDS = 24

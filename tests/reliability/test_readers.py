@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bgt_core import checkpoint, recipes
-from bgt_core.adapters.modelcard import model_card
 from bgt_core.data import manifest
+from bgt_core.encoders.publish import model_card
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import parse_json, read_json
 from bgt_core.recipes import Recipe
-from bgt_core.vectors.arrays import read_npy
+from bgt_core.vectors.convert import read_npy
 from probes.results.store import document_cells
 from tests.reliability import commands
 from tests.reliability.readers import NAMES, readers

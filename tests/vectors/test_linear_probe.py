@@ -12,8 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from bgt_core.vectors.lbfgs import principal_axes
-from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe, held_out_hits
+from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe, held_out_hits, principal_axes
 from probes.classifiers.mlp import MLPProbe
 from tests.close import assert_close
 

@@ -14,8 +14,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bgt_core.vectors.compare import unit
-from bgt_core.vectors.ranks import hits
+from bgt_core.vectors.compare import hits, unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time

@@ -28,7 +28,7 @@ from bgt_core.evaluation.pairs.measures import (
 )
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
-from bgt_core.vectors.ranks import rounded
+from bgt_core.vectors.compare import rounded
 
 ACCURACY, F1, AUC, THRESHOLD, ROC = "accuracy", "F1", "AUC", "threshold", "ROC"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"

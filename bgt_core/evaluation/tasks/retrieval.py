@@ -22,11 +22,10 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Langs, Task
-from bgt_core.mining.margin import Counts, among, check, held_out, margin_pairs
-from bgt_core.mining.neighbours import Rows, exact
-from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity
-from bgt_core.vectors.ranks import found
-from bgt_core.vectors.ranks import hits as hits_among
+from bgt_core.neighbours.margin import Counts, among, check, held_out, margin_pairs
+from bgt_core.neighbours.search import Rows, exact
+from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, found
+from bgt_core.vectors.compare import hits as hits_among
 
 POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
 SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine

@@ -30,7 +30,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.pairs.measures import WORD, cosines
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Latent, Task
-from bgt_core.vectors.ranks import above
+from bgt_core.vectors.compare import above
 
 MEASURES = ("STEL", "STEL-or-Content")
 MEAN = "mean"

@@ -20,7 +20,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 from bgt_core.grammar import LANGS, triples
-from bgt_core.vectors.ranks import above
+from bgt_core.vectors.compare import above
 
 ALL = "all"  # the score over triples of every kind
 BLOCK = 2_048  # triples embedded at once, to bound memory

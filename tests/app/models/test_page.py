@@ -14,8 +14,8 @@ from app.core import resampling, startup, state
 from app.core.markdown import verbatim
 from app.core.word_effects import LEAST
 from app.models import compute, pairs
-from bgt_core.adapters import open_encoder
 from bgt_core.data.examples import example_sentences
+from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.disagreement import disagreement, word_effects
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close

@@ -13,7 +13,7 @@ import streamlit as st
 import bgt_core
 from bgt_core.evaluation.pairs.measures import LabelledPairs
 from bgt_core.grammar import Pair
-from bgt_core.questions import QuestionStore, build
+from bgt_core.neighbours.questions import QuestionStore, build
 
 pytest.importorskip("faiss")
 Open = Callable[..., Any]

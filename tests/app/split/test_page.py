@@ -17,7 +17,7 @@ from app.core import own_texts
 from app.core.markdown import verbatim
 from app.split import compute
 from bgt_core.errors import DataError
-from bgt_core.splitting import store
+from bgt_core.splitting import parts
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
@@ -58,7 +58,7 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     assert app.success[0].value == f"Done: every page now shows {verbatim(title)}."
     files = zipfile.ZipFile(io.BytesIO(compute.archive(made, None)))
     files.extractall(tmp_path)
-    assert store.load(tmp_path / "split").encoder == "baseline:random"
+    assert parts.load(tmp_path / "split").encoder == "baseline:random"
     sentence = ["The train is late."]
     kept = bgt_core.open_encoder(f"split:{tmp_path / 'split'}").embed(sentence, lang="en")
     np.testing.assert_array_equal(made.loaded.reader.embed(sentence, lang="en"), kept)

@@ -22,9 +22,9 @@ from bgt_core.evaluation.tasks.retrieval import (
     language_pair,
     precision_at_1,
 )
-from bgt_core.mining import margin
-from bgt_core.mining.margin import margin_pairs
-from bgt_core.mining.neighbours import Rows, exact
+from bgt_core.neighbours import margin
+from bgt_core.neighbours.margin import margin_pairs
+from bgt_core.neighbours.search import Rows, exact
 from bgt_core.vectors import compare
 from bgt_core.vectors.compare import ComparesByCosine, nearest, unit
 

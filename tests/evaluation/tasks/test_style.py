@@ -14,10 +14,10 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.data.clean import copy_key
 from bgt_core.data.examples import style_sentences
 from bgt_core.data.properties import PROPERTIES
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.task import evaluate

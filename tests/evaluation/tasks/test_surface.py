@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.surface import GUESS, Surface, labels_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.syntax.measures import EDITS, TAGS

@@ -281,11 +281,11 @@ def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     code = (
-        "import numpy as np, bgt_core.adapters as adapters\n"
+        "import numpy as np, bgt_core.encoders.ours as encoders\n"
         "class Fake:\n"
         "    langs, latents, fingerprint = ('fr',), ('semantic',), ''\n"
         "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"
-        "adapters.load = lambda *_: Fake()\n"
+        "encoders.load = lambda *_: Fake()\n"
         "from probes.cli import main; main()"
     )
     lines = "".join(f"Oui {n}, là{'…' if n % 2 else ' ?'}\n«{n}» non.\n" for n in range(150))

@@ -75,7 +75,7 @@ def test_several_tasks_in_the_order_asked_each_once(probe: Callable) -> None:
 
 
 def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("bgt_core.adapters.load")
+    monkeypatch.delattr("bgt_core.encoders.ours.load")
     result = probe("--list-tasks")
     assert result.code == 0
     assert [line.split("\t")[:2] for line in result.out.splitlines()[1:]] == [

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core.adapters import open_encoder
-from bgt_core.adapters.baselines import tokens
-from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.encoders import open_encoder
+from bgt_core.encoders.baseline import tokens
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from probes.results.cache import DAY, RESULTS, VECTORS, Cache, default_folder, key, with_cache
 

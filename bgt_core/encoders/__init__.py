@@ -1,0 +1,172 @@
+"""Every kind of encoder: how it is named, opened and run. `open_encoder` opens any of them.
+
+An encoder is named as one of `KINDS`, or as a model of ours: PATH, a checkpoint or run, or ORG/NAME, ORG/NAME@REVISION
+on the hub. Without a kind, `with_kind` recognises folders, files of vectors, and well-known names.
+
+A new kind is a file here that bears its name, with `open_encoder(name, device, precision)`, and a row of `KINDS`. Help,
+documentation and app read that table. Our models in other tools are in `publish`, `sentence_transformers`, `onnx`,
+`mteb` and `senteval`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bgt_core import PRETRAINED
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import DataError, NotFound, UsageError, did_you_mean, needs
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["open_encoder"]
+
+Opens = Callable[[str], SentenceEncoder]  # opens an encoder by its name, as `open_encoder`
+
+
+class Kind(NamedTuple):
+    """A kind of encoder, named KIND:FORM."""
+
+    form: str
+    about: str
+    runs: str  # how it runs, as a sentence
+    needs: tuple[str, str] | None = None  # a module, and the extra that installs it
+
+
+KINDS = {
+    "sentence-transformers": Kind(
+        "NAME",
+        "a model of that library: on the hub, or a folder",
+        "Runs in sentence-transformers",
+        ("sentence_transformers", "sentence-transformers"),
+    ),
+    "onnx": Kind(
+        "FOLDER",
+        "a folder of `bgt export --to onnx`",
+        "Runs in ONNX Runtime, on the CPU",
+        ("onnxruntime", "onnx"),
+    ),
+    "python": Kind(
+        "MODULE:OBJECT",
+        "your own: an object with `embed` or `encode`, or a function from sentences to vectors",
+        "Runs your own Python code, on this machine and with your rights",
+    ),
+    "vectors": Kind("FILE", "vectors made elsewhere, looked up by sentence", "Looks up vectors in a file"),
+    "split": Kind(
+        "FOLDER",
+        "a split of one of these, from `bgt split`: its latents are semantic and language",
+        "Splits the vectors of another encoder",
+    ),
+    "baseline": Kind(
+        "words|tfidf|random",
+        "a baseline that a trained model should beat; random@SEED has other weights",
+        "Runs on this machine",
+    ),
+}
+FORMS = ", ".join(["PATH", "ORG/NAME", *(f"{name}:{kind.form}" for name, kind in KINDS.items())])
+FILES = {".npy": "vectors", ".npz": "vectors"}
+# Names of the models that sentence-transformers publishes. Any other name without a slash means a folder, and so does
+# one with the ending of a file.
+KNOWN = re.compile(
+    r"(sentence-transformers/\w|(?=.*(MiniLM|mpnet|bert|distiluse|LaBSE|-t5-))\w)(?!.*\.[a-z]+$)[\w.-]*", re.IGNORECASE
+)
+
+
+def with_kind(spec: str) -> str:
+    """Add the kind to a spec without one: that of the files at this path, or of a well-known name.
+
+    Ours, and what is not recognised, stay without a kind. Raises UsageError for a folder with files of two kinds, and
+    for a file of an unknown kind.
+    """
+    from bgt_core import checkpoint
+
+    path = os.path.expanduser(spec)
+    if os.path.isdir(path):
+        kind = checkpoint.kind_of_folder(Path(path))
+    elif os.path.isfile(path):
+        kind = FILES.get(Path(path).suffix, "")
+        if not kind:
+            raise UsageError(f"{spec}: a file of no known kind; name a model's folder, or one of {FORMS}.")
+    else:
+        kind, _, folder = spec.partition(":")
+        if kind == "sentence-transformers" and checkpoint.own_modules(Path(os.path.expanduser(folder))):
+            return folder  # a checkpoint of ours that this library can open too
+        return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
+    return f"{kind}:{path}" if kind else path
+
+
+def open_encoder(
+    spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
+) -> SentenceEncoder:
+    """Open the encoder that `spec` names, as listed above, or `with_kind` recognises; a file or folder comes first.
+
+    Encoders that are not ours have one latent, "semantic", and take any `lang` (their `langs` are empty) unless they
+    say otherwise; their vectors are checked. A pickled encoder is opened again where it is unpickled. `precision`
+    applies to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an
+    unknown spec, NotFound for an absent one, DataError for an object that is not an encoder.
+    """
+    if not isinstance(spec, str | os.PathLike):
+        raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
+    spec = with_kind(str(spec))
+    kind, colon, rest = spec.partition(":")
+    if not colon or os.path.exists(spec):
+        from bgt_core.encoders import ours
+
+        return ours.with_inner(
+            ours.load(spec, device, precision), partial(open_encoder, device=device, precision=precision)
+        )
+    if kind not in KINDS:
+        hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
+        raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
+    if not rest:
+        raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
+    if needed := KINDS[kind].needs:
+        needs(*needed)
+    module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # each kind loads only what it needs
+    encoder = module.open_encoder(os.path.expanduser(rest), str(device), precision)
+    if hasattr(encoder, "opened_as"):
+        encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)
+    return encoder
+
+
+# Encoders that something stored, such as a split or a writer, names: opened again, and recognised.
+
+
+def identity(encoder: SentenceEncoder) -> str:
+    """What tells an encoder from others wherever it runs: its fingerprint, of our models without precision and device,
+    which change vectors very little."""
+    return getattr(encoder, "identity", encoder.fingerprint)
+
+
+def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
+    """Open an encoder by its name, and check that it is still the one it was.
+
+    Args:
+        name: As `--model` names an encoder.
+        known: Its identity when it was stored; "" if unknown.
+        opens: Opens an encoder by its name, as `open_encoder`.
+        user: What was made from its vectors, for the message, as "split/".
+
+    Raises:
+        NotFound: The encoder is absent.
+        DataError: It has changed since.
+    """
+    try:
+        encoder = opens(name)
+    except NotFound as error:
+        raise NotFound(
+            f"{user}: made from vectors of {name}, which is not found from here. If that is a path, go to the folder "
+            f'where it leads to the encoder, or correct "encoder" in the JSON file of {user}. ({error})'
+        ) from None
+    if known and identity(encoder) != known:
+        raise DataError(
+            f"{name}: has changed since {user} was made from its vectors (it was {known[:40]}, now it is "
+            f"{identity(encoder)[:40] or 'unknown'}). Restore the encoder, or make {user} again."
+        )
+    return encoder

@@ -1,0 +1,100 @@
+"""Encoders that a trained model should beat. None of them is fitted on the sentences that it embeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from bgt_core import PRETRAINED, checkpoint, recipes
+from bgt_core.contracts import EOS, SentenceEncoder
+from bgt_core.data.text import Tokenizer
+from bgt_core.device import pick_device, usual_defaults
+from bgt_core.embedder import Embedder
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.errors import UsageError
+
+BUCKETS = 2**13  # of words; the chance that two of forty words collide is a tenth, and half of those cancel
+
+UNTRAINED = 3  # initialisations, as a single one could be lucky
+
+
+def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
+    """`words`, `tfidf`, `random` or `random@SEED`; UsageError for another."""
+    kind, at, seed = name.partition("@")
+    if kind == "random" and (not at or seed.isdigit()):
+        return random(int(seed or 1), device, precision)
+    makers: dict[str, Callable[[], ExternalEncoder]] = {"words": words, "tfidf": tfidf}
+    if name not in makers:
+        raise UsageError(f"baseline:{name}: there are words, tfidf, random and random@SEED, as in random@2.")
+    return makers[name]()
+
+
+def words() -> ExternalEncoder:
+    """A bag of words: how often each lower-cased word occurs, hashed into 8,192 signed counts."""
+    bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
+    return ExternalEncoder(
+        "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), fingerprint=f"words {BUCKETS}"
+    )
+
+
+def tfidf() -> ExternalEncoder:
+    """tf-idf of tokens: tokens of the shipped model's tokenizer are counted, and weighted by -log of their probability.
+
+    The probability is the tokenizer's own, from its training text in English and French: nothing is fitted here, so a
+    sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model cards use
+    `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
+    """
+    tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
+    rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        counts = [np.bincount(ids, minlength=len(rarity)) for ids in tokenizer.encode(texts)]
+        return np.stack(counts) * rarity  # (N, V)
+
+    return ExternalEncoder("baseline:tfidf", embed, fingerprint=f"tfidf {tokenizer.sha256}")
+
+
+def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
+    """Initialise a new model like the one in the folder `like`, with its tokenizer: the paper's random encoder.
+
+    The same seed gives the same weights.
+    """
+    folder = checkpoint.find(Path(like))
+    config = checkpoint.read_config(folder)
+    recipe = recipes.build(config["recipe"], config["arguments"])
+    tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
+    with torch.random.fork_rng(devices=[]), usual_defaults():
+        torch.manual_seed(seed)
+        model = recipe.build(tokenizer).float()
+    return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)
+
+
+def tokens(bgt: Embedder) -> ExternalEncoder:
+    """Average the input vectors of a sentence's tokens, as one of our models has them before any layer.
+
+    The table is the semantic encoder's; a sentence without tokens gets zeros.
+    """
+    table = bgt.model.semantic_table.weight.detach().float().cpu()
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        ids = [[token for token in sentence if token != EOS] for sentence in bgt.tokenizer.encode(texts)]
+        offsets = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
+        flat = torch.tensor([token for sentence in ids for token in sentence], dtype=torch.int64)
+        return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
+
+    fingerprint = f"mean token vectors of {bgt.fingerprint}"
+    return ExternalEncoder("baseline:tokens", embed, tuple(bgt.langs), fingerprint=fingerprint)
+
+
+def reference_encoders(
+    bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
+) -> dict[str, Sequence[SentenceEncoder]]:
+    """Open the baselines for a probe of the model in `folder`: three untrained models, and the mean of its token
+    vectors."""
+    untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
+    return {"untrained encoder": untrained, "mean of tokens": [tokens(bgt)]}

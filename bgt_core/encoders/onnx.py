@@ -1,0 +1,200 @@
+"""Export an encoder as an ONNX file, token ids to vectors, which runs without torch. Needs the extra `onnx`.
+
+`export` writes the folder, `open_encoder` opens it as an encoder.
+
+    OUT/model.onnx       input_ids, attention_mask (B, T) int64 -> sentence_embedding (B, L) float32
+    OUT/tokenizer.model  SentencePiece: text to ids
+    OUT/onnx.json        settings of both
+
+Models compute on packed tokens, whose number depends on the data; a graph needs shapes that follow from its inputs. So
+the exported encoder computes all B x T positions (`PaddedLayout`), and its vectors are checked against the packed ones,
+in double precision, before the folder appears.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bgt_core import checkpoint
+from bgt_core.checkpoint import Checkpoint
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
+from bgt_core.data.languages import known_lang
+from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.errors import DataError, NotFound, needs
+from bgt_core.files import atomic_folder, sha256_file
+from bgt_core.nets.packing import PaddedLayout
+
+MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
+TOLERANCE = 1e-3  # relative difference that counts as rounding: a cosine of 0.9999995
+INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+
+
+def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
+    """Write the encoder of a latent; return the largest relative difference of a vector, as `difference` does.
+
+    `lang`, by default the model's first, only matters for the language latent. The folder appears whole or not at all.
+    Raises UsageError for a latent or language the model lacks or a folder that exists already, DataError if the file
+    differs from the model by more than 1e-3.
+    """
+    for module in ("onnx", "onnxruntime", "onnxscript"):
+        needs(module, "onnx")
+    lang = known_lang(lang or loaded.model.langs[0], loaded.model.langs, "this model")
+    embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.model.langs, "fp32")
+    encoder = embedder.encoder(lang, latent)
+    padded = Padded(encoder).eval()
+    with atomic_folder(out) as partial:
+        write(padded, partial / MODEL)
+        worst = difference(encoder, partial / MODEL, loaded.tokenizer.vocab_size)
+        if not worst <= TOLERANCE:
+            raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e} > {TOLERANCE}; not written.")
+        loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
+        about = {
+            "schema": SCHEMA,
+            "latent": latent,
+            "langs": [lang] if latent != SEMANTIC else list(loaded.model.langs),
+            "width": embedder.width(lang, latent),
+            "inputs": list(INPUTS),
+            "output": OUTPUT,
+            "text": "NFC, no control or invisible characters, single spaces; then tokenizer.model; then eos at the end",
+            "pad": PAD,
+            "eos": EOS,
+            "weights": loaded.config["files"][checkpoint.WEIGHTS],
+            "difference": worst,
+        }
+        (partial / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return worst
+
+
+def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
+    """Open a folder of `export` as an encoder of its one latent, run by ONNX Runtime on the CPU.
+
+    Raises NotFound if ONNX Runtime or a file is absent, DataError if one is damaged.
+    """
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
+
+    folder = Path(name)
+    for file in (ABOUT, MODEL, checkpoint.TOKENIZER):
+        if not (folder / file).is_file():
+            raise NotFound(f"{folder / file}: missing; `bgt export --to onnx` writes such a folder.")
+    about = read_about(folder / ABOUT)
+    tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
+    try:
+        session = onnxruntime.InferenceSession(folder / MODEL, providers=["CPUExecutionProvider"])
+    except (Fail, InvalidGraph, InvalidProtobuf) as error:
+        raise DataError(f"{folder / MODEL}: not an ONNX file ({error}). Export it again.") from None
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        ids = tokenizer.encode(texts)
+        vectors = np.empty((len(texts), about["width"]), np.float32)
+        for rows in by_length([len(sentence) for sentence in ids], CPU_TOKENS, CPU_TOKENS):
+            padded = np.full((len(rows), len(ids[rows[0]])), about["pad"], np.int64)  # (B, T), the longest first
+            for place, row in zip(padded, rows, strict=True):
+                place[: len(ids[row])] = ids[row]
+            inputs = (padded, (padded != about["pad"]).astype(np.int64))
+            (vectors[rows],) = session.run([about["output"]], dict(zip(about["inputs"], inputs, strict=True)))
+        return vectors
+
+    fingerprint = hashlib.sha256(f"{sha256_file(folder / MODEL)} {tokenizer.sha256}".encode()).hexdigest()
+    return ExternalEncoder(f"onnx:{folder}", embed, about["langs"], (about["latent"],), fingerprint=fingerprint)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Read the settings that `export` wrote; DataError for anything else."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}). Export it again.") from None
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise DataError(f"{path}: not of the schema {SCHEMA}; `bgt export --to onnx` writes it.")
+    return about
+
+
+class Padded(nn.Module):
+    """An encoder over all positions of a padded batch: the same vectors, from the same parameters."""
+
+    def __init__(self, encoder: nn.Module):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Token ids (B, T), and a mask (B, T) with 0 at padding -> posterior means (B, L)."""
+        layout = PaddedLayout.of_mask(attention_mask.bool())
+        return self.encoder(Tokens(input_ids, layout.mask, "", layout.flat_index), layout).mean
+
+
+def write(padded: Padded, path: Path) -> None:
+    """Write one ONNX file, for any B and T."""
+    example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
+    dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
+    with torch.no_grad(), _quietly():
+        program: Any = torch.onnx.export(
+            padded,
+            (example.ids, example.mask.long()),
+            input_names=list(INPUTS),
+            output_names=[OUTPUT],
+            dynamic_shapes=dynamic,
+            dynamo=True,
+            verbose=False,
+        )
+        program.save(path, external_data=False)
+
+
+def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
+    """Compare the file with the model in double precision, over random batches of many shapes.
+
+    Args:
+        encoder: The encoder that was exported.
+        path: The ONNX file.
+        vocab_size: Number of token ids.
+
+    Returns:
+        The norm of the largest difference of two vectors, as a share of the root mean square of the vectors' norms.
+    """
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    rng, exact = np.random.default_rng(1), copy.deepcopy(encoder).double()
+    apart, norms = list[np.ndarray](), list[np.ndarray]()
+    for batch, longest in ((1, 1), (1, 40), (2, 2), (7, 12), (32, 100)):
+        lengths = rng.integers(0, longest, batch)
+        side = Tokens.pad([[*rng.integers(4, vocab_size, length), EOS] for length in lengths], "")
+        with torch.no_grad():
+            expected = exact(side).mean.numpy()
+        (given,) = session.run([OUTPUT], dict(zip(INPUTS, (side.ids.numpy(), side.mask.long().numpy()), strict=True)))
+        apart.append(np.linalg.norm(given - expected, axis=1))
+        norms.append(np.linalg.norm(expected, axis=1))
+    return float(np.concatenate(apart).max() / np.sqrt(np.mean(np.square(np.concatenate(norms)))))  # NaN stays NaN
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Silence the exporter's notes to its own developers, about torchvision and tracing."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r"`isinstance\(treespec, LeafSpec\)` is deprecated")
+            warnings.filterwarnings("ignore", message="# The axis name: .* will not be used")
+            warnings.filterwarnings("ignore", message="_check_is_size will be removed")
+            warnings.filterwarnings(
+                "ignore", message="(?s)The tensor attributes .*_flat_weights.* were assigned during"
+            )
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,114 @@
+"""Models of ours: loaded from a checkpoint, and a writer with the encoder whose vectors it writes from
+(`models.writer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from bgt_core import PRETRAINED, checkpoint
+from bgt_core.capabilities import VectorModel
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.languages import known_lang
+from bgt_core.data.text import sentence_list
+from bgt_core.device import pick_device
+from bgt_core.embedder import Embedder
+from bgt_core.encoders import Opens, identity, named_encoder
+from bgt_core.errors import DataError, UsageError
+from bgt_core.vectors.compare import unit
+from bgt_core.vectors.convert import matrix
+
+
+def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
+    """Open the model in a checkpoint, or in the newest of a run.
+
+    Args:
+        path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
+            is fetched from the hub unless a folder has that name. By default the model that ships.
+        device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if there is one.
+        precision: "fp32", "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8".
+
+    Returns:
+        The model with its tokenizer.
+
+    Raises:
+        BgtError: A folder that is missing, incomplete or damaged, or an error of the hub.
+    """
+    loaded = checkpoint.load(path, pick_device(device))
+    return Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, precision)
+
+
+class WriterEmbedder(Embedder):
+    """A writer; its semantic latent is computed by the encoder that it was trained for, opened when first needed.
+
+    Args:
+        writer: The embedder of a writer's model.
+        opens: Opens an encoder by its name, as `open_encoder`.
+    """
+
+    def __init__(self, writer: Embedder, opens: Opens) -> None:
+        super().__init__(writer.model, writer.tokenizer, writer.langs, writer.precision)
+        self.stored, self.opens = cast(VectorModel, writer.model).stored, opens
+
+    def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
+        return type(self), (Embedder(self.model, self.tokenizer, self.langs, self.precision), self.opens)
+
+    @cached_property
+    def inner(self) -> SentenceEncoder:
+        """The encoder; DataError if its vectors are not those of training."""
+        return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
+
+    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
+        """See `Embedder.embed`; semantic vectors are the encoder's own, (N, D)."""
+        if latent != SEMANTIC:
+            return super().embed(sentences, lang=lang, latent=latent, **options)
+        lang = known_lang(lang, self.langs, "this model")
+        texts = sentence_list(sentences)
+        vectors = matrix(self.inner.embed(texts, lang=lang), self.stored.encoder, (len(texts), "D"), texts=texts)
+        if vectors.shape[-1] != self.width(lang):
+            raise DataError(
+                f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units; this model was trained on vectors "
+                f"of {self.width(lang)}."
+            )
+        vectors = unit(vectors) if options.get("normalize") else vectors
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def width(self, lang: str, latent: str = SEMANTIC) -> int:
+        """Units of that latent."""
+        return len(self.stored.mean) if latent == SEMANTIC else super().width(lang, latent)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Embedder.fingerprint`; empty if the encoder's is unknown."""
+        inner = self.stored.fingerprint
+        return f"{super().fingerprint} of {inner}" if inner else ""
+
+
+def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
+    """Give a writer access to its encoder; other models are returned as they are."""
+    writes = isinstance(embedder, Embedder) and isinstance(embedder.model, VectorModel)
+    return WriterEmbedder(embedder, opens) if writes else embedder
+
+
+def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:
+    """Give a writer an encoder that is open already, instead of one that it opens by name.
+
+    Args:
+        embedder: The writer.
+        encoder: The encoder that it was trained for.
+        name: The encoder's name, as `--model` takes it.
+
+    Raises:
+        UsageError: The model is not a writer, or it was trained for another encoder.
+    """
+    if not isinstance(embedder.model, VectorModel):
+        raise UsageError("This model reads sentences itself; expected a writer, as `bgt train writer` makes it.")
+    stored = embedder.model.stored
+    if name != stored.encoder and not (stored.fingerprint and identity(encoder) == stored.fingerprint):
+        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open one trained for it.")
+    return WriterEmbedder(embedder, lambda _: encoder)

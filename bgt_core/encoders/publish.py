@@ -1,0 +1,210 @@
+"""Prepare a checkpoint for others: copy it for use, convert it for another library, or upload it to the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bgt_core import checkpoint
+from bgt_core.capabilities import TranslationModel, VectorModel
+from bgt_core.checkpoint import WEIGHTS, Checkpoint, hub
+from bgt_core.checkpoint.card import checked
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import DataError, UsageError, check_choice, needs
+from bgt_core.files import check_absent, read_json
+from bgt_core.tables import Table, markdown
+
+CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
+SPLIT = "split:"
+
+USE = """import bgt_core
+
+bgt = bgt_core.load("{name}")
+vectors = bgt.embed(["..."], lang="{lang}")"""
+
+USE_TRANSLATOR = """import bgt_core
+
+translator = bgt_core.BeamTranslator(bgt_core.load("{name}"))
+best = translator.translate(["..."])[0][0]  # of a sentence in {lang}: best.text, best.cost"""
+
+
+def export(
+    path: Path | str,
+    out: Path,
+    *,
+    to: str = CHECKPOINT,
+    half: bool = False,
+    figures: Mapping[str, object] | None = None,
+    latent: str | None = None,
+    lang: str | None = None,
+) -> float | None:
+    """Write the checkpoint at `path` to the new folder `out`; for ONNX, return the largest difference from torch.
+
+    `path` may be split:FOLDER, from `bgt split`, for sentence-transformers: `lang` then chooses the language.
+
+    A checkpoint loses the training state; it may be stored in 16 bits (`half`) and hold measured `figures`, see
+    `read_figures`. ONNX holds one encoder: of `latent` (by default "semantic") and, for a language latent, `lang` (by
+    default the first). Raises UsageError for an unknown form, options of another form and a folder that exists.
+    """
+    check_choice(FORMS, to=to)
+    check_absent(out)
+    if (half or figures) and to != CHECKPOINT:
+        raise UsageError(
+            "is for a checkpoint: export one first, then convert it to another form.",
+            parameter="half" if half else "figures",
+        )
+    if str(path).startswith(SPLIT):
+        _split(Path(str(path).removeprefix(SPLIT)), out, to, latent, lang)
+        return None
+    if (latent or lang) and to != ONNX:
+        raise UsageError(
+            "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
+            parameter="latent" if latent else "lang",
+        )
+    loaded = checkpoint.load(path)
+    if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorModel):
+        encoder = loaded.model.stored.encoder
+        raise UsageError(f"{to}: the semantic encoder of this writer is {encoder}; export that one.", parameter="to")
+    if to == ONNX:
+        from bgt_core.encoders import onnx
+
+        return onnx.export(loaded, out, latent=latent or SEMANTIC, lang=lang)
+    if to == SENTENCE_TRANSFORMERS:
+        needs("sentence_transformers", "sentence-transformers")
+        from bgt_core.encoders import sentence_transformers
+
+        sentence_transformers.export(loaded, out)
+        return None
+    _copy(loaded, out, half, figures)
+    return None
+
+
+def _split(folder: Path, out: Path, to: str, latent: str | None, lang: str | None) -> None:
+    """Write a split encoder as a model of sentence-transformers; UsageError for other settings."""
+    if to != SENTENCE_TRANSFORMERS:
+        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}", parameter="to")
+    if latent not in (None, SEMANTIC):
+        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported", parameter="latent")
+    if lang is None:
+        raise UsageError("is needed: a split has a different map for each language", parameter="lang")
+    needs("sentence_transformers", "sentence-transformers")
+    from bgt_core.encoders import sentence_transformers
+
+    sentence_transformers.export_split(folder, out, lang)
+
+
+def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, object] | None) -> None:
+    """Copy the checkpoint without its optimiser's state, with the metrics of its run."""
+    metrics = loaded.folder.parent / checkpoint.METRICS
+    checkpoint.save(
+        out,
+        loaded.recipe,
+        loaded.model,
+        loaded.tokenizer,
+        loaded.config["step"],
+        dtype=torch.float16 if half else torch.float32,
+        metrics=metrics.read_bytes() if metrics.is_file() else b"",
+        card=figures,
+    )
+
+
+def push(path: Path | str, name: str, *, private: bool = False) -> str:
+    """Upload a checkpoint and its model card to the repository ORG/NAME of the hub; return its address.
+
+    Raises UsageError for a checkpoint with training state, and as `hub.push`.
+    """
+    loaded = checkpoint.load(path)
+    if checkpoint.OPTIMIZER in loaded.config["files"]:
+        raise UsageError(f"{loaded.folder}: holds training state; push the folder that `bgt export` makes.")
+    files: dict[str, Path | bytes] = {
+        file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
+    }
+    use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
+    if isinstance(loaded.model, VectorModel):
+        use = use.replace("load(", "open_encoder(")
+    readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
+    return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
+
+
+def read_figures(path: Path) -> dict[str, object]:
+    """Read the measured figures of a model card, a JSON object; NotFound or DataError if `path` is absent or another
+    file."""
+    figures = read_json(path)
+    if not isinstance(figures, dict):
+        raise DataError(f"{path}: expected a JSON object of figures.")
+    return dict(checked(figures, str(path)))
+
+
+# Write the README of an exported model from its checkpoint's description.
+
+ABOUT = """A Bilingual Generative Transformer: it embeds the meaning of a sentence and its style as two vectors.
+Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
+posterior means, not normalised: compare them by cosine."""
+
+TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder attending to every state of its encoder
+(Vaswani et al. 2017). A sentence of {source} is embedded as the mean of those states: compare them by cosine."""
+
+FIDELITY = {  # a key of a card -> the head of its table
+    "fidelity": "Generated text, beside reference and style",
+    "kept": "Negation, numbers and names kept",
+    "transfer": "Style taken over",
+    "roles": "Roles kept in minimal pairs",
+}
+DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
+
+
+def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
+    """Write the model card: Markdown, with the hub's header. `use` is Python that loads the model by `name`.
+
+    Figures come from the checkpoint's own card; without one, the README has no figures.
+    """
+    config = checkpoint.config
+    card = config.get("card", {})
+    about, task, model = ABOUT, "sentence-similarity", checkpoint.model
+    langs = ", ".join(model.langs)
+    if isinstance(model, TranslationModel):
+        written = model.translates
+        about, task = TRANSLATES.format(source=langs, targets=" and ".join(written)), "translation"
+        langs = ", ".join(dict.fromkeys([*model.langs, *written]))
+    parts = [
+        f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: {task}\n"
+        f"tags: [{task}, feature-extraction, bgt]\n---",
+        f"# {name}",
+        about,
+        f"Languages: {langs}. Recipe {config['recipe']}, {config['parameters']:,} parameters, step {config['step']:,}.",
+        f"## Use\n\n```python\n{use.strip()}\n```",
+    ]
+    if scores := card.get("scores"):
+        parts.append(f"## Measured\n\n{_scores(scores)}")
+        parts.append("\n".join(f"- {item['score']}: {item['how']}." for item in card.get("protocol", [])))
+    for key, head in FIDELITY.items():
+        if records := card.get(key):
+            parts.append(f"## {head}\n\n{_table(list(records[0]), [list(record.values()) for record in records])}")
+    if data := card.get("data"):
+        rows = [[str(item.get(key, "")) for key in DATA] for item in data]
+        parts.append(f"## Trained on\n\n{_table(DATA, rows)}")
+    for key in ("command", "training"):
+        if key in card:
+            parts.append(f"{key.capitalize()}: {card[key]}")
+    parts.append(
+        f"## Identity\n\nSHA-256 of the weights: `{config['files'][WEIGHTS]}`. Made with bgt {config['version']}."
+    )
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _scores(scores: Mapping[str, Any]) -> str:
+    measured = {name: row if isinstance(row, Mapping) else {"score": row} for name, row in scores.items()}
+    columns = list(dict.fromkeys(column for row in measured.values() for column in row))
+    rows = [[name, *(_cell(row.get(column)) for column in columns)] for name, row in measured.items()]
+    return _table(["measured", *columns], rows)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, int | float) else str(value)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(markdown(Table(columns, rows), text=1))

@@ -1,0 +1,155 @@
+"""Encoders that Python can import: an object, or a function from sentences to vectors."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from bgt_core.contracts import SEMANTIC
+from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError, out_of_memory
+from bgt_core.vectors.convert import listed
+
+
+def import_object(spec: str) -> Any:
+    """Import python:MODULE:OBJECT, from the current directory too; OBJECT may be dotted.
+
+    Raises:
+        UsageError: The spec has no such form.
+        NotFound: The module or object is absent.
+    """
+    module, _, path = spec.removeprefix("python:").partition(":")
+    if not module or not path:
+        raise UsageError(f"{spec}: expected python:MODULE:OBJECT, as in python:my_encoder:embed.")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        imported = _run(spec, lambda: importlib.import_module(module))
+    except ModuleNotFoundError as error:
+        raise NotFound(f"{spec}: no module '{error.name}' in the current directory or installed.") from None
+    try:
+        return attrgetter(path)(imported)
+    except AttributeError as error:
+        raise NotFound(f"{spec}: {error}.") from None
+
+
+def _run(spec: str, own: Callable[[], Any]) -> Any:
+    """The result of code of the user's; DataError says where it failed, and what it returned lazily is made here.
+
+    A lack of memory, our own errors and an absent module are not its failures.
+    """
+    try:
+        return listed(own())
+    except (BgtError, ModuleNotFoundError):
+        raise
+    except (Exception, SystemExit) as error:  # as SystemExit or a broken pipe it would end a command without a word
+        if out_of_memory(error):
+            raise
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+        file, line = frames[-1].filename, frames[-1].lineno
+        if isinstance(error, SyntaxError):
+            file, line = error.filename or file, error.lineno
+        at = f"{os.path.basename(file)}, line {line}"
+        what = traceback.format_exception_only(error)[-1].strip()
+        raise DataError(f"{spec}: failed in {at}: {what.rstrip('.')}.") from error
+
+
+def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
+    """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
+
+    OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
+    latent)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from a list of sentences to
+    vectors. Each gets those of `lang` and `latent` that it names. Vectors are of any kind that `vectors.convert` takes.
+    Other parts of the protocol are used if an object has them: `langs`, `latents`, `fingerprint`, `similarity`,
+    `similarity_pairwise`, `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
+    """
+    spec = f"python:{name}"
+    named = imported = import_object(spec)
+    if inspect.isclass(named) or (callable(named) and not _is_encoder(named)):
+        if _needs_nothing(named):
+            named = _waited(spec, _run(spec, named))
+        elif inspect.isclass(named):
+            raise DataError(
+                f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
+                "function without arguments that makes it."
+            )
+    if _is_encoder(named):
+        return _of_object(spec, named)
+    if not callable(named):
+        kind = type(named).__name__
+        method = next((each for each in ("transform", "embed_documents") if hasattr(named, each)), "")
+        of = spec if named is imported else f"{spec.rpartition(':')[0]}:OBJECT"
+        raise DataError(
+            f"{spec}: is {kind}; expected an object with `embed` or `encode`, or a function from sentences to vectors"
+            + (f", as {of}.{method} is." if method else ".")
+        )
+    return ExternalEncoder(spec, _calling(spec, named))
+
+
+def _is_encoder(named: object) -> bool:
+    """Whether a value is an encoder with `embed` or `encode`; `str` has an `encode` too, but is none."""
+    return not isinstance(named, str) and any(callable(getattr(named, verb, None)) for verb in ("embed", "encode"))
+
+
+def _of_object(spec: str, own: Any) -> ExternalEncoder:
+    """Wrap an object with `embed` or `encode`, and the parts of the protocol that it has."""
+    optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
+    given = {name: value for name in optional if (value := getattr(own, name, None)) is not None}
+    if isinstance(own, CountsTruncated) and inspect.isroutine(own.count_truncated):
+        count = _calling(spec, own.count_truncated)
+        given["truncated"] = lambda texts, lang: count(texts, lang, SEMANTIC)
+    embed = getattr(own, "embed", None)
+    return ExternalEncoder(spec, _calling(spec, embed if callable(embed) else own.encode), **given)
+
+
+def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
+    """Call a function of sentences with those of `lang` and `latent` that it takes; DataError if it needs others.
+
+    `embed(sentences, **rest)` takes both; another function's `rest` may be checked, as that of sentence-transformers.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # built in: of sentences alone, if it has no signature
+        signature = inspect.signature(lambda sentences: ...)
+    title = getattr(function, "__name__", type(function).__name__)
+    rest = title == "embed" and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    names = [name for name in ("lang", "latent") if rest or name in [*signature.parameters][1:]]
+    try:
+        signature.bind([], **dict.fromkeys(names))
+    except TypeError as error:
+        raise DataError(
+            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Name a function that calls "
+            "it, or the method of an object."
+        ) from None
+
+    def call(texts: list[str], lang: str, latent: str) -> Any:
+        given = {"lang": lang, "latent": latent}
+        return _waited(spec, _run(spec, lambda: function(texts, **{name: given[name] for name in names})))
+
+    return call
+
+
+def _waited(spec: str, returned: Any) -> Any:
+    """What a call returned; DataError if it would have to be awaited."""
+    if inspect.iscoroutine(returned):
+        returned.close()  # or Python says that it was never awaited
+    if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
+        raise DataError(f"{spec}: is async; wrap it in a function that returns the vectors.")
+    return returned
+
+
+def _needs_nothing(function: Callable[..., Any]) -> bool:
+    """Whether it can be called without arguments: then it makes an encoder, because an encoder itself needs
+    sentences."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # built in: at most it takes sentences
+        return False
+    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return all(each.default is not each.empty or each.kind in optional for each in parameters)

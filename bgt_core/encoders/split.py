@@ -1,0 +1,80 @@
+"""A split encoder: its latent `semantic` is the shared part of another one's vectors, `language` the private part."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.encoders import Opens, named_encoder
+from bgt_core.encoders import open_encoder as open_any
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.errors import UsageError
+from bgt_core.splitting import parts
+from bgt_core.splitting.parts import Split
+
+
+def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
+    """Split the vectors of an encoder as they come.
+
+    Args:
+        name: What messages call it.
+        split: Fitted on vectors of `inner`.
+        inner: The encoder whose semantic latent is split; if it says how long sentences may be, so does the result.
+        fingerprint: What decides the split, such as the hash of its file; "" if nobody knows.
+
+    Returns:
+        An encoder with the latents `semantic`, (N, K), and `language`, (N, D), for the split's languages.
+    """
+
+    @lru_cache(maxsize=2)  # both parts are mostly asked for, of sentences in two languages
+    def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
+        return inner.embed(sentences, lang=lang, latent=SEMANTIC)
+
+    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        return part(split, whole(tuple(sentences), lang), lang, latent)
+
+    count = getattr(inner, "count_truncated", None)
+    return ExternalEncoder(
+        name,
+        embed,
+        split.langs,
+        (SEMANTIC, LANGUAGE),
+        sample=getattr(inner, "sample", "a"),
+        truncated=count and (lambda sentences, lang: count(sentences, lang=lang)),
+        fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
+    )
+
+
+def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:
+    """The shared part of vectors (N, D), or for LANGUAGE the private one; what vanishes in float32 is 0."""
+    given = split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
+    return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
+
+
+def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
+    """Open a split folder as `open_split` does."""
+    return open_split(Path(name), partial(open_any, device=device, precision=precision))
+
+
+def open_split(folder: Path, opens: Opens) -> ExternalEncoder:
+    """Open the folder that `bgt split` wrote, and the encoder that it names.
+
+    Args:
+        folder: With split.safetensors and split.json.
+        opens: Opens an encoder by its name, as `open_encoder`.
+
+    Raises:
+        UsageError: The split was fitted on stored vectors, and no encoder was named.
+        DataError: The encoder has changed since the split was fitted.
+    """
+    stored = parts.load(folder)
+    if not stored.encoder:
+        raise UsageError(
+            f"{folder}: was fitted on stored vectors of no named encoder; fit it again with --model, or split vectors "
+            "in Python: bgt_core.splitting.parts.load(FOLDER).split.parts(vectors, lang)."
+        )
+    inner = named_encoder(stored.encoder, stored.fingerprint, opens, str(folder))
+    return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

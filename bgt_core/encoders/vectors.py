@@ -1,0 +1,87 @@
+"""Look up vectors by sentence, in a file of vectors and sentences.
+
+The file is one of:
+
+    NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: as for `bgt embed NAME.txt --out NAME.npy`
+    NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.vectors.convert import DAMAGE, matrix, read_npy
+
+
+def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
+    """Open NAME.npy or NAME.npz as `look_up` does."""
+    return look_up(Path(name))
+
+
+def look_up(path: Path, name: str = "") -> ExternalEncoder:
+    """Open a file of vectors as an encoder; sentences are equal if `normalise` makes them so.
+
+    Messages call it `name`, by default its path. Raises UsageError for another kind of file, NotFound if it is absent,
+    DataError if it is damaged or one sentence has two different vectors. The encoder raises DataError, with the
+    sentence, for a sentence without a vector.
+    """
+    name = name or str(path)
+    spec = f"vectors:{name}"
+    sentences, vectors = read(path, name)
+    if len(sentences) != len(vectors):
+        raise DataError(f"{name}: {len(vectors)} vectors for {len(sentences)} sentences; expected one for each.")
+    if not sentences:
+        raise DataError(f"{name}: empty; expected sentences and their vectors.")
+    table = matrix(vectors, spec, (len(sentences), "D"), texts=sentences)
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(sentences):
+        first = rows.setdefault(normalise(sentence), row)
+        if first != row and not np.array_equal(table[first], table[row]):
+            raise DataError(f"{name}: rows {first + 1} and {row + 1} differ for the same sentence, {sentence[:60]!r}.")
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        keys = [normalise(sentence) for sentence in texts]
+        missing = [sentence for sentence, key in zip(texts, keys, strict=True) if key not in rows]
+        if missing:
+            raise DataError(f"{name}: no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
+        return table[[rows[key] for key in keys]]
+
+    fingerprint = hashlib.sha256(table.tobytes() + "\n".join(sentences).encode()).hexdigest()
+    return ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
+
+
+def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
+    """Read the N sentences and vectors (N, D) of a file, unchanged."""
+    if path.suffix not in (".npy", ".npz"):
+        raise UsageError(f"{name}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
+    try:
+        if path.suffix == ".npy":
+            vectors, sentences = np.array(read_npy(path)), None
+        else:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                vectors, sentences = file["vectors"], file["sentences"]
+    except OSError as error:
+        raise NotFound(f"{name}: can't be read ({error.strerror or error}).") from None
+    except KeyError:
+        raise DataError(f'{name}: expected two arrays, "vectors" and "sentences".') from None
+    except BgtError:
+        raise
+    except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{name}: not a NumPy file of numbers or text, or damaged ({error}).") from None
+    if sentences is None:
+        text = path.with_suffix(".txt")
+        if not text.is_file():
+            raise NotFound(f"{text}: absent; expected the sentences of {path.name}, one per line.")
+        return [line for _, line in text_lines(text)], vectors
+    if sentences.dtype.kind != "U" or sentences.ndim != 1:
+        raise DataError(f'{name}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
+    return sentences.tolist(), vectors

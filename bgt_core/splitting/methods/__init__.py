@@ -1,1 +1,0 @@
-"""Ways to split, a file each: `fit(statistics, held_out, rows)` -> `Split`."""

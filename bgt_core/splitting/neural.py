@@ -1,0 +1,155 @@
+"""Neural BGT: the maps of linear BGT and a hidden layer beside each, trained so that sentences of one meaning meet.
+
+The loss is the contrast of van den Oord et al. (2018, InfoNCE), in both directions: of the sentences of a batch, which
+one belongs to this one? Its exponent bounds the nats that two sentences share from below, as the evidence lower bound
+of a network that writes the vectors does; as an encoder of meaning it does better (docs/guide/split.md has both).
+Training starts from linear BGT, and ends where held-out rows are best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bgt_core.device import usual_defaults
+from bgt_core.splitting import linear
+from bgt_core.splitting.gather import HeldOut, Statistics
+from bgt_core.splitting.parts import Hidden, Map, Split
+
+UNITS = 512  # of the hidden layer
+EPOCHS, BATCH = 3, 1_024
+LEARNING_RATE = 2e-3  # at first; it falls to 0
+TEMPERATURE = 0.05
+RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
+
+
+class Reader(nn.Module):
+    """A language's vectors (N, D) to shared parts (N, K): a linear map, and a hidden layer that says 0 at first.
+
+    Vectors are divided by `scale`, because the size of a training step does not follow their units.
+    """
+
+    def __init__(self, start: Map, covariance: np.ndarray, scale: float):
+        super().__init__()
+        factors, width = start.read.shape
+        self.offset: Tensor
+        self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
+        self.root = scale**0.5  # divided by twice, as the scale itself may be beyond float32
+        self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
+        self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
+        nn.init.zeros_(self.down.weight)
+        with torch.no_grad():
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had a variance of 1
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        centred = (vectors - self.offset) / self.root / self.root
+        return centred @ self.read.T + self.down(self.up(centred).relu())
+
+
+def fit(
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+    rows: Sequence[HeldOut],
+    *,
+    factors: int | None = None,
+    seed: int = 0,
+) -> Split:
+    """Fit linear BGT, then train its maps with a hidden layer beside them.
+
+    Args:
+        statistics: Of the vectors.
+        held_out: Rows that choose the number of factors, and after which epoch training has done best.
+        rows: Rows to train on.
+        factors: Units of the shared part; by default as many as linear BGT chooses.
+        seed: Seed of the first weights and of the order of rows.
+
+    Returns:
+        The split. The shared parts of a language have a mean of 0 over `rows`; the private part is what least squares
+        does not predict from them. `about` has that of linear BGT, and `contrast`, the held-out loss after each epoch.
+    """
+    start = linear.bgt(statistics, held_out, factors=factors)
+    train, valid, scale = tensors(rows), tensors(held_out), length(statistics)
+    with torch.random.fork_rng(devices=[]), usual_defaults():
+        torch.manual_seed(seed)
+        covariances = statistics.covariances
+        readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
+        steps = [(part, ids) for _ in range(EPOCHS) for part in range(len(train)) for ids in batches(train[part])]
+        optimizer = torch.optim.Adam(readers.parameters(), LEARNING_RATE)
+        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, len(steps))
+        losses, best = [held_out_loss(readers, valid)], deepcopy(readers.state_dict())
+        for step, (part, ids) in enumerate(steps, 1):
+            langs, columns = train[part]
+            loss = contrast(readers, langs, [column[ids] for column in columns])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            if step % (len(steps) // EPOCHS) == 0:
+                losses.append(held_out_loss(readers, valid))
+                if losses[-1] == min(losses):
+                    best = deepcopy(readers.state_dict())
+    readers.load_state_dict(best)
+    maps = {lang: as_map(readers[lang], of_language(train, lang), scale) for lang in start.maps}
+    return Split("neural", maps, {**start.about, "contrast": losses})
+
+
+def length(statistics: Statistics) -> float:
+    """The root mean square length of all languages' vectors, to three digits: 1 if an encoder scales them to 1."""
+    squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
+    return float(f"{np.sqrt(np.mean(squares)):.3g}")
+
+
+def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
+    """The same rows in float32."""
+    return [(langs, [torch.from_numpy(column).float() for column in columns]) for langs, columns in rows]
+
+
+def batches(rows: tuple[Sequence[str], list[Tensor]]) -> list[Tensor]:
+    """The numbers of the rows in random order, about `BATCH` together."""
+    count = len(rows[1][0])
+    return list(torch.randperm(count).chunk(max(1, round(count / BATCH))))
+
+
+def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
+    """Nats by which a sentence's row is missed among those of a batch; the mean over each two columns, both ways."""
+    shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
+    rows = torch.arange(len(columns[0]))
+    losses = []
+    for left, right in combinations(shared, 2):
+        logits = left @ right.T / TEMPERATURE
+        losses += [nn.functional.cross_entropy(logits, rows), nn.functional.cross_entropy(logits.T, rows)]
+    return torch.stack(losses).mean()
+
+
+@torch.no_grad()
+def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], list[Tensor]]]) -> float:
+    """The contrast among the first `BATCH` rows of each file."""
+    parts = [contrast(readers, langs, [column[:BATCH] for column in columns]) for langs, columns in rows]
+    return float(torch.stack(parts).mean())
+
+
+def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -> list[Tensor]:
+    """The vectors of a language in parts, (N, D) each."""
+    columns = [column for langs, columns in rows for each, column in zip(langs, columns, strict=True) if each == lang]
+    return [part for column in columns for part in column.split(4 * BATCH)]
+
+
+@torch.no_grad()
+def as_map(reader: nn.Module, parts: Sequence[Tensor], scale: float) -> Map:
+    """A trained reader as arrays, with shared parts of mean 0."""
+    weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
+    mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
+    gram, crosses = np.zeros((len(mean), len(mean))), np.zeros((len(mean), len(weights["offset"])))
+    for part in parts:
+        shared = reader(part).double().numpy() - mean
+        gram += shared.T @ shared
+        crosses += shared.T @ (part.double().numpy() - weights["offset"])
+    ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    back = np.linalg.solve(gram + ridge, crosses).T
+    hidden = Hidden(weights["up.weight"] / scale, weights["up.bias"], weights["down.weight"])
+    return Map(weights["offset"], weights["read"] / scale, back, -mean, hidden)

@@ -1,0 +1,110 @@
+"""Erase labels from vectors by LEACE (Belrose et al., 2023, theorem 4.3): the least change, in mean square, after which
+no linear probe does better than the shares of the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+
+from bgt_core.errors import DataError
+
+TOLERANCE = 1e-6  # standard deviations, and singular values, below this share of the largest are rounding error
+
+
+def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Find what to subtract from vectors.
+
+    Each unit is scaled to variance 1 first, which does not change the eraser: no axis of a small unit is lost.
+
+    Args:
+        mean: Of the vectors, (D,).
+        covariance: Of the vectors, (D, D).
+        cross: Covariance of the vectors with each label, divided by a root of the label's share, (D, K).
+
+    Returns:
+        `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
+        less than K, and 0 if there is no covariance beyond rounding. Third, (D,) bool: units that hold nothing but
+        rounding error. It may tell the label, so set these units to their mean.
+    """
+    variances = covariance.diagonal()
+    units = np.sqrt(variances)
+    units = np.where(units <= TOLERANCE**2 * np.abs(mean), 1, units)  # constant, except for rounding
+    values, axes = np.linalg.eigh(covariance / units / units[:, None])
+    kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
+    axes, scale = axes[:, kept], np.sqrt(values[kept])
+    left, correlations, _ = np.linalg.svd((axes / scale).T @ (cross / units[:, None]), full_matrices=False)
+    basis = left[:, correlations > TOLERANCE]  # (kept, r)
+    read, write = (axes / scale) @ basis / units[:, None], (axes * scale) @ basis * units[:, None]
+    return read, write, variances - np.square(write).sum(1) < TOLERANCE**2 * variances
+
+
+# Vectors of one encoder in the place of another's: an affine map, by least squares from sentences that both embed.
+
+LEAST = 10  # sentences
+PENALTIES = np.logspace(-6, 2, 9)  # of the squared weights, as shares of a unit's mean variance times the sentences
+
+
+def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Map the vectors of one encoder onto those of another.
+
+    A ridge penalty, chosen by leaving each sentence out in turn, makes 1,000 sentences enough for any width.
+    Chen, Xu and Bjerva (2025, ALGEN, arXiv 2502.11308) give a decoder the vectors of another encoder in this way.
+
+    Args:
+        vectors: One encoder's vectors of N sentences, (N, D).
+        onto: The other's vectors of the same sentences, (N, E).
+
+    Returns:
+        A function from vectors of the first encoder, (M, D), to vectors in the place of the second's, (M, E) float32.
+
+    Raises:
+        DataError: Different numbers of vectors, fewer than ten, or vectors that are all the same.
+    """
+    if len(vectors) != len(onto) or len(vectors) < LEAST:
+        raise DataError(
+            f"{len(vectors)} and {len(onto)} vectors; a map needs vectors of the same {LEAST} sentences or more."
+        )
+    scale = vectors.var(0, dtype=np.float64).mean() * len(vectors)
+    if not scale > 0:
+        raise DataError(f"All {len(vectors)} vectors to map from are the same; a map needs different ones.")
+    ridge = RidgeCV(alphas=PENALTIES * scale).fit(vectors.astype(np.float64), onto.astype(np.float64))
+    return lambda given: ridge.predict(given.astype(np.float64)).astype(np.float32)
+
+
+# Directions in a latent that change one property of a sentence: longer, more marks, a question.
+
+HELD_OUT = 5  # every fifth sentence is a test sentence
+MIN_SENTENCES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """The effect of each of K factors on a vector, and how well it can be read from one."""
+
+    names: tuple[str, ...]
+    patterns: np.ndarray  # (K, D), for one unit of the factor: a word, a mark, a question instead of a statement
+    read: tuple[float, ...]  # correlation of factor and linear readout on held-out sentences
+
+    def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Vectors (N, D) moved by steps (N, K), in units of the factors: (N, D) float32."""
+        return (vectors + steps @ self.patterns).astype(np.float32)
+
+
+def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
+    """Fit on four fifths of N sentences, test the readout on the rest; DataError for under 50, or a constant factor."""
+    if len(vectors) < MIN_SENTENCES:
+        raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
+    factors = np.asarray(factors, dtype=float)
+    if len(flat := np.flatnonzero(np.ptp(factors, axis=0) == 0)):
+        raise DataError(f"Every sentence has the same '{names[flat[0]]}'; a direction needs different ones.")
+    test = np.arange(len(vectors)) % HELD_OUT == 0
+    ones = np.ones((len(vectors), 1))
+    explained, *_ = np.linalg.lstsq(np.hstack([factors, ones]), vectors, rcond=None)
+    readout, *_ = np.linalg.lstsq(np.hstack([vectors, ones])[~test], factors[~test], rcond=None)
+    predicted = np.hstack([vectors, ones])[test] @ readout  # (N test, K)
+    read = tuple(float(np.corrcoef(predicted[:, factor], factors[test, factor])[0, 1]) for factor in range(len(names)))
+    return Directions(names, explained[:-1], read)

@@ -1,0 +1,509 @@
+"""One name opens any encoder: what it gives is checked where it comes in, and what is wrong is said in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bgt_core
+from bgt_core import bulk
+from bgt_core.encoders import identity, named_encoder, open_encoder, with_kind
+from bgt_core.encoders.baseline import reference_encoders
+from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from tests.close import assert_close
+
+TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
+
+MODULE = """
+import numpy as np
+import torch
+from scipy import sparse
+
+def lengths(sentences):
+    return [[len(text), text.count("o"), 1] for text in sentences]
+
+class Model:
+    langs, latents = ("en", "de"), ("semantic", "language")
+    def embed(self, sentences, *, lang, latent):
+        return np.full((len(sentences), 2), [len(lang), len(latent)])
+
+class Fitted:
+    def __init__(self, path): ...
+
+model = Model()
+
+class Distant(Model):
+    fingerprint = "two constants"
+    def similarity(self, left, right):
+        return -np.linalg.norm(left[:, None] - right, axis=-1)
+    def similarity_pairwise(self, left, right):
+        return -np.linalg.norm(left - right, axis=-1)
+    def count_truncated(self, sentences, *, lang):
+        return len([sentence for sentence in sentences if len(sentence) > 15])
+
+def make(size=3):
+    return lambda sentences: np.ones((len(sentences), size))
+
+class Encodes:
+    langs = "en"
+    def encode(self, sentences):
+        return torch.tensor([[len(text), 1.0] for text in sentences], requires_grad=True).bfloat16()
+    def similarity(self, left, right): return torch.tensor(left) @ torch.tensor(right).T
+
+class Plain:
+    def embed(self, sentences): return (torch.tensor([len(text), 1.0]) for text in sentences)
+
+encodes, plain = Encodes(), Plain()
+def rows(sentences): return sparse.csr_matrix([[len(text), 1] for text in sentences])
+text = "abc"
+number = 3
+def short(sentences): return np.ones((len(sentences) - 1, 2))
+def ragged(sentences): return [[1.0] * (row + 1) for row, _ in enumerate(sentences)]
+def words(sentences): return [["a", "b"] for _ in sentences]
+def flat(sentences): return np.ones(len(sentences))
+def nan(sentences): return np.where(np.arange(len(sentences))[:, None] == 1, np.nan, [[1.0, 2.0]])
+def huge(sentences): return np.full((len(sentences), 2), 1e300)
+
+def leaves(sentences): raise SystemExit
+def pipes(sentences): raise BrokenPipeError
+def lazy(sentences):
+    yield [1.0, 2.0]
+    yield {}["absent"]
+def full(sentences): raise MemoryError
+class Five(Model): langs = 5
+class Asks(Model):
+    def langs(self): return ["en"]
+class Anything:
+    def __getattr__(self, name): return Anything()
+    def encode(self, sentences): return [[1.0]] * len(sentences)
+five, asks, anything = Five(), Asks(), Anything()
+
+class Speaks:
+    langs = ["en", "fra"]
+    def encode(self, sentences, lang="en"): return [[len(sentences), len(lang)] for _ in sentences]
+    def said(self, sentences, lang, *, latent): return [[len(lang), len(latent)] for _ in sentences]
+    def prompted(self, sentences, prompt): ...
+    async def later(self, sentences): ...
+    def transform(self, sentences): return lengths(sentences)
+
+class Prompted:
+    def encode(self, sentences, prompt): ...
+
+class Numbered(Encodes):
+    fingerprint, latents = 12345, None
+
+class Vectoriser:
+    def fit(self, sentences): return self
+    transform = Speaks.transform
+
+speaks, prompted, vectoriser = Speaks(), Prompted(), Vectoriser()
+async def made(): return speaks
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A user's folder with encoders in my_encoders.py, as the current directory."""
+    (tmp_path / "my_encoders.py").write_text(MODULE, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path])
+    monkeypatch.delitem(sys.modules, "my_encoders", raising=False)
+    yield
+    monkeypatch.delitem(sys.modules, "my_encoders", raising=False)
+
+
+def test_a_path_is_a_checkpoint(saved: Path) -> None:
+    ours = open_encoder(saved, precision="fp32")
+    expected = bgt_core.load(saved, precision="fp32").embed(TEXTS, lang="fr", latent="language")
+    assert np.array_equal(ours.embed(TEXTS, lang="fr", latent="language"), expected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "code"),
+    [
+        ("no/such/folder/at-all", r"no such checkpoint", 3),
+        ("a" * 5_000, r"no such checkpoint", 3),
+        ("\0", r"no such checkpoint", 3),
+        ("sentence-transformer:x", r"'sentence-transformer'. Did you mean 'sentence-transformers:'\?", 2),
+        ("word2vec:x", r"no kind of encoder 'word2vec'.*python:MODULE:OBJECT", 2),
+        ("python:", r"names no encoder", 2),
+        ("python:my_encoders", r"expected python:MODULE:OBJECT", 2),
+        ("python:my_encoderz:lengths", r"no module 'my_encoderz'", 3),
+        ("python:my_encoders:width", r"no attribute 'width'", 3),
+        ("python:my_encoders:five", r"five: langs is of type int; expected strings, as \('en', 'fr'\)", 4),
+        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings", 4),
+        ("python:my_encoders:anything", r"anything: langs is of type Anything; expected strings", 4),
+        ("python:my_encoders:number", r"is int; expected an object with `embed` or `encode`", 4),
+        ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
+        ("python:my_encoders:Fitted", r"is a class that needs arguments; make an object of it in the module", 4),
+        ("python:my_encoders:prompted", r"encode\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),
+        ("python:my_encoders:speaks.prompted", r"missing a required argument: 'prompt'", 4),
+        ("python:my_encoders:Speaks.encode", r"missing a required argument: 'sentences'.* method of an object", 4),
+        ("python:my_encoders:made", r"made: is async; wrap it in a function that returns the vectors", 4),
+        ("python:my_encoders:vectoriser", r"is Vectoriser; .*, as python:my_encoders:vectoriser.transform is\.", 4),
+        ("python:my_encoders:Vectoriser", r"is Vectoriser; .*, as python:my_encoders:OBJECT.transform is\.", 4),
+        ("baseline:bow", r"words, tfidf, random and random@SEED", 2),
+        ("baseline:random@x", r"random@2", 2),
+        ("vectors:x.txt", r"expected NAME.npy", 2),
+        ("vectors:x.npy", r"x.npy: can't be read", 3),
+    ],
+)
+def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: int) -> None:
+    with pytest.raises(BgtError, match=message) as error:
+        open_encoder(spec)
+    assert error.value.exit_code == code and "\n" not in str(error.value)
+
+
+@pytest.fixture
+def lying(saved: Path, tmp_path: Path) -> Path:
+    """A folder with something of each kind, recognisable by its files alone."""
+    modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
+    files = {
+        "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
+        "ours/modules.json": json.dumps(modules[1]), "ours/config.json": "{}", "run/step-5/config.json": "{}",
+        "both/modules.json": json.dumps(modules[0]), "both/onnx.json": "{}", "mine.npy": "", "mine.npz": "",
+        "kept.parquet": "", "model.bin": "", "all-MiniLM-L6-v2/modules.json": json.dumps(modules[0]),
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("st", "sentence-transformers:"),
+        ("st/", "sentence-transformers:"),
+        ("all-MiniLM-L6-v2", "sentence-transformers:"),
+        ("onnx", "onnx:"),
+        ("split", "split:"),
+        ("mine.npy", "vectors:"),
+        ("mine.npz", "vectors:"),
+        ("ours", ""),
+        ("run", ""),
+        ("nowhere", ""),
+        ("absent.npy", ""),
+    ],
+)
+def test_the_kind_of_a_path_is_told_by_its_files(lying: Path, name: str, kind: str) -> None:
+    assert with_kind(f"{lying}/{name}") == f"{kind}{lying}/{name}"
+    assert with_kind(f"{kind}{lying}/{name}") == f"{kind}{lying}/{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("both", "both: holds files of several kinds.*spell it sentence-transformers:.*both or onnx:.*both"),
+        ("model.bin", "model.bin: a file of no known kind.*vectors:"),
+        ("kept.parquet", "kept.parquet: a file of no known kind"),
+    ],
+)
+def test_a_path_of_two_kinds_or_none_is_refused(lying: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        with_kind(str(lying / name))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("all-MiniLM-L6-v2", True),
+        ("paraphrase-multilingual-mpnet-base-v2", True),
+        ("LaBSE", True),
+        ("sentence-transformers/any-name_v1.5", True),
+        ("bgt-en-fr", False),
+        ("my-run", False),
+        ("ORG/NAME", False),
+        ("runs/MiniLM", False),
+        ("./LaBSE", False),
+        ("MiniLM.npy", False),
+        ("python:mine:bert", False),
+    ],
+)
+def test_published_names_are_known_and_names_of_paths_are_not(
+    name: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert with_kind(name) == "sentence-transformers:" * known + name
+
+
+@pytest.mark.parametrize(
+    "name", ["/no/MiniLM", "./MiniLM", "../x", "~/MiniLM", "a/b/c", "here/MiniLM", "C:\\a\\MiniLM"]
+)
+def test_the_hub_is_not_asked_for_a_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFound, match=r"MiniLM: no such folder|x: no such folder|c: no such folder"):
+        open_encoder(f"sentence-transformers:{name}")
+
+
+def test_a_home_folder_is_found_behind_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    np.savez(tmp_path / "mine.npz", vectors=np.eye(1), sentences=np.array(["a"]))
+    for spec in ("~/mine.npz", "vectors:~/mine.npz", tmp_path / "mine.npz"):
+        assert open_encoder(spec).embed(["a"], lang="en").tolist() == [[1.0]]
+
+
+def test_functions_objects_classes_and_factories_of_the_current_folder(mine: None) -> None:
+    expected = [[15, 1, 1], [14, 1, 1], [21, 2, 1]]
+    encoder = open_encoder("python:my_encoders:lengths")
+    vectors = encoder.embed(TEXTS, lang="xx")
+    assert vectors.dtype == np.float32 and vectors.tolist() == expected
+    assert (encoder.langs, encoder.latents) == ((), ("semantic",))
+    assert encoder.embed([], lang="en").shape == (0, 3)
+    for name in ("model", "Model"):
+        own = open_encoder(f"python:my_encoders:{name}")
+        assert (own.langs, own.latents) == (("en", "de"), ("semantic", "language"))
+        assert own.embed(["a"], lang="de", latent="language").tolist() == [[2, 8]]
+        with pytest.raises(BgtError, match=r"lang fr: .* has en, de"):
+            own.embed(["a"], lang="fr")
+    assert open_encoder("python:my_encoders:make").embed(TEXTS, lang="en").shape == (3, 3)
+    assert open_encoder("python:my_encoders:model.embed.__self__").latents == ("semantic", "language")
+
+
+@pytest.mark.parametrize("name", ["encodes", "Encodes", "plain", "rows"])
+def test_tensors_and_sparse_rows_of_the_methods_that_people_have(mine: None, name: str) -> None:
+    encoder = open_encoder(f"python:my_encoders:{name}")
+    vectors = encoder.embed(TEXTS, lang="en")
+    assert vectors.dtype == np.float32 and vectors.tolist() == [[15, 1], [14, 1], [21, 1]]
+    if name == "encodes":
+        assert encoder.langs == ("en",)
+        similarity = encoder.similarity(vectors, vectors[:2])
+        assert isinstance(similarity, np.ndarray) and similarity.tolist() == (vectors @ vectors[:2].T).tolist()
+
+
+def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
+    speaks = open_encoder("python:my_encoders:speaks")
+    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]  # as `langs` spells it
+    for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
+        assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
+    assert open_encoder("python:my_encoders:vectoriser.transform").embed("ao", lang="en").tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("leaves", r"failed in my_encoders\.py, line \d+: SystemExit\."),
+        ("pipes", r"failed in my_encoders\.py, line \d+: BrokenPipeError\."),
+        ("lazy", r"failed in my_encoders\.py, line \d+: KeyError: 'absent'\."),
+    ],
+)
+def test_code_that_fails_is_named_with_its_line_and_never_ends_a_command_as_a_success(
+    mine: None, name: str, message: str
+) -> None:
+    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: {message}") as error:
+        open_encoder(f"python:my_encoders:{name}").embed(TEXTS, lang="en")
+    assert error.value.exit_code == 4
+
+
+def test_a_lack_of_memory_stays_one_and_a_module_may_fail_too(mine: None, tmp_path: Path) -> None:
+    with pytest.raises(MemoryError):
+        open_encoder("python:my_encoders:full").embed(TEXTS, lang="en")
+    for name, text, message in (
+        ("leaving", "import sys\nsys.exit(3)\n", r"leaving\.py, line 2: SystemExit: 3"),
+        ("unclosed", "f = (\n", r"unclosed\.py, line 1: SyntaxError: "),
+        ("wanting", "import absent_module\n", r"no module 'absent_module'"),
+    ):
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+        with pytest.raises(BgtError, match=message):
+            open_encoder(f"python:{name}:f")
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_async_is_named(mine: None) -> None:
+    with pytest.raises(BgtError, match=r"later: is async; wrap it in a function"):
+        open_encoder("python:my_encoders:speaks.later").embed("a", lang="en")
+
+
+def test_a_fingerprint_is_text(mine: None) -> None:
+    assert open_encoder("python:my_encoders:Numbered").fingerprint == "12345"
+    with pytest.raises(BgtError, match=r"x: fingerprint is of type list; expected text"):
+        _ = ExternalEncoder("x", lambda texts, lang, latent: [[1.0]], fingerprint=lambda: [1]).fingerprint
+
+
+def test_what_an_object_says_of_itself_holds(mine: None) -> None:
+    plain, distant = (open_encoder(f"python:my_encoders:{name}") for name in ("Model", "Distant"))
+    left, right = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    np.testing.assert_allclose(plain.similarity(left, right), [[1, 0, 0], [0, 1, 0]])
+    np.testing.assert_allclose(plain.similarity_pairwise(left, right[:2]), [1, 1])
+    np.testing.assert_allclose(distant.similarity(left, right)[:, 2], [-3, -1])
+    np.testing.assert_allclose(distant.similarity_pairwise(left, right[:2]), [-2, -1])
+    assert (plain.fingerprint, distant.fingerprint) == ("", "two constants")
+    counts = [encoder.count_truncated(TEXTS, lang="en") for encoder in (plain, distant)]
+    assert counts == [0, 1] and isinstance(distant, CountsTruncated)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("short", r"float64 \(2, 2\); expected numbers, \(3, D\)"),
+        ("ragged", r"row 2 has shape \(2,\), row 1 \(1,\); expected rows of one width"),
+        ("words", r"<U1 \(3, 2\); expected numbers"),
+        ("flat", r"float64 \(3,\); expected numbers"),
+        ("nan", r"row 2 contains NaN or infinity, for 'Le chien dort.'"),
+        ("huge", r"row 1 is beyond float32, 1.2e-38 to 3.4e\+38; scale the vectors"),
+    ],
+)
+def test_vectors_are_checked_where_they_come_in(mine: None, name: str, message: str) -> None:
+    encoder = open_encoder(f"python:my_encoders:{name}")
+    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: .*{message}") as error:
+        encoder.embed(TEXTS, lang="en")
+    assert error.value.exit_code == 4
+
+
+def test_another_latent_than_the_one_there_is_named() -> None:
+    with pytest.raises(BgtError, match=r"latent language: .* has semantic") as error:
+        ExternalEncoder("x", lambda texts, lang, latent: [[1.0]]).embed(["a"], lang="en", latent="language")
+    assert error.value.exit_code == 2
+
+
+def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join([*TEXTS, "", TEXTS[0]]) + "\n", "utf-8")
+    model = bgt_core.load(saved)
+    bulk.embed_file(model, tmp_path / "text.txt", tmp_path / "text.npy", lang="en")
+    encoder = open_encoder(f"vectors:{tmp_path / 'text.npy'}")
+    expected = model.embed([TEXTS[2], TEXTS[0], ""], lang="en")
+    assert np.array_equal(encoder.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
+    assert encoder.embed([], lang="en").shape == (0, 12)
+    with pytest.raises(BgtError, match=r"no vector for 'A cat.' \(2 of 3 missing\)"):
+        encoder.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
+
+
+def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    vectors = np.arange(6).reshape(3, 2)
+    np.savez(path, vectors=vectors, sentences=TEXTS)
+    assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
+
+    def refused(match: str) -> None:
+        with pytest.raises(BgtError, match=match):
+            open_encoder(f"vectors:{path}")
+
+    np.savez(path, vectors=vectors, sentences=np.array(TEXTS, dtype=object))
+    refused("not a NumPy file of numbers or text")  # objects would need a pickle
+    np.savez(path, vectors=vectors, sentences=TEXTS[:2])
+    refused("3 vectors for 2 sentences")
+    np.savez(path, vectors=vectors, sentences=[TEXTS[0], TEXTS[1], TEXTS[0]])
+    refused("rows 1 and 3 differ for the same sentence, 'The dog sleeps.'")
+    np.savez(path, vectors=vectors * np.nan, sentences=TEXTS)
+    refused("row 1 contains NaN or infinity")
+    np.savez(path, vectors=vectors)
+    refused('two arrays, "vectors" and "sentences"')
+    np.savez(path, vectors=vectors[:0], sentences=np.array([], dtype=str))
+    refused("empty; expected sentences")
+    path.write_bytes(b"PK nothing")
+    refused("not a NumPy file")
+    path = tmp_path / "alone.npy"
+    np.save(path, vectors)
+    refused("alone.txt: absent")
+    path.with_suffix(".txt").write_bytes(b"caf\xe9\n\n\n")
+    refused("not UTF-8")
+
+
+def test_the_bag_of_words_has_the_cosines_of_counted_words() -> None:
+    texts = [*TEXTS, "A storm was coming over the hills, and the old ferry did not leave.", "the DOG, the dog"]
+
+    def cosine(one: str, two: str) -> float:
+        a, b = (Counter(text.lower().replace(".", "").replace(",", "").split()) for text in (one, two))
+        norm = np.sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
+        return sum(a[word] * b[word] for word in a) / norm
+
+    vectors = open_encoder("baseline:words").embed(texts, lang="en")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert_close(unit @ unit.T, [[cosine(a, b) for b in texts] for a in texts])
+
+
+def test_tfidf_counts_rare_pieces_for_more_and_knows_no_other_sentence() -> None:
+    bag = open_encoder("baseline:tfidf")
+    common, rare, both = bag.embed(["the", "hospital", "the hospital the"], lang="en")
+    np.testing.assert_allclose(both, 2 * common + rare, rtol=1e-6)
+    assert rare.max() > common.max() > 0
+    assert np.array_equal(bag.embed(["the hospital the", *TEXTS], lang="en")[0], both)
+
+
+def test_the_random_encoder_is_the_shipped_architecture_and_its_seed() -> None:
+    before = torch.get_rng_state()
+    first, again, other = (open_encoder(f"baseline:random{at}") for at in ("", "@1", "@2"))
+    assert torch.equal(torch.get_rng_state(), before)
+    shipped = bgt_core.load()
+    for latent in shipped.latents:
+        vectors = first.embed(TEXTS, lang="fr", latent=latent)
+        assert vectors.shape == shipped.embed(TEXTS, lang="fr", latent=latent).shape
+        assert np.array_equal(again.embed(TEXTS, lang="fr", latent=latent), vectors)
+        assert not np.allclose(other.embed(TEXTS, lang="fr", latent=latent), vectors)
+
+
+def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: Path) -> None:
+    mine = bgt_core.load(saved)
+    references = reference_encoders(mine, saved)
+    assert [len(several) for several in references.values()] == [3, 1]
+    vectors = [one.embed(TEXTS, lang="fr") for one in references["untrained encoder"]]
+    trained = mine.embed(TEXTS, lang="fr")
+    assert {one.shape for one in vectors} == {trained.shape}
+    assert not any(np.allclose(one, other) for one in vectors for other in (trained, vectors[0]) if one is not other)
+
+    (tokens,) = references["mean of tokens"]
+    table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
+    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # the last is the end of a sentence
+    np.testing.assert_allclose(tokens.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
+    assert not tokens.embed([""], lang="fr").any()
+
+
+def test_commands_take_any_encoder(mine: None, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    for name, texts in (("a", TEXTS), ("b", TEXTS[::-1])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    spec = "python:my_encoders:lengths"
+    assert bgt("embed", "a.txt", "--out", "a.npy", "--model", spec).code == 0
+    assert np.load("a.npy").tolist() == [[15, 1, 1], [14, 1, 1], [21, 2, 1]]
+    done = bgt("embed", "a.txt", "--out", "b.npy", "--model", spec, "--latent", "language")
+    assert done.code == 2 and "--latent language: " in done.err and not (tmp_path / "b.npy").exists()
+    assert (
+        bgt("mine", "a.txt", "b.txt", "--out", "pairs.tsv", "--langs", "en,xx", "--model", "baseline:words").code == 0
+    )
+    rows = [line.split("\t") for line in (tmp_path / "pairs.tsv").read_text("utf-8").splitlines()]
+    assert {(row[1], row[2]) for row in rows} == {("1", "3"), ("2", "2"), ("3", "1")}
+
+
+def test_vectors_of_another_encoder_are_replaced(tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
+    command = ["embed", tmp_path / "a.txt", "--out", tmp_path / "a.npy", "--model"]
+    assert bgt(*command, "baseline:words").code == 0
+    words = np.load(tmp_path / "a.npy")
+    assert bgt(*command, "baseline:tfidf").code == 0
+    assert np.load(tmp_path / "a.npy").shape != words.shape
+
+
+def test_libraries_that_are_absent_are_named_with_their_extra(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
+    with pytest.raises(BgtError, match=r'pip install "bgt\[sentence-transformers\]"') as error:
+        open_encoder("sentence-transformers:x")
+    assert error.value.exit_code == 3
+    for form in ("onnx", "sentence-transformers"):
+        done = bgt("export", saved, "--out", tmp_path / "x", "--to", form)
+        assert done.code == 3 and f'pip install "bgt[{form}]"' in done.err and not (tmp_path / "x").exists()
+
+
+def test_our_model_is_the_same_in_another_precision(saved: Path) -> None:
+    single, half = (open_encoder(str(saved), device="cpu", precision=precision) for precision in ("fp32", "bf16"))
+    assert single.fingerprint != half.fingerprint and identity(single) == identity(half)
+    assert named_encoder(str(saved), identity(half), lambda _: single, "the split") is single
+
+
+def test_a_changed_encoder_is_refused_and_an_unknown_one_is_not() -> None:
+    words = open_encoder("baseline:words")
+    assert named_encoder("baseline:words", "", lambda _: words, "the split") is words
+    with pytest.raises(
+        DataError, match=r"^baseline:words: has changed since the split was made .*it was other, now it is"
+    ):
+        named_encoder("baseline:words", "other", lambda _: words, "the split")

@@ -1,0 +1,148 @@
+"""The exported file, run without torch: the vectors of the model for any number of sentences of any length."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("onnxscript")
+import onnxruntime
+import sentencepiece
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.contracts import Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.encoders import onnx, open_encoder
+from bgt_core.errors import BgtError
+from bgt_core.nets.packing import PaddedLayout
+from bgt_core.recipes import Recipe
+from tests.close import FLOAT32, assert_close
+
+TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?", "It is late. " * 12]
+
+
+def embedded(folder: Path, texts: list[str]) -> np.ndarray:
+    """As somebody without this package would: SentencePiece, NumPy and onnxruntime, by what onnx.json says."""
+    about = json.loads((folder / "onnx.json").read_text("utf-8"))
+    tokens = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    ids = [[*tokens.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
+    padded = np.full((len(ids), max(map(len, ids))), about["pad"], np.int64)
+    for row, sentence in zip(padded, ids, strict=True):
+        row[: len(sentence)] = sentence
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    mask = (padded != about["pad"]).astype(np.int64)
+    (vectors,) = session.run([about["output"]], dict(zip(about["inputs"], (padded, mask), strict=True)))
+    assert vectors.shape == (len(texts), about["width"])
+    return vectors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("choice", [[], ["--latent", "language", "--lang", "fr"]], ids=["semantic", "language"])
+def test_an_exported_encoder_gives_the_model_s_vectors(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], choice: list[str]
+) -> None:
+    done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
+    assert done.code == 0 and "largest relative difference" in done.err and done.out.strip() == str(tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "onnx.json").read_text("utf-8"))
+    ours = bgt_core.load(saved, "cpu", "fp32")
+    assert about["langs"] == (["fr"] if choice else ["en", "fr"]) and about["difference"] < FLOAT32
+    for texts in (TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS * 5):
+        expected = ours.embed(texts, lang="fr", latent=about["latent"])
+        assert_close(embedded(tmp_path / "out", texts), expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.slow
+def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    onnx.export(checkpoint.load(saved), folder, latent="language", lang="fr")
+    encoder = open_encoder(f"onnx:{folder}")
+    ours = bgt_core.load(saved, "cpu", "fp32")
+    texts = [*TEXTS, "x " * 3_000]  # more tokens than a batch holds
+    expected = ours.embed(texts, lang="fr", latent="language")
+    assert_close(encoder.embed(texts, lang="fr", latent="language"), expected)
+    assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
+    assert open_encoder(folder).fingerprint == encoder.fingerprint
+    with pytest.raises(BgtError, match=rf"spell it onnx:{folder}"):
+        bgt_core.load(folder)
+    (folder / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(BgtError, match=r"model.onnx: not an ONNX file") as error:
+        open_encoder(f"onnx:{folder}")
+    assert error.value.exit_code == 4 and "\n" not in str(error.value)
+    (folder / "onnx.json").write_text("[]", "utf-8")
+    with pytest.raises(BgtError, match=r"bgt-onnx/1"):
+        open_encoder(f"onnx:{folder}")
+    (folder / "tokenizer.model").unlink()
+    with pytest.raises(BgtError, match=r"tokenizer.model: missing"):
+        open_encoder(f"onnx:{folder}")
+
+
+BODIES = ["bgt", "bgt-small", "bgt-bound", "sp", "bilstm", "gran", "english-vae-lstm", "vgvae"]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_padded_form_is_the_packed_one(
+    name: str,
+    tiny: Callable[..., Recipe],
+    stirred: Callable,
+    tokenizer: Tokenizer,
+    random_tokens: Callable[..., Tokens],
+) -> None:
+    torch.manual_seed(0)
+    model = stirred(tiny(name, dropout=0.0).build(tokenizer)).double().eval()
+    for lengths in ([1], [5, 5], [1, 9, 4, 30, 2]):
+        side = random_tokens(lengths, tokenizer.vocab_size)
+        for encoder in model.encoders.values():
+            padded = onnx.Padded(encoder)(side.ids, side.mask.long())
+            assert_close(padded, encoder(side).mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sp", "bilstm", "gran", "bgt-plus", "bgt-bound"])
+def test_every_body_is_exported(
+    name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
+) -> None:
+    """An average, a BiLSTM, a gated average, an average that a Transformer corrects, words bound to positions."""
+    encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
+    bodies = {"sp": "MeanPooling", "bilstm": "BiLSTM", "gran": "GRAN", "bgt-plus": "ResidualPooling"}
+    bodies["bgt-bound"] = "WithoutLanguage"
+    assert type(encoder.body).__name__ == bodies[name]
+    onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
+    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < FLOAT32
+
+
+def test_a_file_that_differs_is_not_kept(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))  # padding too
+    done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
+    assert done.code == 4 and "differs from the model by" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    for choice, message in (
+        (["--lang", "de", "--latent", "language"], "--lang de: "),
+        (["--latent", "style"], "--latent style: "),
+    ):
+        done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
+        assert done.code == 2 and message in done.err
+    odd = bgt("export", saved, "--out", tmp_path / "out", "--lang", "fr")
+    assert odd.code == 2 and "--lang chooses the encoder that ONNX holds" in odd.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_number_that_is_none_is_no_match(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = checkpoint.load(saved)
+    monkeypatch.setattr(onnx, "write", lambda padded, path: path.write_bytes(b""))
+    monkeypatch.setattr(onnx, "difference", lambda *_: float("nan"))
+    with pytest.raises(BgtError, match="differs from the model by nan"):
+        onnx.export(loaded, tmp_path / "out")
+    assert not list(tmp_path.iterdir())

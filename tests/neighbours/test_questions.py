@@ -1,0 +1,339 @@
+"""The store: the order is that of an exhaustive search in numpy, the numbers are the model's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+
+import bgt_core
+from bgt_core.encoders import open_encoder
+from bgt_core.encoders.distances import DuplicateEncoder
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.pairs.measures import LabelledPairs
+from bgt_core.grammar import Pair
+from bgt_core.neighbours.questions import UNCALIBRATED, Platt, QuestionStore, build, fit_platt
+from tests.close import FLOAT32, assert_close
+
+pytest.importorskip("faiss")
+QUERIES = ["The cat sleeps.", "Where is the dog?", "It is late."]
+
+
+@pytest.fixture(scope="module")
+def encoder(saved_siamese: Path) -> bgt_core.Embedder:
+    return bgt_core.load(saved_siamese, "cpu", "fp32")
+
+
+@pytest.fixture(scope="module")
+def sentences(grammar: list[Pair]) -> list[str]:
+    return list(dict.fromkeys(pair.texts["en"] for pair in grammar))
+
+
+@pytest.fixture(scope="module")
+def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sentences, with a copy and a blank line among them."""
+    path = tmp_path_factory.mktemp("text") / "questions.txt"
+    path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "store"
+    build(text, folder, encoder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (Q, N) and W2 (Q, N) of each query with each sentence, a pair at a time."""
+    model = encoder.model
+    stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
+    probabilities = np.zeros((len(QUERIES), len(sentences)))
+    distances = np.zeros_like(probabilities)
+    for query in range(len(QUERIES)):
+        for row in range(len(sentences)):
+            left, right = (
+                type(stored)(side.mean[at : at + 1], side.log_variance[at : at + 1])
+                for side, at in ((queries, query), (stored, row))
+            )
+            with torch.no_grad():
+                probabilities[query, row] = model.duplicate_probability(left, right).item()
+            deviations = [(0.5 * side.log_variance).exp() for side in (left, right)]
+            moved = np.concatenate([left.mean - right.mean, deviations[0] - deviations[1]], 1)
+            distances[query, row] = np.sqrt((moved.astype(np.float64) ** 2).sum())
+    return probabilities, distances
+
+
+def test_every_question_ranked_is_the_exhaustive_order(
+    store: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray]
+) -> None:
+    opened = QuestionStore.open(store, encoder)
+    assert opened.questions == sentences  # copies and blank lines are out, the order is kept
+    probabilities, distances = truth
+    for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), shortlist=None)):
+        assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
+        for hit in hits:
+            assert hit.question == sentences[hit.row] and hit.cosine is None
+            assert_close(hit.probability, probabilities[row, hit.row], FLOAT32, scale=1)
+            assert hit.w2 == pytest.approx(distances[row, hit.row], rel=1e-4)
+        ranked = probabilities[row][[hit.row for hit in hits]]
+        assert (np.diff(ranked) <= FLOAT32).all()
+
+
+@pytest.mark.parametrize("shortlist", [1, 7, 40])
+def test_the_shortlist_is_the_nearest_by_w2(
+    shortlist: int, store: Path, encoder: bgt_core.Embedder, truth: tuple[np.ndarray, np.ndarray]
+) -> None:
+    probabilities, distances = truth
+    for row, hits in enumerate(QuestionStore.open(store, encoder).query(QUERIES, k=shortlist, shortlist=shortlist)):
+        nearest = np.argsort(distances[row])[:shortlist]
+        assert {hit.row for hit in hits} == set(nearest)
+        assert hits[0].row == nearest[probabilities[row][nearest].argmax()]
+
+
+def test_a_search_looks_at_chosen_rows_alone(store: Path, encoder: bgt_core.Embedder) -> None:
+    opened = QuestionStore.open(store, encoder)
+    chosen = {query: np.arange(at, len(opened), 3) for at, query in enumerate(QUERIES)}
+    for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, shortlist=None, among=chosen.get), strict=True):
+        assert {hit.row for hit in hits} == set(chosen[query])
+    (few,) = opened.query(QUERIES[:1], k=3, shortlist=5, among=chosen.get)
+    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, shortlist=None, among=chosen.get)
+    nearest = sorted(all_of_them, key=lambda hit: hit.w2)[:5]
+    assert [hit.row for hit in few] == [
+        hit.row for hit in sorted(nearest, key=lambda hit: hit.probability, reverse=True)
+    ][:3]
+
+
+def test_probabilities_of_labelled_pairs_keep_the_order(
+    text: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    classifier = DuplicateEncoder(encoder)
+    left, right = sentences[:60], sentences[60:120]
+    own = classifier.similarity_pairwise(*(classifier.embed(side, lang="en") for side in (left, right)))
+    labels = own > np.quantile(own, 0.7)
+    labels[::7] = ~labels[::7]
+    card = build(text, tmp_path / "store", encoder, dev=LabelledPairs("dev.tsv", labels, left, right))
+    assert card.calibration and card.calibrated_on == "dev.tsv"
+    (hits,) = QuestionStore.open(tmp_path / "store", encoder).query(QUERIES[:1], k=9, shortlist=None)
+    best = truth[0][0][[hit.row for hit in hits]]
+    slope, offset = card.calibration.slope, card.calibration.offset
+    expected = 1 / (1 + np.exp(-(slope * np.log(best / (1 - best)) + offset)))
+    assert_close([hit.probability for hit in hits], expected, FLOAT32)
+    assert (np.diff(best) <= FLOAT32).all()
+
+
+def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
+    words = open_encoder("baseline:tfidf")
+    card = build(text, tmp_path / "store", words)
+    assert (card.by, card.calibration) == ("cosine", None)
+    opened = QuestionStore.open(tmp_path / "store", words)
+    vectors = words.embed(sentences, lang="en").astype(np.float64)
+    queries = words.embed(QUERIES, lang="en").astype(np.float64)
+    lengths = [np.linalg.norm(side, axis=1) for side in (queries, vectors)]
+    cosines = queries @ vectors.T / np.outer(*lengths)
+    for row, hits in enumerate(opened.query(QUERIES, k=5)):
+        assert_close([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], FLOAT32)
+        assert all(hit.probability is None and hit.w2 is None for hit in hits)
+    labels = np.arange(40) % 2 == 0
+    left, right = sentences[:40], [sentences[at] if labels[at] else sentences[at + 41] for at in range(40)]
+    calibrated = build(text, tmp_path / "store", words, dev=LabelledPairs("dev", labels, left, right))
+    assert calibrated.calibration and calibrated.calibration.slope > 0
+
+
+def test_a_second_build_keeps_the_vectors(text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(store, folder)
+    before = (folder / "vectors.npy").stat()
+    build(text, folder, encoder)
+    after = (folder / "vectors.npy").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_stopped_build_continues(
+    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bgt_core.bulk.CHUNK", 100)
+
+    def stop(rows: int, total: int) -> None:
+        if rows >= 200:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "store"
+    with pytest.raises(KeyboardInterrupt):
+        build(text, folder, encoder, report=stop)
+    with pytest.raises(NotFound, match="not a store"):
+        QuestionStore.open(folder, encoder)
+    begun: list[int] = []
+    build(text, folder, encoder, report=lambda rows, total: begun.append(rows))
+    assert begun[0] == 200
+    assert_close(np.load(folder / "vectors.npy"), np.load(store / "vectors.npy"))
+
+
+def test_a_store_of_something_else_is_kept(
+    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, saved: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("Is it late?\n", encoding="utf-8")
+    for source, by in ((other, encoder), (text, bgt_core.load(saved, "cpu", "fp32"))):
+        with pytest.raises(UsageError, match="other ones or by another model"):
+            build(source, store, by)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(UsageError, match="holds other files"):
+        build(text, tmp_path / "mine", encoder)
+    with pytest.raises(UsageError, match="is a file"):
+        build(text, other, encoder)
+    other.write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"other\.txt: empty"):
+        build(other, tmp_path / "new", encoder)
+    assert not (tmp_path / "new").exists()
+
+
+def damage(folder: Path, name: str) -> None:
+    path = folder / name
+    match name:
+        case "card.json":
+            path.write_text("{}", encoding="utf-8")
+        case "questions.txt":
+            path.write_text(path.read_text("utf-8").replace("the", "a"), encoding="utf-8")
+        case _:
+            path.write_bytes(path.read_bytes()[:-8])
+
+
+@pytest.mark.parametrize("name", ["card.json", "questions.txt", "vectors.npy"])
+def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Embedder, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(store, folder)
+    damage(folder, name)
+    with pytest.raises(DataError, match=name.replace(".", r"\.")):
+        QuestionStore.open(folder, encoder)
+
+
+def test_another_model_is_refused(store: Path, saved: Path) -> None:
+    with pytest.raises(UsageError, match="model did not make"):
+        QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
+
+
+def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -> None:
+    rounded = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "bf16"))
+    exact = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "fp32"))
+    probabilities = [opened.query(QUERIES, k=1)[0][0].probability for opened in (rounded, exact)]
+    assert probabilities[0] == pytest.approx(probabilities[1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k 0 must be at least 1"),
+        ({"shortlist": 0}, "shortlist 0 must be at least 1"),
+    ],
+)
+def test_numbers_below_one_are_refused(
+    options: dict[str, int], message: str, store: Path, encoder: bgt_core.Embedder
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        QuestionStore.open(store, encoder).query(QUERIES, **options)
+
+
+def test_an_empty_query_is_named(store: Path, encoder: bgt_core.Embedder) -> None:
+    with pytest.raises(UsageError, match="Query 2 is empty"):
+        QuestionStore.open(store, encoder).query(["Who?", " "])
+
+
+def test_the_commands_do_the_same(
+    bgt: Callable, text: Path, saved_siamese: Path, encoder: bgt_core.Embedder, tmp_path: Path
+) -> None:
+    folder = tmp_path / "store"
+    done = bgt("retrieve-similar", "build", text, "--model", saved_siamese, "--out", folder)
+    assert done.code == 0 and "probabilities as the model gives them" in done.err
+    queries = tmp_path / "queries.txt"
+    queries.write_text(f"{QUERIES[1]}\n\n", encoding="utf-8")
+    asked = ("retrieve-similar", "query", folder, QUERIES[0], "--file", queries, "--top", 3)
+    document = json.loads(bgt(*asked, "--json").out)
+    expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3)
+    for entry, hits in zip(document["queries"], expected, strict=True):
+        for shown, hit in zip(entry["hits"], hits, strict=True):
+            assert shown["question"] == hit.question
+            assert shown["probability"] == pytest.approx(hit.probability, abs=0.02)
+    head, *rows = bgt(*asked).out.splitlines()
+    assert head.split("\t") == ["query", "question", "probability", "W2"] and len(rows) == 6
+    assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
+    for arguments, code, message in (
+        (("query", folder), 2, "QUESTION is needed, in quotes"),
+        (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
+        (("query", tmp_path / "no", "Who?"), 3, "not a store of questions"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
+    ):
+        refused = bgt("retrieve-similar", *arguments)
+        assert refused.code == code and message in refused.err, refused.err
+
+
+class GivenScores(ClassifierMixin, BaseEstimator):
+    """A classifier whose score is its one feature."""
+
+    def fit(self, features: np.ndarray, labels: np.ndarray) -> GivenScores:
+        self.classes_ = np.unique(labels)
+        return self
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        return features[:, 0] > 0
+
+    def decision_function(self, features: np.ndarray) -> np.ndarray:
+        return features[:, 0]
+
+
+def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+    """Scores, and labels with these probabilities."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0.5, spread, count)
+    return scores, rng.random(count) < expit(slope * scores + offset)
+
+
+@pytest.mark.parametrize(("slope", "offset", "spread"), [(0.4, -1.0, 3.0), (2.0, 3.0, 40.0)])
+def test_the_numbers_are_those_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
+    scores, labels = drawn(slope, offset, 400, spread)
+    ours = fit_platt(scores, labels)
+    classifier = FrozenEstimator(GivenScores().fit(scores[:, None], labels))
+    theirs = CalibratedClassifierCV(classifier, method="sigmoid").fit(scores[:, None], labels)
+    probabilities = theirs.predict_proba(scores[:, None])[:, 1]
+    assert ours(scores) == pytest.approx(probabilities, rel=1e-4)  # where two searches for an optimum end
+
+
+def test_the_unit_of_a_score_changes_nothing() -> None:
+    scores, labels = drawn(25.0, -20.0, 400, spread=0.1)
+    probabilities = fit_platt(scores, labels)(scores)
+    for factor in (1e-3, 1e4):
+        assert fit_platt(factor * scores, labels)(factor * scores) == pytest.approx(probabilities, rel=1e-7)
+
+
+def test_the_truth_is_found_again() -> None:
+    scores, labels = drawn(0.4, -1.0, 100_000)
+    fitted = fit_platt(scores, labels)
+    assert fitted.slope == pytest.approx(0.4, abs=0.02) and fitted.offset == pytest.approx(-1.0, abs=0.02)
+
+
+def test_separated_scores_give_probabilities_short_of_one() -> None:
+    scores = np.array([-3.0, -2.0, 2.0, 3.0])
+    probabilities = fit_platt(scores, scores > 0)(scores)
+    assert 0.7 < probabilities[-1] < 1 and 0 < probabilities[0] < 0.3
+
+
+def test_scores_that_fall_with_labels_are_refused() -> None:
+    scores, labels = drawn(0.4, -1.0, 300)
+    with pytest.raises(DataError, match="do not rise with the labels"):
+        fit_platt(-scores, labels)
+
+
+def test_uncalibrated_log_odds_are_the_models_probabilities() -> None:
+    assert Platt(1.0, 0.0) == UNCALIBRATED
+    np.testing.assert_allclose(UNCALIBRATED(np.array([0.0, np.log(3)])), [0.5, 0.75])

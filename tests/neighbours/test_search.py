@@ -1,0 +1,184 @@
+"""Nearest neighbours against a full sort of all cosines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgt_core.errors import BgtError
+from bgt_core.neighbours import search as neighbours
+from bgt_core.neighbours.search import Rows, approximate, exact, learn_lists, planner, search
+from tests.close import assert_close
+
+
+def drawn(count: int, width: int = 12, seed: int = 0) -> np.ndarray:
+    """Vectors of different lengths."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(count, width)) * rng.uniform(0.1, 9, (count, 1))).astype(np.float32)
+
+
+def rows(vectors: np.ndarray) -> Rows:
+    return Rows(vectors, np.arange(len(vectors)))
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The straight form, in float64."""
+    left, right = (
+        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left.astype(float), right.astype(float))
+    )
+    return left @ right.T
+
+
+@pytest.mark.parametrize("block", [7, 1000])
+def test_exact_is_the_sorted_cosine_matrix(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "BLOCK", block)
+    left, right = drawn(40), drawn(31, seed=1)
+    plan = exact(rows(left), rows(right))
+    for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
+        similar, nearest = search(rows(one), rows(other), cells, 3)
+        expected = cosines(one, other)
+        order = np.argsort(-expected, axis=1)[:, :3]
+        np.testing.assert_array_equal(nearest, order)
+        assert_close(similar, np.take_along_axis(expected, order, 1))
+
+
+def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPathFactory) -> None:
+    vectors, chosen = drawn(30), np.array([4, 4, 0, 29])
+    np.save(tmp_path / "x.npy", vectors.astype(np.float16))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    side, held = Rows(mapped, chosen), rows(vectors)
+    _, nearest = search(side, held, exact(side, held).forward, 1)
+    assert nearest[:, 0].tolist() == chosen.tolist()
+    np.testing.assert_array_equal(mapped, vectors.astype(np.float16))  # scaled in a copy
+
+
+def test_fewer_candidates_than_neighbours_leave_the_rest_out() -> None:
+    left, right = rows(drawn(3)), rows(drawn(2, seed=1))
+    _, nearest = search(left, right, exact(left, right).forward, 4)
+    assert np.sort(nearest[:, :2]).tolist() == [[0, 1]] * 3
+    assert (nearest[:, 2:] == -1).all()
+
+
+def test_a_row_of_zeros_is_near_to_nothing() -> None:
+    vectors = drawn(5)
+    vectors[2] = 0
+    side = rows(vectors)
+    similar, _ = search(side, side, exact(side, side).forward, 5)
+    np.testing.assert_array_equal(similar[2], 0)
+    assert np.isfinite(similar).all()
+
+
+def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two views of each of `count` points in clusters."""
+    rng = np.random.default_rng(0)
+    points = drawn(count // 20, 24)[rng.integers(count // 20, size=count)] + 0.4 * rng.normal(size=(count, 24))
+    return tuple((points + 0.2 * rng.normal(size=points.shape)).astype(np.float32) for _ in range(2))
+
+
+@pytest.mark.parametrize("wanted", [0.6, 0.9])
+def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted: float) -> None:
+    left, right = clustered(3000)
+    plan = approximate(rows(left), rows(right), recall=wanted)
+    similar, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
+    matrix = cosines(left, right)
+    reached = (nearest[:, 0] == matrix.argmax(1)).mean()
+    assert plan.recall >= wanted
+    assert reached == pytest.approx(plan.recall, abs=0.05)  # which was measured on a sample, both ways
+    compared_with = nearest >= 0
+    assert_close(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with])
+    assert (np.diff(np.where(compared_with, similar, -2), axis=1) <= 0).all()
+    compared = sum(len(asking) * len(held) for asking, held in plan.forward)
+    assert compared < 0.2 * matrix.size
+
+
+def test_no_row_is_its_neighbour_twice() -> None:
+    """Rows meet in several lists; a neighbour met before would take the place of another."""
+    left, right = clustered(1000)
+    plan = approximate(rows(left), rows(right), recall=1.0)
+    met = sum(len(asking) * len(held) for asking, held in plan.forward)
+    pairs = {(a, b) for asking, held in plan.forward for a in asking.tolist() for b in held.tolist()}
+    assert met > len(pairs)
+    _, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
+    matrix = np.full((1000, 1000), -2.0)
+    places = tuple(np.array(list(pairs)).T)
+    matrix[places] = cosines(left, right)[places]
+    np.testing.assert_array_equal(nearest, np.argsort(-matrix, axis=1)[:, :4])
+
+
+def test_to_probe_every_list_is_exact() -> None:
+    left, right = drawn(400), drawn(300, seed=1)  # no clusters: nearest neighbours are anywhere
+    plan = approximate(rows(left), rows(right), recall=1.0)
+    assert plan.recall == 1.0
+    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.assignments)
+    np.testing.assert_array_equal(nearest[:, 0], cosines(left, right).argmax(1))
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 50), (300, 15), (300, 16), (40, 40)])
+def test_approximate_of_few_rows_finds_something_for_each(sizes: tuple[int, int]) -> None:
+    left, right = (rows(drawn(size, seed=size)) for size in sizes)
+    plan = approximate(left, right, recall=0.9)
+    for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
+        _, nearest = search(one, other, cells, 2, plan.assignments)
+        assert nearest.shape == (len(one), 2)
+        assert nearest.max() < len(other)
+    assert (search(left, right, plan.forward, 1, plan.assignments)[1] >= 0).mean() > 0.8
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_a_few_rows_of_a_side_are_searched_as_all_are(count: int) -> None:
+    left, right = clustered(1000)
+    lists = learn_lists(rows(left), rows(right), 0.9)
+    all_of, few_of = (lists.invert(lists.nearest(rows(side), lists.nprobe)) for side in (left, left[:count]))
+    assert [sorted(of.tolist()) for of in few_of] == [
+        sorted(row for row in of.tolist() if row < count) for of in all_of
+    ]
+
+
+def test_equal_vectors_are_no_trouble() -> None:
+    side = rows(np.ones((200, 4), dtype=np.float32))
+    plan = approximate(side, side)
+    similar, _ = search(side, side, plan.forward, 2, plan.assignments)
+    assert_close(similar[:, 0], 1)
+
+
+def test_a_seed_decides_the_plan() -> None:
+    left, right = (rows(side) for side in clustered(600))
+    plans = [approximate(left, right, seed=seed) for seed in (1, 1, 2)]
+    cells = [np.concatenate([np.concatenate(cell) for cell in plan.forward]) for plan in plans]
+    np.testing.assert_array_equal(cells[0], cells[1])
+    assert not np.array_equal(cells[0], cells[2])
+
+
+def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "BLOCK", 10)
+    side, seen = rows(drawn(25)), []
+    search(side, side, exact(side, side).forward, 1, report=lambda *done: seen.append(done))
+    assert seen == [(done, 9) for done in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("index", "recall", "says"),
+    [
+        ("flat", 0.9, "'flat': choose from exact, approximate"),
+        ("approximate", 0.0, "recall 0.0"),
+        ("exact", 95, "95"),
+    ],
+)
+def test_bad_plans_are_refused(index: str, recall: float, says: str) -> None:
+    with pytest.raises(BgtError, match=says) as caught:
+        planner(index, recall)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("plan", [exact, approximate, learn_lists])
+def test_vectors_of_different_widths_are_refused(plan: object) -> None:
+    with pytest.raises(BgtError, match="12 and 9 units"):
+        plan(rows(drawn(5)), rows(drawn(5, 9)))
+
+
+def test_too_few_rows_have_no_lists_and_are_all_compared() -> None:
+    few, many = rows(drawn(15)), rows(drawn(40, seed=1))
+    with pytest.raises(BgtError, match="15 x 40 rows are too few for an approximate search: use exact search"):
+        learn_lists(few, many)
+    assert str(approximate(few, many)) == "exact"
+    assert len(learn_lists(rows(drawn(16)), many).centroids) == 2

@@ -1,0 +1,295 @@
+"""From an encoder and pairs to a split: what is fitted, what is held out, and what can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
+
+import bgt_core
+from bgt_core.encoders.external import ExternalEncoder
+from bgt_core.errors import BgtError
+from bgt_core.splitting.fit import found, found_in_pool, language_told
+from bgt_core.vectors.linear_probe import STRENGTHS
+
+ROWS, WIDTH = 400, 6
+MEANING = np.random.default_rng(0).standard_normal((ROWS, 3))
+COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
+
+
+def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+    """Three units of meaning, three of noise of its own, and a mean of the language."""
+    rows = [int(sentence.split()[1]) for sentence in sentences]
+    seeds = [[*sentence.encode()] for sentence in sentences]
+    own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
+    return np.hstack([MEANING[rows], 3 * own]) + (5 if lang == "fr" else 0)
+
+
+ENCODER = ExternalEncoder("ours", encode, sample="en 0")
+DATA = [(["en", "fr"], COLUMNS)]
+
+
+def test_translations_are_found_by_what_they_share_alone() -> None:
+    seen: list[tuple[int, int | None]] = []
+    split = bgt_core.split(ENCODER, DATA, report=lambda *counts: seen.append(counts))
+    assert split.method == "bgt" and split.about["rows"] == 360 and split.about["held_out_rows"] == 40
+    assert seen == [(400, 400)]
+    scores = split.about["scores"]
+    assert scores["shared"]["found"] > 0.9 > 0.5 > scores["vectors"]["found"]
+    assert scores["private"]["language_told"] == 1 > 0.7 > scores["shared"]["language_told"]
+
+
+def test_the_same_seed_holds_the_same_rows_out() -> None:
+    first, same, other = (bgt_core.split(ENCODER, DATA, seed=seed) for seed in (1, 1, 2))
+    assert first.about == same.about != other.about
+
+
+def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> None:
+    """scikit-learn's regression of standardised units, at the strength that the next fifth of the rows chooses."""
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((333, 4)) * [1e-3, 1, 1, 1e6] + shift for shift in (0, [5e-4, 0.5, 0, 0])]
+    rows, labels = np.concatenate(columns), np.repeat(["en", "fr"], 333)
+    folds, right = np.tile(np.arange(333) * 5 // 333, 2), np.zeros(666, bool)
+    for fold in range(5):
+        test, dev = folds == fold, folds == (fold + 1) % 5
+        standard = StandardScaler().fit(rows[~test & ~dev]).transform(rows)
+        probes = [  # of two labels, scikit-learn penalises one column of weights, the probe both halves of it
+            LogisticRegression(C=2 * strength, tol=1e-8).fit(standard[~test & ~dev], labels[~test & ~dev])
+            for strength in STRENGTHS
+        ]
+        best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
+        right[test] = best.predict(standard[test]) == labels[test]
+    assert language_told(columns, ["en", "fr"]) == pytest.approx(right.mean(), abs=1.5 / 666)  # a sentence at the edge
+
+
+def test_what_tells_the_language_does_not_depend_on_the_units_of_vectors() -> None:
+    """One unit that tells the language, beside others that say nothing and are up to 1e30 times as large."""
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((300, 48)).astype(np.float32) for _ in range(2)]
+    columns[1][:, 0] += 4
+    bayes = norm.cdf(2.0)
+    for unit, scale in [(0, 1.0), (5, 1e4), (5, 1e30), (0, 1e-30), (0, 1e30)]:
+        scaled = [column * np.where(np.arange(48) == unit, np.float32(scale), np.float32(1)) for column in columns]
+        assert language_told(scaled, ["en", "fr"]) == pytest.approx(bayes, abs=3 * np.sqrt(bayes * (1 - bayes) / 600))
+
+
+def test_a_private_part_that_is_nothing_finds_no_more_than_chance() -> None:
+    """Both columns are the same, so that only rounding error is left of each vector; all rows tie then."""
+    rng = np.random.default_rng(0)
+    for method in ("leace", "shift", "centring"):
+        column = rng.standard_normal((200, 6)) + 0.3
+        for kind in (np.float32, np.float64):
+            scores = bgt_core.split(None, [(["en", "fr"], [column.astype(kind)] * 2)], method=method).about["scores"]
+            assert scores["private"]["found"] == pytest.approx(1 / 20)  # of 20 rows held out
+            assert scores["shared"]["found"] == 1 and scores["private"]["language_told"] == 0.5
+
+
+def test_rows_that_are_equally_near_but_for_rounding_share_a_hit() -> None:
+    """A part of one dimension has cosines 1 and -1 alone: of the rows of a sign, each is as near as the others."""
+    rng = np.random.default_rng(0)
+    signs, direction = np.array([1] * 30 + [-1] * 10), rng.standard_normal(24)
+    left, right = (np.outer(signs * rng.uniform(0.1, 10, 40), direction).astype(np.float32) for _ in range(2))
+    assert found([left, right]) == pytest.approx(2 / 40)  # each sign has one right answer among its rows
+    assert found([left, -right]) == 0
+    assert found([left, 0 * right]) == pytest.approx(1 / 40)
+
+
+@pytest.mark.parametrize("method", ["leace", "centring", "shift"])
+def test_a_unit_that_is_the_language_leaves_no_rounding_error_to_tell_it(method: str) -> None:
+    rng = np.random.default_rng(0)
+    for units in [(-1, 1), (0.1, 0.3), (1e4, 1e4 + 1)]:
+        meaning = rng.standard_normal((1_000, 4)) * [1e-3, 1, 1, 1e3]
+        noisy = [meaning * (1 + 0.1 * rng.standard_normal((1_000, 4))) for _ in units]
+        columns = [np.column_stack([each, np.full(1_000, unit)]) for each, unit in zip(noisy, units, strict=True)]
+        split = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
+        shared = [split.shared(column, lang) for column, lang in zip(columns, ["en", "fr"], strict=True)]
+        assert language_told(columns, ["en", "fr"]) == 1
+        assert language_told(shared, ["en", "fr"]) == pytest.approx(0.5, abs=3 * 0.5 / np.sqrt(2_000))
+
+
+def test_paraphrases_of_one_language_are_split_too() -> None:
+    split = bgt_core.split(ENCODER, [(["en", "en"], [COLUMNS[0], [f"{text} again" for text in COLUMNS[0]]])])
+    assert split.langs == ("en",) and split.about["scores"]["shared"]["language_told"] is None
+
+
+def test_stored_vectors_and_batches_give_what_sentences_give(tmp_path: Path) -> None:
+    expected = bgt_core.split(ENCODER, DATA).about
+    vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ["en", "fr"], strict=True)]
+    for place, column in enumerate(vectors):
+        np.save(tmp_path / f"{place}.npy", column)
+    mapped = [np.load(tmp_path / f"{place}.npy", mmap_mode="r") for place in range(2)]
+    assert bgt_core.split(None, [(["en", "fr"], mapped)]).about == expected
+
+    def batches() -> Iterator[list[list[str]]]:
+        for start in range(0, ROWS, 30):
+            yield [column[start : start + 30] for column in COLUMNS]
+
+    seen: list[tuple[int, int | None]] = []
+    in_batches = bgt_core.split(ENCODER, [(["en", "fr"], batches())], report=lambda *counts: seen.append(counts)).about
+    assert seen[0] == (30, None) and seen[-1] == (400, None)
+    assert in_batches["held_out_nats"] == pytest.approx(expected["held_out_nats"])
+    assert in_batches["scores"]["shared"] == pytest.approx(expected["scores"]["shared"])
+
+
+def test_languages_of_several_files_meet_in_the_one_that_they_share() -> None:
+    german = [f"de {row}" for row in range(ROWS)]
+    encoder = ExternalEncoder("ours", lambda texts, lang, latent: encode(texts, lang, latent) - 2 * (lang == "de"))
+    split = bgt_core.split(encoder, [*DATA, (["en", "de"], [COLUMNS[0], german])], factors=3)
+    assert split.langs == ("en", "fr", "de") and split.about["rows"] == 720 and split.about["held_out_rows"] == 80
+    french = split.shared(encoder.embed(COLUMNS[1], lang="fr"), "fr")
+    shared = split.shared(encoder.embed(german, lang="de"), "de")
+    assert min(np.corrcoef(french[:, factor], shared[:, factor])[0, 1] for factor in range(3)) > 0.9
+
+
+def vectors_of(of: Any) -> dict[str, Any]:
+    """Settings with an encoder whose vectors are `of` the number of rows."""
+    return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
+
+
+def file(langs: str, english: list[str], french: list[str]) -> tuple[list[str], list[list[str]]]:
+    return langs.split(), [english, french]
+
+
+ENGLISH, FRENCH = COLUMNS
+ONE_LANGUAGE = {"data": [file("en en", *COLUMNS)], "method": "leace"}
+FEW_GERMAN = {"data": [*DATA, file("en de", ENGLISH[:60], FRENCH[:60])], **vectors_of(lambda rows: np.eye(rows, 40))}
+REPEATED = {"data": [file("en fr", ENGLISH[:5] * 80, FRENCH[:5] * 80)]}
+APART = {"data": [*DATA, file("de es", *COLUMNS)]}
+STORED = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ["en", "fr"], strict=True)]
+INFINITE = {"data": [(["en", "fr"], [STORED[0], np.full((ROWS, 6), np.inf)])]}
+OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "pca"}, "pca"),
+        ({"data": [(["en"], [ENGLISH])]}, "langs en: expected two columns or more"),
+        ({"data": [file("en fr", ENGLISH, FRENCH[:7])]}, "data has columns of .7, 400. rows"),
+        ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows: at least 50"),
+        ({"data": [file("en fr", [], [])]}, "of en-fr: no rows"),
+        ({"factors": 2, "method": "shift"}, "for bgt and neural alone"),
+        ({"factors": 7}, "factors 7: the vectors have 6 units"),
+        (ONE_LANGUAGE, "leace tells languages apart; give two"),
+        (APART, "langs de: no rows join it with en, fr, not even by way of"),
+        (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),
+        (FEW_GERMAN, "of 60 different rows in de for vectors of 40 units: bgt needs at least 89"),
+        (vectors_of(lambda rows: np.eye(rows, 300)), "of 400 different rows in en .* at least 667"),
+        (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),
+        (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
+        (vectors_of(lambda rows: np.full((rows, 3), np.nan)), "contains NaN"),
+        (INFINITE, "^en-fr, fr: row 1 contains NaN or infinity"),
+        ({"data": [(["en", "fr"], [STORED[0], STORED[1].astype(float) * 1e38])]}, "fr: row 1 is beyond float32"),
+        (OTHER_WIDTH, "of 5 and of 6 units: expected those of one encoder"),
+        ({"data": [(["en", "fr"], [np.ones(ROWS), np.ones(ROWS)])]}, r"^en-fr, en: float64 \(400,\); expected numbers"),
+        *[({"factors": wrong}, "^factors .* must be at least 1, a whole number") for wrong in (2.5, True, 0, "3", [2])],
+        *[({"seed": wrong}, "^seed .* must be at least 0, a whole number") for wrong in (-1, 0.5, None, True)],
+        *[({"method": wrong}, "^method '.*': choose from bgt") for wrong in (None, ["bgt"], 3)],
+        *[
+            ({"data": wrong}, "^data must be a list of sets of columns, each with its languages")
+            for wrong in (
+                None,
+                DATA[0],
+                [["en", "fr"], COLUMNS],
+                [("en", COLUMNS)],
+                [(["en", "fr"], "ab")],
+                [(1, 2, 3)],
+            )
+        ],
+        ({"data": [(["en", "fr"], [ENGLISH])]}, "^data of en-fr: 1 columns; expected 2"),
+        ({"data": [(["en", "fr"], iter([[ENGLISH, FRENCH, FRENCH]]))]}, "^data of en-fr: 3 columns; expected 2"),
+        ({"data": [(["en", "fr"], {"en": ENGLISH, "fr": FRENCH})]}, "^data of en-fr: dict; expected a list of columns"),
+        ({"data": [(["en", "fr"], ["en 1 " * ROWS, "fr 1 " * ROWS])]}, "^data of 1 rows: at least 50"),
+        ({"data": [(["en", "fr"], [ENGLISH, [None] * ROWS])]}, "^en-fr, fr row 1 of 400 is of type NoneType"),
+        ({"encoder": None}, "encoder is needed to embed sentences"),
+        ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder has en, de"),
+    ],
+)
+def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BgtError, match=message) as error:
+        bgt_core.split(**({"encoder": ENCODER, "data": DATA} | settings))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
+def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
+    """Of one row of ten, the nearest ones are the same; networks are trained in steps of the same size."""
+
+    def about(columns: list[Any]) -> list[float]:
+        made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
+        of = made.about["scores"]
+        numbers = [number for name in ("contrast", "nats", "correlations") for number in made.about.get(name, [])]
+        return [of["vectors"]["found"], of["shared"]["found"], *numbers]
+
+    expected = about(STORED)
+    assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
+    for scale in (1e-30, 1e15):  # beyond it the probe of the language decides
+        assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_parts_are_those_of_vectors_of_any_kind() -> None:
+    split = bgt_core.split(None, [(["en", "fr"], STORED)], method="centring")
+    shared, private = split.parts(STORED[0], "en")
+    given = split.parts(torch.tensor(STORED[0]), "en")
+    assert np.array_equal(given[0], shared) and np.array_equal(given[1], private)
+    np.testing.assert_allclose(split.join(shared.tolist(), torch.tensor(private), "en"), STORED[0], rtol=1e-5)
+    with pytest.raises(BgtError, match=r"^vectors: float32 \(6,\); expected numbers, \(N, 6\)"):
+        split.parts(STORED[0][0], "en")
+    with pytest.raises(BgtError, match=r"^private: float64 \(400, 6\); expected numbers, \(3, 6\)"):
+        split.join(shared[:3], private, "en")
+
+
+@pytest.mark.parametrize("method", ["bgt", "neural"])
+def test_defaults_of_torch_change_no_split(method: str) -> None:
+    expected = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    try:
+        given = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
+        assert torch.get_default_dtype() is torch.float64 and torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert given == expected
+
+
+def test_a_language_that_the_split_does_not_know_is_named() -> None:
+    split = bgt_core.split(ENCODER, DATA, method="centring")
+    with pytest.raises(BgtError, match="lang de: the split has en, fr"):
+        split.shared(np.ones((2, WIDTH)), "de")
+
+
+def test_a_language_is_one_however_it_is_spelled() -> None:
+    sets = [(["en", "fra"], COLUMNS), (["eng_Latn", "FR"], COLUMNS)]
+    split = bgt_core.split(ENCODER, sets, method="leace")
+    assert split.langs == ("en", "fr") and split.about["rows"] == 720
+    vectors = ENCODER.embed(COLUMNS[0][:3], lang="en")
+    np.testing.assert_array_equal(split.shared(vectors, "eng_Latn"), split.shared(vectors, "en"))
+    assert bgt_core.split(ENCODER, [(["en", "EN"], COLUMNS)]).langs == ("en",)
+
+
+def test_a_column_may_be_an_iterator_of_vectors() -> None:
+    vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ("en", "fr"), strict=True)]
+    whole, rows = (bgt_core.split(None, [(["en", "fr"], each)]) for each in (vectors, [iter(of) for of in vectors]))
+    assert whole.about == rows.about
+
+
+def test_of_several_columns_any_sentence_of_the_same_row_counts() -> None:
+    rng = np.random.default_rng(0)
+    meaning = rng.standard_normal((40, 5))
+    columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
+    columns[0][1] = columns[0][0]  # a copy, which is nearer than any translation
+    right = []
+    rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
+    for place, (row, vector) in enumerate(rows):
+        others = [(vector @ other, same) for at, (same, other) in enumerate(rows) if at != place]
+        right.append(max(others)[1] == row)
+    assert found_in_pool(columns) == pytest.approx(np.mean(right))

@@ -1,0 +1,213 @@
+"""Each method against a second implementation or what was planted; and all of them give the vectors back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cross_decomposition import CCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from bgt_core.splitting import METHODS, Split, linear, neural
+from bgt_core.splitting.fit import found
+from bgt_core.splitting.gather import Moments, Statistics, statistics
+from tests.close import FLOAT32, assert_close
+
+WIDTH, FACTORS = 8, 3
+
+
+def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
+    """Vectors (N, 8) of each language: three shared factors, something of its own, a mean of its own."""
+    drawn = np.random.default_rng(7)
+    maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
+    own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
+    means = {lang: 3 * drawn.standard_normal(WIDTH) for lang in maps}
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((rows, FACTORS))
+    return [means[lang] + shared @ maps[lang] + rng.standard_normal((rows, WIDTH)) @ own[lang] for lang in langs]
+
+
+def summed(langs: list[str], columns: list[np.ndarray]) -> Statistics:
+    moments = Moments(langs, columns[0].shape[1])
+    moments.add(columns)
+    return statistics([moments])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("langs", [["en", "fr"], ["en", "fr", "de"]])
+def test_parts_give_the_vector_back(method: str, langs: list[str]) -> None:
+    columns = planted(langs, 2_000)
+    split: Split = METHODS[method](summed(langs, columns), [(langs, planted(langs, 200, seed=1))], [(langs, columns)])
+    for lang, vectors in zip(langs, columns, strict=True):
+        shared, private = split.parts(vectors, lang)
+        assert shared.shape == (2_000, split.shared_width) and private.shape == vectors.shape
+        assert_close(split.join(shared, private, lang), vectors)
+
+
+def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
+    langs = ["en", "fr"]
+    columns = planted(langs, 500)
+    sums = summed(langs, columns)
+    for lang, vectors in zip(langs, columns, strict=True):
+        assert_close(linear.centring(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
+        assert_close(linear.shift(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
+    np.testing.assert_array_equal(linear.shift(sums).shared(columns[0], "en"), columns[0])
+
+
+def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_language() -> None:
+    langs = ["en", "fr", "de"]
+    columns = planted(langs, 1_000)
+    split = linear.leace(summed(langs, columns))
+    erased = [split.shared(vectors, lang) for lang, vectors in zip(langs, columns, strict=True)]
+    labels = np.repeat(np.arange(3), 1_000)
+    probe = LogisticRegression(max_iter=1_000)
+    assert probe.fit(np.concatenate(columns), labels).score(np.concatenate(columns), labels) > 0.9
+    assert probe.fit(np.concatenate(erased), labels).score(np.concatenate(erased), labels) < 0.4
+    # The orthogonal projection that equalises the means changes more.
+    between = np.stack([vectors.mean(0) for vectors in columns])
+    basis = np.linalg.svd(between - between.mean(0), full_matrices=False)[2][:2]
+    joined = np.concatenate(columns)
+    projected = (joined - joined.mean(0)) @ basis.T @ basis
+    assert np.square(joined - np.concatenate(erased)).sum() < np.square(projected).sum()
+
+
+def test_leace_erases_the_language_from_units_of_any_scale() -> None:
+    """The language is in a small unit: a probe that standardises units reads as little there as on equal scales."""
+    langs = ["en", "fr"]
+    columns = [column + np.eye(WIDTH)[0] * shift for column, shift in zip(planted(langs, 2_000), (0, 9), strict=True)]
+    for scales in ([1e-3, 1e3, *[1] * 6], np.geomspace(1e-9, 1e9, WIDTH), np.geomspace(1e9, 1e-9, WIDTH)):
+        scaled = [column * scales for column in columns]
+        split, plain = linear.leace(summed(langs, scaled)), linear.leace(summed(langs, columns))
+        erased = [split.shared(vectors, lang) / scales for lang, vectors in zip(langs, scaled, strict=True)]
+        for lang, ours, vectors in zip(langs, erased, columns, strict=True):
+            assert_close(ours, plain.shared(vectors, lang), 1e-6)
+        standard = StandardScaler().fit_transform(np.concatenate(erased))
+        probe = LogisticRegression(C=1e6, max_iter=10_000).fit(standard, np.repeat(langs, 2_000))
+        assert_close(probe.predict_proba(standard), 0.5, 2e-3)
+
+
+def test_subspace_takes_out_the_first_axes_of_each_language() -> None:
+    columns = planted(["en", "fr"], 500)
+    split = linear.subspace(summed(["en", "fr"], columns), rank=2)
+    for lang, vectors in zip(["en", "fr"], columns, strict=True):
+        axes = np.linalg.svd(vectors, full_matrices=False)[2][:2]
+        assert_close(split.shared(vectors, lang), vectors - vectors @ axes.T @ axes)
+
+
+def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
+    langs = ["en", "fr"]
+    columns = planted(langs, 3_000)
+    split = linear.bgt(summed(langs, columns), [(langs, columns)], factors=FACTORS, shrinkages=[0.0])
+    reference = CCA(n_components=FACTORS, scale=False, max_iter=10_000, tol=1e-12).fit(*columns)
+    for ours, theirs in zip(
+        (split.shared(columns[0], "en"), split.shared(columns[1], "fr")), reference.transform(*columns), strict=True
+    ):
+        for factor in range(FACTORS):
+            assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
+    english, french = reference.transform(*columns)
+    correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
+    assert_close(split.about["correlations"], correlations, 1e-6)  # to which the reference converges
+    assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
+
+
+@pytest.mark.parametrize(("langs", "tried"), [(["en", "en"], [0.1, 1e-4]), (["en", "fr"], [1e-4, 0.1])])
+def test_bgt_is_fitted_with_the_shrinkage_that_it_chose(langs: list[str], tried: list[float]) -> None:
+    columns, held_out = planted(langs, 60), planted(langs, 500, seed=1)
+    sums = summed(langs, columns)
+    chosen = linear.bgt(sums, [(langs, held_out)], factors=FACTORS, shrinkages=tried)
+    alone = linear.bgt(sums, [(langs, held_out)], factors=FACTORS, shrinkages=tried[1:])
+    assert chosen.about["shrinkage"] == tried[1]
+    np.testing.assert_allclose(chosen.about["correlations"], alone.about["correlations"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
+def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
+    """The true posterior mean of the factors spans what is found; the number of factors is found too."""
+    far = []
+    for rows in (300, 30_000):
+        columns = planted(langs, rows)
+        held_out = planted(langs, 4_000, seed=1)
+        split = linear.bgt(summed(langs, columns), [(langs, held_out)])
+        ours = linear.bgt(summed(langs, columns), [(langs, held_out)], factors=FACTORS).shared(held_out[0], langs[0])
+        shared = np.random.default_rng(1).standard_normal((4_000, FACTORS))
+        best = np.linalg.lstsq(held_out[0] - held_out[0].mean(0), shared, rcond=None)[0]
+        truth = (held_out[0] - held_out[0].mean(0)) @ best
+        left = truth - ours @ np.linalg.lstsq(ours, truth, rcond=None)[0]
+        far.append(np.square(left).sum() / np.square(truth).sum())
+    assert far[1] < min(0.01, far[0]) and split.about["factors"] == FACTORS
+
+
+def test_bgt_shares_nats_that_held_out_rows_have() -> None:
+    """The held-out nats are the log ratio of two Gaussian densities, averaged."""
+    langs = ["en", "fr"]
+    columns, held_out = planted(langs, 5_000), planted(langs, 1_000, seed=1)
+    sums = summed(langs, columns)
+    split = linear.bgt(sums, [(langs, held_out)], factors=WIDTH, shrinkages=[0.0])
+    joint = np.cov(np.hstack(columns).T, bias=True)
+    centred = np.hstack([vectors - sums.means[lang] for vectors, lang in zip(held_out, langs, strict=True)])
+
+    def density(of: slice) -> np.ndarray:
+        covariance, rows = joint[of, of], centred[:, of]
+        return -(np.linalg.slogdet(covariance)[1] + (rows @ np.linalg.inv(covariance) * rows).sum(1)) / 2
+
+    ratios = density(slice(None)) - density(slice(0, WIDTH)) - density(slice(WIDTH, None))
+    assert_close(split.about["held_out_nats"], ratios.mean())
+
+
+def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
+    """French and German that were never side by side are aligned through English."""
+    pairs = [(["en", "fr"], 20_000, 0), (["en", "de"], 20_000, 1)]
+    moments = []
+    for langs, rows, seed in pairs:
+        part = Moments(langs, WIDTH)
+        columns = dict(zip(["en", "fr", "de"], planted(["en", "fr", "de"], rows, seed), strict=True))
+        part.add([columns[lang] for lang in langs])
+        moments.append(part)
+    english, french, german = planted(["en", "fr", "de"], 500, seed=2)
+    split = linear.bgt(statistics(moments), [(["en", "fr"], [english, french])], factors=FACTORS)
+    left, right = split.shared(french, "fr"), split.shared(german, "de")
+    assert min(np.corrcoef(left[:, factor], right[:, factor])[0, 1] for factor in range(FACTORS)) > 0.5
+
+
+def folded(rows: int, seed: int) -> list[np.ndarray]:
+    """Vectors (N, 8) of two languages that share two numbers; the second language holds their absolute values alone."""
+    drawn = np.random.default_rng(7)
+    maps = drawn.standard_normal((2, 2, WIDTH))
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((rows, 2))
+    noise = 0.02 * rng.standard_normal((2, rows, WIDTH))
+    return [shared @ maps[0] + noise[0], np.abs(shared) @ maps[1] + noise[1]]
+
+
+def test_neural_finds_what_no_linear_map_does() -> None:
+    langs = ["en", "fr"]
+    columns, held_out, tested = (folded(rows, seed) for rows, seed in ((20_000, 0), (1_000, 1), (500, 2)))
+    sums = summed(langs, columns)
+    plain = linear.bgt(sums, [(langs, held_out)], factors=2)
+    split = neural.fit(sums, [(langs, held_out)], [(langs, columns)], factors=2)
+    found_by = {
+        each.method: found([each.shared(of, lang) for lang, of in zip(langs, tested, strict=True)])
+        for each in (plain, split)
+    }
+    assert found_by["neural"] > 2 * found_by["bgt"]
+    assert split.about["contrast"][-1] < split.about["contrast"][0]
+    for lang, vectors in zip(langs, columns, strict=True):
+        shared, private = split.parts(vectors, lang)
+        assert_close(shared.mean(0), 0, FLOAT32, scale=np.abs(shared).max())
+        # Least squares leaves nothing that a linear map of the shared part could say of the private one.
+        crosses = (shared.T @ (private - private.mean(0))) / len(shared)
+        assert_close(crosses, 0, FLOAT32, scale=shared.std() * private.std())
+
+
+def test_neural_keeps_its_start_where_training_only_does_harm() -> None:
+    """The rows to train on are noise, which held-out rows notice."""
+    langs = ["en", "fr"]
+    sums, held_out = summed(langs, planted(langs, 3_000)), planted(langs, 500, seed=1)
+    noise = [np.random.default_rng(seed).standard_normal((2_000, WIDTH)) for seed in (0, 1)]
+    start = linear.bgt(sums, [(langs, held_out)], factors=FACTORS)
+    split = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
+    assert min(split.about["contrast"]) == split.about["contrast"][0]
+    left, right = (each.shared(held_out[0], "en") for each in (start, split))
+    assert_close(left - left.mean(0), right - right.mean(0), FLOAT32)
+    again = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
+    assert again.about == split.about  # the same seed, the same training

@@ -1,0 +1,104 @@
+"""A split's folder is whole, small, and read without unpickling; a damaged one is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.files import sha256_file
+from bgt_core.splitting import Map, Split, parts
+from bgt_core.splitting.parts import Hidden
+from tests.close import FLOAT32, assert_close
+
+SCORES = {"shared": {"found": 0.5, "language_told": None}}
+ABOUT = {"rows": 90, "held_out_rows": 10, "scores": SCORES}
+RNG = np.random.default_rng(0)
+MAPS = {
+    "en": Map(RNG.standard_normal(4), RNG.standard_normal((2, 4)), RNG.standard_normal((4, 2)), np.zeros(2)),
+    "fr": Map(
+        RNG.standard_normal(4),
+        RNG.standard_normal((2, 4)),
+        RNG.standard_normal((4, 2)),
+        np.ones(2),
+        Hidden(RNG.standard_normal((3, 4)), RNG.standard_normal(3), RNG.standard_normal((2, 3))),
+    ),
+}
+
+
+def saved(folder: Path, maps: dict[str, Map]) -> Path:
+    parts.save(folder / "split", parts.StoredSplit(Split("bgt", maps, ABOUT), "baseline:tfidf", "print"))
+    return folder / "split"
+
+
+def test_what_is_saved_is_read(tmp_path: Path) -> None:
+    read = parts.load(saved(tmp_path, MAPS))
+    assert (read.encoder, read.fingerprint, read.split.method, read.split.about) == (
+        "baseline:tfidf",
+        "print",
+        "bgt",
+        ABOUT,
+    )
+    vectors = RNG.standard_normal((5, 4))
+    assert read.split.of("en").hidden is None and read.split.of("fr").hidden is not None
+    for lang in MAPS:
+        expected = Split("bgt", MAPS).parts(vectors, lang)
+        for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
+            assert_close(ours, theirs, FLOAT32)  # as they are stored
+    assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
+    with pytest.raises(UsageError, match="exists already"):
+        saved(tmp_path, MAPS)
+
+
+def test_an_identity_takes_no_room(tmp_path: Path) -> None:
+    wide = Map(np.arange(300.0), np.eye(300), np.eye(300), np.zeros(300))
+    folder = saved(tmp_path, {"en": wide, "fr": wide})
+    assert (folder / parts.WEIGHTS).stat().st_size < 10_000
+    np.testing.assert_array_equal(parts.load(folder).split.of("fr").read, np.eye(300))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("en/read", np.ones((3, 4), np.float32)),
+        ("fr/centre", np.full(2, np.nan, np.float32)),
+        ("fr/down", np.ones((2, 9), np.float32)),
+        ("en/offset", np.ones((), np.float32)),
+    ],
+)
+def test_arrays_of_other_shapes_and_nan_are_refused(tmp_path: Path, name: str, array: np.ndarray) -> None:
+    folder = saved(tmp_path, MAPS)
+    save_file(load_file(folder / parts.WEIGHTS) | {name: array}, folder / parts.WEIGHTS)
+    about = json.loads((folder / parts.ABOUT).read_text("utf-8"))
+    about["files"][parts.WEIGHTS] = sha256_file(folder / parts.WEIGHTS)
+    (folder / parts.ABOUT).write_text(json.dumps(about), "utf-8")
+    with pytest.raises(BgtError, match="not a complete split"):
+        parts.load(folder)
+
+
+def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path, MAPS)
+    weights, about = folder / parts.WEIGHTS, folder / parts.ABOUT
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1] + b"!")
+    with pytest.raises(BgtError, match="its hash is not the one noted"):
+        parts.load(folder)
+    weights.write_bytes(whole)
+    content = json.loads(about.read_text("utf-8"))
+    about.write_text(json.dumps(content | {"langs": ["de"]}), "utf-8")
+    with pytest.raises(BgtError, match="not a complete split"):
+        parts.load(folder)
+    for lost in ("files", "langs", "method", "encoder", "about"):
+        about.write_text(json.dumps({name: value for name, value in content.items() if name != lost}), "utf-8")
+        with pytest.raises(BgtError, match="not a complete split"):
+            parts.load(folder)
+    about.write_text(json.dumps(content | {"schema": "other"}), "utf-8")
+    with pytest.raises(BgtError, match="not of the schema"):
+        parts.load(folder)
+    weights.unlink()
+    with pytest.raises(BgtError, match=r"split\.safetensors: missing"):
+        parts.load(folder)

@@ -1,0 +1,126 @@
+"""LEACE from moments, against least squares solved another way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bgt_core.errors import BgtError, DataError
+from bgt_core.vectors.maps import directions, leace, least_squares_map
+from tests.close import assert_close
+
+
+@pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
+def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.ndarray) -> None:
+    """The map of theorem 4.3 by pseudo-inverses, I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1, on equal scales."""
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.standard_normal((500, 5)) @ rng.standard_normal((5, 5)), rng.integers(0, 3, 500)
+    vectors += 2 * np.eye(5)[labels]
+    one_hot = np.eye(3)[labels] - np.eye(3)[labels].mean(0)
+    centred = vectors - vectors.mean(0)
+    covariance, cross = centred.T @ centred / 500, centred.T @ one_hot / 500
+    inverse = np.linalg.inv(covariance)
+    expected = cross @ np.linalg.pinv(cross.T @ inverse @ cross, rcond=1e-9) @ cross.T @ inverse
+    read, write, gone = leace(vectors.mean(0), covariance * scales * scales[:, None], cross * scales[:, None])
+    assert read.shape == write.shape == (5, 2) and not gone.any()
+    assert_close((write / scales[:, None]) @ (read * scales[:, None]).T, expected, 1e-9)
+
+
+def test_nothing_is_erased_where_labels_covary_with_nothing_but_rounding_error() -> None:
+    read, write, gone = leace(np.zeros(3), np.eye(3), 1e-16 * np.ones((3, 2)))
+    assert read.shape == write.shape == (3, 0) and not gone.any()
+
+
+def test_a_unit_of_which_nothing_is_left_is_named() -> None:
+    covariance = np.diag([1.0, 1e-6, 1e6, 0])
+    assert leace(np.ones(4), covariance, np.array([[0], [1e-3], [0], [0]]))[2].tolist() == [False, True, False, False]
+
+
+def test_an_affine_map_is_found_from_few_sentences() -> None:
+    draw = np.random.default_rng(0)
+    weight, shift = draw.normal(size=(12, 5)), draw.normal(size=5)
+    vectors, unseen = draw.normal(size=(40, 12)), draw.normal(size=(7, 12))
+    onto = least_squares_map(vectors, vectors @ weight + shift)
+    mapped = onto(unseen)
+    assert mapped.shape == (7, 5) and mapped.dtype == np.float32
+    assert_close(mapped, unseen @ weight + shift, 1e-4)  # a small penalty stays
+
+
+def test_fewer_sentences_than_units_still_predict() -> None:
+    """The penalty is that of the smallest error on sentences left out, computed here one by one."""
+    draw = np.random.default_rng(1)
+    weight = draw.normal(size=(60, 3))
+    vectors, unseen = (draw.normal(size=(count, 60)) for count in (50, 200))
+    noisy = vectors @ weight + 4 * draw.normal(size=(50, 3))
+    onto = least_squares_map(vectors, noisy)
+
+    def ridge(rows: np.ndarray, values: np.ndarray, penalty: float, given: np.ndarray) -> np.ndarray:
+        """The closed form: centre, and solve the normal equations."""
+        centred, mean = rows - rows.mean(0), values.mean(0)
+        solved = np.linalg.solve(centred.T @ centred + penalty * np.eye(rows.shape[1]), centred.T @ (values - mean))
+        return np.asarray((given - rows.mean(0)) @ solved + mean)
+
+    scale = vectors.var(0).mean() * len(vectors)
+    errors = {}
+    for penalty in 10.0 ** np.arange(-6, 3) * scale:
+        left_out = [
+            ridge(np.delete(vectors, row, 0), np.delete(noisy, row, 0), penalty, vectors[row]) - noisy[row]
+            for row in range(50)
+        ]
+        errors[penalty] = float(np.square(left_out).sum())
+    best = min(errors, key=lambda penalty: errors[penalty])
+    assert_close(onto(unseen), ridge(vectors, noisy, best, unseen))
+
+
+@pytest.mark.parametrize(
+    ("rows", "others", "message"),
+    [(9, 9, "9 and 9 vectors; a map needs vectors of the same 10 sentences"), (12, 11, "12 and 11 vectors")],
+)
+def test_too_few_or_unequal_vectors_are_refused(rows: int, others: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        least_squares_map(np.eye(rows, 4), np.eye(others, 4))
+
+
+def test_vectors_that_are_all_the_same_are_refused() -> None:
+    with pytest.raises(DataError, match="All 12 vectors to map from are the same"):
+        least_squares_map(np.ones((12, 4)), np.eye(12))
+
+
+@pytest.fixture
+def planted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors (400, 12) = factors (400, 2) @ patterns (2, 12) + noise; the factors go together, r about 0.7."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=400)
+    factors = np.column_stack([first, first + rng.normal(size=400)])
+    patterns = rng.normal(size=(2, 12))
+    return factors @ patterns + 3 + 0.1 * rng.normal(size=(400, 12)), factors, patterns
+
+
+def test_each_pattern_is_found_though_the_factors_go_together(planted: tuple) -> None:
+    vectors, factors, patterns = planted
+    fitted = directions(vectors, factors, ("one", "two"))
+    assert fitted.patterns == pytest.approx(patterns, abs=0.03)
+    assert fitted.names == ("one", "two") and min(fitted.read) > 0.99
+
+
+def test_moving_adds_units_of_a_factor(planted: tuple) -> None:
+    vectors, factors, _ = planted
+    fitted = directions(vectors, factors, ("one", "two"))
+    moved = fitted.move(vectors[:1], np.array([[0, 0], [2, 0], [2, -1]]))
+    assert moved.shape == (3, 12) and moved.dtype == np.float32
+    assert_close(moved[0], vectors[0])
+    assert_close(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1])
+
+
+def test_a_factor_that_is_not_there_is_not_read() -> None:
+    rng = np.random.default_rng(1)
+    fitted = directions(rng.normal(size=(600, 8)), rng.normal(size=(600, 1)), ("nothing",))
+    assert abs(fitted.read[0]) < 0.25  # four standard errors of r over 120 held-out sentences are 0.37
+
+
+def test_bad_input_is_named() -> None:
+    vectors = np.random.default_rng(2).normal(size=(60, 4))
+    with pytest.raises(BgtError, match="10 sentences; directions need 50"):
+        directions(vectors[:10], vectors[:10, :1], ("one",))
+    with pytest.raises(BgtError, match="same 'two'"):
+        directions(vectors, np.column_stack([vectors[:, 0], np.ones(60)]), ("one", "two"))

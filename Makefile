@@ -39,12 +39,12 @@ docs: .venv/with-dev ## guide, API pages and all other documents as one site: si
 mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test should fail for each; hours
 	$(BIN)/mutmut run $(ARGS)
 
-bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training app" only these pages
-	$(BIN)/python -m benchmarks $(ARGS)
+bench: .venv/with-bench ## measure every figure of bench/RESULTS.md anew; ARGS="training app" only these pages
+	$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
 	rm -rf .venv dist site mutants *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
-	find app bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
+	find app bgt_core probes tests bench analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
 .venv/with-app .venv/with-dev: .venv/with-%: .venv/with-torch requirements/%.txt pyproject.toml

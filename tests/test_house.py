@@ -123,7 +123,7 @@ def test_the_wheel_holds_the_library_and_the_app_inside_it() -> None:
     assert set(wheel["packages"]) == packages - {
         "analysis",
         "app",
-        "benchmarks",
+        "bench",
         "tests",
     }
     for package in ("bgt_core", "probes"):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
+PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 
 # Whole programs, and what no module of ours holds: documents, the tree, a file that several modules read.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")

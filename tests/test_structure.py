@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
+PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 PRODUCTION = (*PACKAGES, "docs", "examples")
 
 LINES_OF_A_FILE = 500

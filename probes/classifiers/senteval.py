@@ -34,7 +34,7 @@ dev; SentEval does not.
 Two things are outside `split_classify`: `probes.measures.senteval_protocol` removes the hidden layer for word
 content and orders the items; `probes.dataset.load_items` with `senteval` keeps a labelled file's order, repeats, labels
 and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
-`PROBINGEval`; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` compares them. The differences:
+`PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
 
 - An item whose label is not in train is left out; SentEval ends with a KeyError.
 - `max_items`, `max_train`, `split_file`, and labels made from text or parses are not SentEval's; the output says so.

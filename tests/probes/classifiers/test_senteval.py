@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import sequential_senteval
+from tests.probes import sequential_senteval
 from bgt_core import backend
 from bgt_core.errors import BgtError
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify

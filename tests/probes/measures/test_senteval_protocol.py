@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import probes
-from benchmarks import sequential_senteval
+from tests.probes import sequential_senteval
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval
 from probes.cli.output import about

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The GPU page on a machine that has PyTorch and transformers, and no package index.
 #
-#   bash benchmarks/bare.sh fetch [PYTHON_VERSION]     # where there is an index: wheels into .wheels/, to be copied along
-#   bash benchmarks/bare.sh run OUT_FOLDER [OPTION...]  # there: install them in a temporary folder, measure
+#   bash bench/bare.sh fetch [PYTHON_VERSION]      # where there is an index: wheels into .wheels/, to be copied along
+#   bash bench/bare.sh run OUT_FOLDER [OPTION...]  # there: install them in a temporary folder, measure
 #
-# Options are those of `python -m benchmarks.gpu`. OUT_FOLDER/gpu.json is written anew after each measurement.
+# Options are those of `python -m bench`. OUT_FOLDER/gpu.json is written anew after each measurement.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lacking=(conllu platformdirs text2num zstandard) # of our dependencies, those that images with PyTorch seldom hold
@@ -29,7 +29,7 @@ run)
     "$python" -m pip install --quiet --no-index --no-deps --no-compile --target "$site" "$wheels"/*.whl
     export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
   fi
-  "$python" -m benchmarks.gpu --json "$out/gpu.json" "${@:3}"
+  "$python" -m bench training --device cuda "${@:3}" --json "$out/gpu.json"
   ;;
 *)
   sed -n '2,8s/^# \{0,1\}//p' "$0" >&2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.straight import StraightBGT
-from benchmarks.workload import SizedTokenizer, batch_of
+from bench.straight import StraightBGT
+from bench.workload import SizedTokenizer, batch_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.models.bgt import BGT

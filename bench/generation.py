@@ -12,10 +12,8 @@ compared. The first size is the one with a target; the others say where its spee
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from statistics import median
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,20 +21,18 @@ from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, MarianMTModel
 
 import bgt_core
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
-from benchmarks.workload import SizedTokenizer
+from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate, turns
+from bench.workload import SizedTokenizer
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
-from bgt_core.generation.generate import exchanged, generate
+from bgt_core.generation.generate import generate
 from bgt_core.generation.options import Beam
-from bgt_core.generation.search import NEVER, beam
 from bgt_core.grammar import pairs
-from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.output import Scorer
 
-BEAM, BATCH, REFEREED = 5, 64, 8
+BEAM, BATCH = 5, 64
 
 
 @dataclass(frozen=True)
@@ -52,22 +48,17 @@ class Size:
     recipe: str = "bgt"
 
 
+BOUND = "bgt-bound"
 SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
 SIZES = (
     Size("256 sentences of 4-30 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
     Size("128 sentences of 12 tokens each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
     Size("1 sentence of 12 tokens, d=256, 3+1 layers, 8k", SMALL, 8_000, 1, 12, ">= 1"),
-    Size(
-        "256 sentences of 4-30 tokens, d=256, 3+2 layers, 24 memory slots, 8k",
-        {},
-        8_000,
-        256,
-        None,
-        ">= 1",
-        "bgt-bound",
-    ),
+    Size("256 sentences of 4-30 tokens, d=256, 3+2 layers, 24 memory slots, 8k", {}, 8_000, 256, None, ">= 1", BOUND),
     Size("32 sentences of 4-30 tokens, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
 )
+TINY = {"model.d_model": 32, "model.ffn_dim": 32, "model.heads": 4}
+TOY = [Size("3 sentences", TINY, 60, 3, None, ">= 0", recipe) for recipe in ("bgt", BOUND)]
 
 
 class Ids(SizedTokenizer):
@@ -154,113 +145,47 @@ def lengths_of(count: int) -> list[int]:
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    agreement = shipped_agreement()
-    for size in SIZES:
+    """Each size, exact and in bf16."""
+    agreement = shipped_agreement(8 if options.toy else 256)
+    for size in TOY if options.toy else SIZES:
         yield from rows_of(size, options, agreement)
 
 
-@dataclass(frozen=True)
-class Sides:
-    """A model and its peer on a device; each does a round and returns how many tokens it wrote for each sentence."""
-
-    ours: Callable[[str], list[int]]  # in that precision
-    theirs: Callable[[], list[int]]
-    lengths: list[int]  # what each must write
-    operations: float  # of a round
-    error: str
-
-
-def sides_of(size: Size, device: torch.device) -> Sides:
+def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
     recipe = recipes.build(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
-    model = recipe.build(tokenizer).eval().to(device)
-    peer = marian(recipe.arguments).to(device)
+    model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
     draw = np.random.default_rng(1)
     ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
-    lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids], device=device)
+    lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
-    some = exchanged(
-        Embedder(model, tokenizer, ("en", "fr"), "fp32"), sources[:REFEREED], sources[:REFEREED], "en", "en"
-    )
-    latents = model.join({name: torch.from_numpy(vectors).to(device) for name, vectors in some.items()})
-    error = refereed(model.decoders["en"], latents)
-    operations = operations_of(model, ids, lengths.tolist())
+    embedders = {form: Embedder(model, tokenizer, ("en", "fr"), form) for form in ("fp32", "bf16")}
+    errors = {"fp32": "as a search without caches, which tests compare", "bf16": agreement}
+    rated = Rated("sentences", size.sentences, operations_of(model, ids, lengths.tolist()))
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
 
-    def ours(precision: str) -> list[int]:
-        embedder = Embedder(model, tokenizer, ("en", "fr"), precision)
-        with autocast(embedder.device, precision):
-            return [len(text.split()) for text in recombined(embedder, sources, sources, most)]
+    def run(form: str) -> None:
+        if form == "peer":
+            written = [count for begun in range(0, len(ids), BATCH) for count in theirs(begun)]
+        else:
+            with autocast(embedders[form].device, form):
+                texts = recombined(embedders[form], sources, sources, most)
+            written = [len(text.split()) for text in texts]
+        assert written == lengths.tolist(), form  # equal work
 
-    def theirs() -> list[int]:
-        lengths_written: list[int] = []
-        for begun in range(0, len(ids), BATCH):
-            side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en").to(device)
-            ends = LogitsProcessorList([EndsAt(lengths[begun : begun + BATCH])])
-            arguments = {"num_beams": BEAM, "do_sample": False, "max_new_tokens": most, "logits_processor": ends}
-            written = peer.generate(input_ids=side.ids, attention_mask=side.mask.long(), **arguments)
-            lengths_written += ((written != EOS) & (written != PAD)).sum(1).tolist()
-        return lengths_written
+    def theirs(begun: int) -> list[int]:
+        side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
+        ends = LogitsProcessorList([EndsAt(lengths[begun : begun + BATCH])])
+        arguments = {"num_beams": BEAM, "do_sample": False, "max_new_tokens": most, "logits_processor": ends}
+        written = peer.generate(input_ids=side.ids, attention_mask=side.mask.long(), **arguments)
+        return ((written != EOS) & (written != PAD)).sum(1).tolist()
 
-    return Sides(ours, theirs, lengths.tolist(), operations, error)
-
-
-def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    sides = sides_of(size, torch.device("cpu"))
-    forms = {"peer": sides.theirs, "fp32": partial(sides.ours, "fp32"), "bf16": partial(sides.ours, "bf16")}
-    for name, form in forms.items():
-        assert form() == sides.lengths, name  # equal work; and the first, untimed round
-    clock, times = clock_of(options.threads), {name: [] for name in forms}
-    for number in range(options.rounds):
-        for name in list(forms)[:: 1 if number % 2 else -1]:
-            begun = clock()
-            forms[name]()
-            times[name].append(clock() - begun)
-
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        spent, floor = median(times[name]), sides.operations / product_rate(dtype, options.threads)
-        yield Measurement(
-            work=f"beam-{BEAM} generation, {size.name}, {name}",
-            against="transformers generate, fp32",
-            ratios=over(times["peer"], times[name]),
-            target=size.target,
-            ours=f"{size.sentences / spent:,.0f} sentences/s",
-            peer=f"{size.sentences / median(times['peer']):,.0f}",
-            error=sides.error if name == "fp32" else agreement,
-            floor=f"{sides.operations / size.sentences / 1e9:.2f} GFLOP a sentence, "
-            f"{size.sentences / floor:,.0f} a second",
-            reached=floor / spent,
-            bottleneck=profile(forms[name]),
-        )
-
-
-def refereed(decoder: TransformerDecoder, latents: Tensor) -> str:
-    """A few sentences against the straight search."""
-    with torch.no_grad():
-        best = beam(decoder, latents, Beam(BEAM), 16)
-        expected = [straight_beam(decoder, latent, 16) for latent in latents]
-    same = sum(ours.tokens == tokens for ours, (tokens, _) in zip(best, expected, strict=True))
-    off = max(abs(ours.mean - mean) for ours, (_, mean) in zip(best, expected, strict=True))
-    return f"{same} of {len(latents)} as by a straight search, mean log-probability within {off:.0e}"
-
-
-def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
-    """One sentence, no cache: each step decodes all hypotheses from the start and compares all their V children."""
-    written, totals = [[]], torch.zeros(1, device=latent.device)
-    for _ in range(max_length):
-        target = Tokens.pad([[*past, EOS] for past in written], "en").to(latent.device)
-        prediction = decoder("reconstruct", "en", latent.expand(len(written), -1), target)
-        scores = prediction.logits().view(*target.ids.shape, -1)[:, -1]
-        scores[:, NEVER if written[0] else (*NEVER, EOS)] = -torch.inf
-        children = totals[:, None] + scores.log_softmax(-1)
-        for row, past in enumerate(written):
-            if past[-1:] == [EOS]:
-                children[row], children[row, EOS] = -torch.inf, totals[row]
-        totals, best = children.flatten().topk(BEAM)
-        written = [[*written[index // scores.shape[1]], index % scores.shape[1]] for index in best.tolist()]
-    texts = [past[: past.index(EOS) + 1] if EOS in past else past for past in written]
-    mean, best_text = max((total / len(text), text) for total, text in zip(totals.tolist(), texts, strict=True))
-    return [token for token in best_text if token != EOS], mean
+    forms = {form: lambda number, form=form: run(form) for form in ("peer", *embedders)}
+    times = turns(forms, options.rounds, clock_of(options.threads))
+    for form in embedders:
+        work, against = f"beam-{BEAM} generation, {size.name}, {form}", "transformers generate, fp32"
+        with_rate = replace(rated, rate=product_rate(DTYPES[form], options.threads))
+        yield compare(work, against, times[form], times["peer"], with_rate, size.target, errors[form])
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
@@ -268,14 +193,14 @@ def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], mos
     return generate(bgt, sources, styles, lang="en", search=Beam(), rerank=False, max_length=most)
 
 
-def shipped_agreement() -> str:
+def shipped_agreement(count: int) -> str:
     """Sentences that bf16 leaves as they are, of the model that ships."""
-    texts = [pair.texts["en"] for pair in pairs(512, seed=0)]
+    texts = [pair.texts["en"] for pair in pairs(2 * count, seed=0)]
     exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
-    expected = recombined(exact, texts[:256], texts[256:], 60)
+    expected = recombined(exact, texts[:count], texts[count:], 60)
     with autocast(rounded.device, "bf16"):
-        written = recombined(rounded, texts[:256], texts[256:], 60)
-    return f"{sum(map(str.__eq__, expected, written))} of 256 sentences of the shipped model as in fp32"
+        written = recombined(rounded, texts[:count], texts[count:], 60)
+    return f"{sum(map(str.__eq__, expected, written))} of {count} sentences of the shipped model as in fp32"
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
@@ -293,7 +218,3 @@ def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Seque
         if isinstance(module, nn.Linear) and part in times:
             total += 2.0 * module.weight.numel() * once.get(last, times[part])
     return total
-
-
-if __name__ == "__main__":
-    page(rows, __doc__)

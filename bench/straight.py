@@ -8,17 +8,23 @@ semantic encoder reads one language at a time, dropout is torch's, Adam updates 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Outputs, Tokens
+from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.pooling import ResidualPooling
 from bgt_core.objectives.combine import Sum
+
+SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
+Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form, compiled or not
 
 
 class StraightBGT(nn.Module):
@@ -150,3 +156,52 @@ def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """Adam, on a CPU one parameter after another, elsewhere torch's choice."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
+
+
+def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Tensor:
+    """Forward and backward of the straight form; the loss."""
+    with autocast(batch.sides[batch.anchor].ids.device, precision):
+        loss = loss_of(batch, ANNEAL, SMOOTHING) / pairs
+    loss.backward()
+    return loss.detach()
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One way to compute an update: its micro-batches, and what one costs."""
+
+    step: Callable[[int], object]  # forward and backward of that micro-batch, the shortest first
+    tokens: Sequence[int]  # real tokens of each
+    parameters: Sequence[nn.Parameter]  # those that get gradients
+    optimizer: torch.optim.Optimizer
+    clip: float
+
+    def seconds(self, share: float, clock: Callable[[], float]) -> float:
+        """Of a token of the micro-batch at that share of the update."""
+        number = int(share * len(self.tokens))
+        self.fill_gradients(0.0)  # micro-batches add to existing gradients
+        begun = clock()
+        self.step(number)
+        spent = clock() - begun
+        self.fill_gradients(None)
+        return spent / self.tokens[number]
+
+    def update_seconds(self, clock: Callable[[], float]) -> float:
+        """Of what ends an update, a token of it; the first time, which makes the moments, is not counted."""
+        spent = []
+        for group in self.optimizer.param_groups:
+            group["lr"] = 0.0
+        for _ in range(3):
+            self.fill_gradients(1e-3)
+            begun = clock()
+            nn.utils.clip_grad_norm_(self.parameters, self.clip)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            spent.append(clock() - begun)
+        self.optimizer.state.clear()  # the moments of all forms together would fill the memory
+        return median(spent[1:]) / sum(self.tokens)
+
+    def fill_gradients(self, value: float | None) -> None:
+        """Those of all forms together would fill the memory too: None drops them."""
+        for parameter in self.parameters:
+            parameter.grad = None if value is None else torch.full_like(parameter, value)

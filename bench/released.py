@@ -1,11 +1,11 @@
 """The code released with the paper, driven as its own `Trainer` drives it, on a CPU. Nothing of it is kept here:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
-    python -m benchmarks.training --released bilingual-generative-transformer
+    python -m bench training --released bilingual-generative-transformer
 
-It is a fork of fairseq from 2019. A temporary copy gets what numpy 2 needs (`np.float` is `float`); torch 2.13 takes
-the rest as it is. Its compiled extension cuts batches, which `workload.released_batches` does by the same rule, and its
-`train.py` wants STS files; neither is needed for a step.
+It is a fork of fairseq from 2019. A temporary copy gets what numpy 2 needs (`np.float` is `float`). Its compiled
+extension cuts batches, which `workload.released_batches` does by the same rule, and its `train.py` wants STS files;
+neither is needed for a step.
 
 Its ids of special tokens are others than ours, its positions start at 2, and its batches are padded on the left where
 they are read. All else is the same function of the same weights: `difference` shows it.
@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from benchmarks.straight import StraightBGT
-from benchmarks.workload import CLIP, DROPOUT, SMOOTHING, Form, Pair, batch_of, released_batches, tokens_of
+from bench.straight import CLIP, DROPOUT, SMOOTHING, Form, StraightBGT
+from bench.workload import Pair, batch_of, released_batches, tokens_of
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import DataError, NotFound
 from bgt_core.models.bgt import BGT
@@ -131,7 +131,8 @@ class Released:
                 yield from layer_weights(layer, own)
                 yield layer.decoder_fc1.weight, [own.fuse_hidden.weight, own.fuse_latent.weight], False
                 yield layer.decoder_fc1.bias, [own.fuse_hidden.bias], False
-                yield from both(layer.encoder_attn_layer_norm, own.norm_fuse)
+                yield layer.encoder_attn_layer_norm.weight, [own.norm_fuse.weight], False
+                yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias], False
 
     def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
         """A batch by its own collater."""
@@ -141,22 +142,16 @@ class Released:
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """An update in batches of that many tokens, `--max-tokens` of its own."""
-        batches = released_batches(pairs, tokens)
+        """An update in batches of that many tokens, `--max-tokens` of its own. It also divides the gradients by the
+        number of pairs when an update ends, which is not timed."""
+        batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
-        trainer = self.trainer
 
         def step(number: int) -> None:
             trainer.task.train_step(samples[number], trainer.model, trainer.criterion, trainer.optimizer)
 
-        def finish() -> None:  # as its `train_step` does
-            trainer.optimizer.multiply_grads(1 / len(pairs))
-            trainer.optimizer.clip_grad_norm(CLIP)
-            trainer.optimizer.step()
-            trainer.zero_grad()
-
-        counts, used = [tokens_of(rows) for rows in batches], [theirs for theirs, _, _ in self.weights()]
-        return Form(step, counts, finish, used, trainer.optimizer.optimizer.state.clear)
+        used = [theirs for theirs, _, _ in self.weights()]
+        return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
         """How far its loss and gradients of these rows are from the straight form's, which takes its positions over.
@@ -197,14 +192,12 @@ def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Param
     """Attention, feed-forward and their norms."""
     yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight], False
     yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias], False
-    yield from both(theirs.self_attn.out_proj, ours.attention.out)
-    yield from both(theirs.self_attn_layer_norm, ours.norm_attention)
-    yield from both(theirs.fc1, ours.feed[0])
-    yield from both(theirs.fc2, ours.feed[2])
-    yield from both(theirs.final_layer_norm, ours.norm_feed)
-
-
-def both(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[Tensor, list[Tensor], bool]]:
-    """Weight and bias."""
-    yield theirs.weight, [ours.weight], False
-    yield theirs.bias, [ours.bias], False
+    for part, own in (
+        (theirs.self_attn.out_proj, ours.attention.out),
+        (theirs.self_attn_layer_norm, ours.norm_attention),
+        (theirs.fc1, ours.feed[0]),
+        (theirs.fc2, ours.feed[2]),
+        (theirs.final_layer_norm, ours.norm_feed),
+    ):
+        yield part.weight, [own.weight], False
+        yield part.bias, [own.bias], False

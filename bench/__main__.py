@@ -1,0 +1,150 @@
+"""Measure pages, each in a process of its own, and write `bench/RESULTS.md` of what they measured.
+
+    python -m bench                                      # all, an hour on an idle machine
+    python -m bench training app                         # these; the rest stand as they were measured last
+    python -m bench training --json page.json            # one, in this process; RESULTS.md stays as it is
+    python -m bench training --device cuda --json gpu.json   # on another machine; `--keep gpu.json` adds it here
+
+What a page measured stays in `bench/results`, with its machine and date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from bench.growth import Curve, table
+from bench.measure import Measurement, Page
+from bgt_core.files import write_json
+
+PAGES = ("training", "encoding", "generation", "probing", "mining", "app", "growth")
+RESULTS, KEPT = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("results")
+COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached")
+INTRODUCTION = """\
+# Results
+
+A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
+of the floor: what the machine's own matrix product would allow. Targets are limits of the ratio or, on
+any machine alike, of the share. The top of each page's file says how it measures, and what is equal on
+both sides.
+"""
+GROWN = """\
+Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`
+says what they read. An exponent is that of the last three points, beyond what the first takes.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command; a page reads those that it needs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: timed on the wall")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="cpu", help="cuda: training on a GPU")
+    parser.add_argument("--toy", action="store_true", help="tiny sizes, to try whether a page runs")
+    parser.add_argument("--released", type=Path, help="a clone of the code released with the paper (training)")
+    parser.add_argument("--senteval", type=Path, help="a clone of SentEval (probing)")
+    parser.add_argument("--data", type=Path, help="English-French pairs, as for `bgt train --data` (app)")
+    parser.add_argument("--earlier", type=Path, help="a checkout of an earlier commit, timed beside (app)")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds that a point may take (growth)")
+    parser.add_argument("--only", default="", help="only curves whose name contains this (growth)")
+    parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows here")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the page that --json wrote elsewhere")
+    return parser
+
+
+def measure(options: argparse.Namespace, words: list[str]) -> None:
+    """Measure one page; print its rows as they come, and write them."""
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    (name,) = options.pages
+    begun, page = time.monotonic(), Page.begin(words)
+    for row in import_module(f"bench.{name}").rows(options):
+        page.add(row, options.json, time.monotonic() - begun)
+        print(" | ".join(cells(row)) if isinstance(row, Measurement) else table([row])[-1], flush=True)
+
+
+def cells(row: Measurement) -> tuple[str, ...]:
+    """The row as the table shows it."""
+    target = row.target if row.met else f"{row.target}, **missed**"
+    return row.work, row.against, row.spread, target, row.ours, row.peer, row.error, row.floor, row.share
+
+
+def document(pages: dict[str, Page]) -> str:
+    """RESULTS.md, whole."""
+    sections, missed = [INTRODUCTION], []
+    for name, page in pages.items():
+        if page.rows and "points" in page.rows[0]:
+            lines = [GROWN, *table([Curve.read(curve) for curve in page.rows])]
+        else:
+            rows = [Measurement(**row) for row in page.rows]
+            shown = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
+            lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in shown]
+            missed += [
+                f"- {row.work}: {row.spread}{row.share and f', {row.share} of the floor'}, target {row.target}"
+                for row in rows
+                if not row.met
+            ]
+        origin = f"`{page.command}`, {page.date}, {page.minutes:.0f} minutes. {page.machine}."
+        sections.append("\n".join([f"## {name}\n", f"{origin}\n", *lines, ""]))
+    return "\n".join([*sections, "## Targets missed\n", *(missed or ["None."]), ""])
+
+
+def read(path: Path) -> Page:
+    """The page that `--json` wrote."""
+    return Page(**json.loads(path.read_text("utf-8")))
+
+
+def keep(page: Page) -> None:
+    """Put a page in the place of what it measured before, and write RESULTS.md."""
+    KEPT.mkdir(exist_ok=True)
+    write_json(KEPT / f"{page.name}.json", asdict(page))
+    files = [KEPT / f"{name}.json" for name in ("training", "gpu", *PAGES[1:])]
+    RESULTS.write_text(document({file.stem: read(file) for file in files if file.exists()}), encoding="utf-8")
+
+
+def main() -> None:
+    arguments = parser()
+    words = sys.argv[1:]
+    options = arguments.parse_args(words)
+    if unknown := sorted({*options.pages} - {*PAGES}):
+        arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(PAGES)}")
+    if options.keep:
+        keep(read(options.keep))
+    elif options.json:
+        if len(options.pages) != 1:
+            arguments.error("--json is for one page")
+        at = words.index("--json")
+        measure(options, [*options.pages, *(word for word in words[:at] + words[at + 2 :] if word not in PAGES)])
+    else:
+        run(options.pages or list(PAGES), [word for word in words if word not in options.pages])
+
+
+def run(pages: list[str], words: list[str]) -> None:
+    """Measure each page in its own process. A page that fails does not stop those after it."""
+    failed = []
+    for name in pages:
+        print(f"== {name}", flush=True)
+        with TemporaryDirectory() as folder:
+            written = Path(folder) / "page.json"
+            command = [sys.executable, "-m", "bench", name, *words, "--json", str(written)]
+            if subprocess.run(command).returncode:
+                failed.append(name)
+            elif written.exists():  # it may have nothing to measure on this machine
+                keep(read(written))
+    if failed:
+        sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")
+    print(f"{RESULTS} written.")
+
+
+if __name__ == "__main__":
+    main()

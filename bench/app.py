@@ -1,0 +1,254 @@
+"""Commands in processes of their own, and the app in a browser: what a user waits for, against limits.
+
+    python -m bench app --data pairs.tsv --earlier CHECKOUT    # beside the same of an earlier checkout
+
+The app is started by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
+idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
+selected sentences. Pairs are the first of `--data`, English and French. Stored vectors are random, of 64 units, as
+those of a file that `--model vectors:FILE` opens. Memory is the server's resident set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import numpy as np
+import psutil
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bench.measure import Measurement, turns
+
+OURS = Path(__file__).resolve().parent.parent
+CALL = "import sys; from {} import main; sys.argv = {!r}; main()"
+WRITE = ["bgt", "generate", "--source", "You are late.", "--style", "Can you help me?"]
+CODE = {  # what is started, and the seconds that it may take
+    "import bgt_core": ("import bgt_core", 0.1),
+    "bgt --help": (CALL.format("bgt_core.cli", ["bgt", "--help"]), 0.5),
+    "bgt info": (CALL.format("bgt_core.cli", ["bgt", "info"]), 0.5),
+    "bgt generate, one sentence": (CALL.format("bgt_core.cli", WRITE), 1.5),
+    "bgt-probe --help": (CALL.format("probes.cli", ["bgt-probe", "--help"]), 0.5),
+    "bgt-probe --list-tasks": (CALL.format("probes.cli", ["bgt-probe", "--list-tasks"]), 0.5),
+}
+TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
+
+ROUNDS = 3  # at most, of the app
+FEW, MANY = 300, 25_000  # pairs
+STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB in all
+WIDTH = 64  # units of stored vectors
+PATIENCE = 600_000  # milliseconds
+AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
+POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
+    trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
+NEAREST = """() => document.querySelector("[data-testid=stMain]").innerText.split("Nearest in the")[1] ?? \"\""""
+CHANGED = f"old => {{ const now = ({NEAREST})(); return now && now !== old; }}"
+OTHER_HEADING = "old => ![...document.querySelectorAll('h1')].some(heading => heading.innerText === old)"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+SHIPPED = ("bgt-en-fr", "bgt-multilingual")
+LIMITS = {
+    "heading of the start page, from the start of the server": 1.5,
+    "whole start page, from the start of the server": 4,
+    "nearest sentences of a new one": 1,
+    "all text of a new sentence": 2,
+    "first page, from the start of the server": 3,
+    "page to page, the median": 1,
+    f"lasso on {FEW} pairs, from release to the count": 0.5,
+    f"{MANY:,} pairs loaded: embedded, projected, drawn": 30,
+    f"lasso on {MANY:,} pairs, from release to the count": 2,
+    f"memory of {MANY:,} pairs": 1_000,  # MB
+}
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    """Commands, then the start pages, then a walk, then large maps."""
+    earlier = options.earlier and options.earlier.resolve()
+    for name, (code, limit) in CODE.items():
+        forms = {"ours": lambda _, code=code: run(code, OURS)}
+        forms["earlier"] = lambda _, code=code: run(code, earlier) if earlier else run("pass", OURS)
+        times = turns(forms, options.rounds, time.perf_counter)
+        peer = f"{earlier.name if earlier else 'Python that does nothing'}: {median(times['earlier']):.2f} s"
+        row = limited(f"`{name}`, seconds", times["ours"], limit, "s", peer)
+        has_torch = {"True": "yes", "False": "no"}[run(TORCH + code, OURS).split()[-1]]
+        yield Measurement(**{**vars(row), "error": f"torch imported: {has_torch}"})
+    if options.data is None:
+        print("The app is not measured: --data takes pairs.")
+        return
+    chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        rounds = range(1 if options.toy else min(options.rounds, ROUNDS))
+        places = [(OURS, title) for title in SHIPPED] + ([(earlier, "")] if earlier else [])
+        seconds = {place: [] for place in places}
+        for _ in rounds:  # in turn
+            for root, title in places:
+                seconds[root, title].append(opening(browser, root, title))
+        for title in SHIPPED:
+            for number, (work, limit) in enumerate(list(LIMITS.items())[:4]):
+                before = [each[number] for each in seconds.get((earlier, ""), [])]
+                peer = f"{earlier.name}, its default model: {median(before):.2f} s" if before else "none"
+                yield limited(
+                    f"app: {title}: {work}", [each[number] for each in seconds[OURS, title]], limit, "s", peer
+                )
+        many = 1_000 if options.toy else MANY
+        walks = [walk(browser, options.data, many) for _ in rounds]
+        for (work, limit), values in zip(list(LIMITS.items())[4:], zip(*walks, strict=True), strict=True):
+            yield limited(f"app: {work}", list(values), limit, "MB" if work.startswith("memory") else "s")
+        for points, limits in list(STORED.items())[: 0 if options.toy else 2]:
+            spent, memory = stored(browser, points)
+            work = f"app: {points:,} stored vectors of {WIDTH} units: read, projected, drawn"
+            yield limited(work, [spent], limits[0], "s")
+            yield limited(f"app: memory of the server with them, {points:,}", [memory], limits[1], "MB")
+        browser.close()
+
+
+def limited(work: str, values: list[float], limit: float, unit: str, peer: str = "none") -> Measurement:
+    """A figure against its limit."""
+    ours, unit_of = f"{median(values):.2f} {unit}", work if work.endswith("seconds") else f"{work}, {unit}"
+    return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, peer, "the same work")
+
+
+def run(code: str, folder: Path) -> str:
+    """The stderr of a fresh Python that runs `code` with the packages of a checkout."""
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True).stderr
+
+
+def opening(browser: Browser, root: Path, title: str) -> list[float]:
+    """Seconds of the start page of a checkout: until its heading, and until it is whole; then, with a model's title, of
+    a new sentence on it: until its nearest sentences are there, and all its text."""
+    start = time.perf_counter()
+    with tab_of(browser, root) as (tab, address, _):
+        query = urlencode({"ckpt": f"{title}, as shipped"}) if title else ""
+        spent = [until(start, lambda: shown(tab, f"{address}/?{query}")), until(start, lambda: at_rest(tab))]
+        if title:
+            old, field = tab.evaluate(NEAREST), tab.get_by_label("Your sentence")
+            field.fill("The old man sees the red car.")
+            typed = time.perf_counter()
+            field.press("Enter")
+            spent.append(until(typed, lambda: tab.wait_for_function(CHANGED, arg=old, timeout=PATIENCE)))
+            spent.append(until(typed, lambda: at_rest(tab)))
+        return spent
+
+
+def walk(browser: Browser, data: Path, many: int) -> list[float]:
+    """What a user does, in the order of LIMITS."""
+    start = time.perf_counter()
+    with tab_of(browser, OURS, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
+        spent = [until(start, lambda: shown(tab, address))]
+        at_rest(tab)
+        spent.append(median(switches(tab)))
+        shown(tab, f"{address}/latents?{urlencode({'pairs': str(FEW)})}")
+        drawn(tab, 2 * FEW)
+        spent.append(lasso(tab))
+        before, loaded = process.memory_info().rss, time.perf_counter()
+        query = {"data": f"{data.name} (en-fr)", "pairs": f"{many:,}", "map": "PCA"}
+        shown(tab, f"{address}/latents?{urlencode(query)}")
+        spent += [until(loaded, lambda: drawn(tab, 2 * many)), lasso(tab)]
+        return [*spent, (process.memory_info().rss - before) / 1e6]
+
+
+def stored(browser: Browser, points: int) -> tuple[float, float]:
+    """Seconds until a map of stored vectors is drawn, and the server's memory then, MB."""
+    with TemporaryDirectory() as folder:
+        vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
+        np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
+        text.write_text("".join(f"This is number {number}.\n" for number in range(points)), encoding="utf-8")
+        with tab_of(browser, OURS, "--model", f"vectors:{vectors}", "--data", f"en={text}") as (tab, address, process):
+            query = {"data": f"{text.name} (en)", "pairs": f"{points:,}", "map": "PCA"}
+            start = time.perf_counter()
+            shown(tab, f"{address}/latents?{urlencode(query)}")
+            return until(start, lambda: drawn(tab, points)), process.memory_info().rss / 1e6
+
+
+@contextmanager
+def tab_of(browser: Browser, root: Path, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
+    """A tab, the address of a checkout's app, as soon as it answers, and its process."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    options = ["--server.headless", "true", "--server.port", str(port), "--", *arguments]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
+    environment, quiet = os.environ | {"PYTHONPATH": str(root)}, subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=root, env=environment, stdout=quiet, stderr=quiet) as process:
+        try:
+            while True:
+                with suppress(URLError, OSError):
+                    urlopen(f"http://localhost:{port}/_stcore/health", timeout=1)
+                    break
+                time.sleep(0.02)
+            with browser.new_context(viewport={"width": 1280, "height": 1000}) as context:
+                yield context.new_page(), f"http://localhost:{port}", psutil.Process(process.pid)
+        finally:
+            process.kill()
+
+
+def until(start: float, wait: Callable[[], object]) -> float:
+    """Seconds from a moment until `wait` returns."""
+    wait()
+    return time.perf_counter() - start
+
+
+def shown(tab: Page, address: str) -> None:
+    """The page has its heading."""
+    tab.goto(address)
+    tab.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
+
+
+def at_rest(tab: Page) -> None:
+    """The script has run."""
+    tab.wait_for_selector(AT_REST, timeout=PATIENCE)
+
+
+def drawn(tab: Page, least: int) -> None:
+    """A map has that many points, and all is at rest."""
+    tab.wait_for_function(POINTS, arg=least, timeout=PATIENCE)
+    at_rest(tab)
+
+
+def switches(tab: Page) -> list[float]:
+    """Seconds to the heading of each page of the app, the second time that it is opened."""
+    times: list[float] = []
+    links = tab.get_by_test_id("stSidebarNavLink")
+    for visit in range(2):
+        for place in [*range(1, links.count()), 0]:
+            old = tab.get_by_role("heading", level=1).first.inner_text()
+            begun = time.perf_counter()
+            links.nth(place).click()
+            tab.wait_for_function(OTHER_HEADING, arg=old)
+            tab.get_by_role("heading", level=1).first.wait_for(timeout=PATIENCE)
+            times += [time.perf_counter() - begun] * visit
+            at_rest(tab)
+            tab.wait_for_timeout(300)
+    return times
+
+
+def lasso(tab: Page) -> float:
+    """Seconds from the end of a lasso around most of the first map until the count of what it selected is there."""
+    tab.wait_for_timeout(1_000)
+    box = tab.locator(".nsewdrag").first.bounding_box()
+    assert box
+    corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.04)]
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    tab.mouse.move(*points[0])
+    tab.mouse.down()
+    for point in points[1:]:
+        tab.mouse.move(*point, steps=2)
+    begun = time.perf_counter()
+    tab.mouse.up()
+    tab.get_by_text(re.compile(r"[\d,]+ (selected )?sentences( selected)?$")).and_(
+        tab.get_by_text(re.compile("selected"))
+    ).first.wait_for(timeout=PATIENCE)
+    return time.perf_counter() - begun

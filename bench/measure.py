@@ -1,0 +1,215 @@
+"""How every figure is measured: all forms in turn on the same work, medians of per-round ratios.
+
+On one thread the clock is the processor time of this process, which other programs on the machine hardly touch; on
+more, and on a GPU, it is the time on the wall, and the machine must be idle.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` has them; for both sides alike
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from bgt_core.backend import Int8Weight, linear, linear_int8
+from bgt_core.files import write_json
+
+CPU = torch.device("cpu")
+SIDE, SIDE_ON_GPU = 1_024, 8_192  # of the square matrices whose product is the limit of a machine
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
+PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One line of the page."""
+
+    work: str  # the measured work
+    against: str  # the peer
+    ratios: list[float]  # peer's time over ours, or what `target` limits, one per round
+    target: str  # ">= 5", "<= 0.6": the limit for the median of `ratios`; ">= 75 % of the floor": that for `reached`
+    ours: str  # the median of our absolute figure, with its unit
+    peer: str
+    error: str  # measured deviation from the exact result
+    floor: str = "none stated"  # the least work: operations, and what the measured rate of products allows
+    reached: float | None = None  # share of that floor; None without a floor
+
+    @property
+    def met(self) -> bool:
+        sign, limit, *of_floor = self.target.split()
+        reached = 100 * self.reached if of_floor and self.reached else median(self.ratios)
+        return reached >= float(limit) if sign == ">=" else reached <= float(limit)
+
+    @property
+    def spread(self) -> str:
+        """The median ratio and the range."""
+        return f"**{median(self.ratios):.2f}** ({min(self.ratios):.2f}-{max(self.ratios):.2f})"
+
+    @property
+    def share(self) -> str:
+        """The share of the floor that is reached; "" without one."""
+        return "" if self.reached is None else f"{100 * self.reached:.0f}%"
+
+
+@dataclass(frozen=True)
+class Rated:
+    """The unit that a page counts, and the floor of its work."""
+
+    unit: str  # plural, as in "sentences"
+    amount: float  # units that each round does
+    operations: float = 0.0  # multiplications and additions of a round; 0: no floor
+    rate: float = 1.0  # operations a second, of `product_rate`
+
+
+def compare(
+    work: str, against: str, ours: Sequence[float], peer: Sequence[float], rated: Rated, target: str, error: str
+) -> Measurement:
+    """The row of two forms whose rounds took these seconds."""
+    spent, each = median(ours), rated.operations / rated.amount
+    return Measurement(
+        work=work,
+        against=against,
+        ratios=[slow / fast for slow, fast in zip(peer, ours, strict=True)],
+        target=target,
+        ours=rate_of(rated, spent),
+        peer=rate_of(rated, median(peer)),
+        error=error,
+        floor=f"{each / 1e6:,.0f} MFLOP each, {rated.rate / each:,.0f} {rated.unit}/s" if each else "none stated",
+        reached=rated.operations / rated.rate / spent if each else None,
+    )
+
+
+def rate_of(rated: Rated, seconds: float) -> str:
+    """As in "2,326 sentences/s"."""
+    return f"{rated.amount / seconds:,.0f} {rated.unit}/s"
+
+
+def turns(
+    forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Seconds of each form on round 0, 1, ..., after one untimed call of each.
+
+    Each gets the number of the round and does that round's work; who begins alternates.
+    """
+    for form in forms.values():
+        form(0)
+    times: dict[str, list[float]] = {name: [] for name in forms}
+    for number in range(rounds):
+        for name in list(forms)[:: 1 if number % 2 else -1]:
+            begun = clock()
+            forms[name](number)
+            times[name].append(clock() - begun)
+    return times
+
+
+def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
+    """The clock for that many threads, in seconds; on a GPU when the device has done all that it was given."""
+
+    def synchronised() -> float:
+        torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    if device.type == "cuda":
+        return synchronised
+    return time.process_time if threads == 1 else time.perf_counter
+
+
+def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -> float:
+    """Operations per second of the machine's fastest product of large square matrices, the best of 6."""
+    clock, side = clock_of(threads, device), SIDE if device.type == "cpu" else SIDE_ON_GPU
+    if dtype == torch.int8:  # 8 bits in, single precision out
+        weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
+        left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
+        packed = Int8Weight.pack(weight, torch.ones(side))
+
+        def multiply() -> object:
+            return linear_int8(left, 0.03, 128, packed, None, torch.float32)
+    else:
+        first, second = torch.randn(2, side, side, device=device).to(dtype)
+
+        def multiply() -> object:
+            return linear(first, second)
+
+    repeat, best = max(1, int(4e10 / (2 * side**3))), float("inf")
+    for _ in range(6):
+        begun = clock()
+        for _ in range(repeat):
+            multiply()
+        best = min(best, (clock() - begun) / repeat)
+    return 2 * side**3 / best
+
+
+def peak_memory(work: Callable[[], object], device: torch.device = CPU) -> int:
+    """Bytes that tensors made by one call hold together at most, by the allocator's own record."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        return torch.cuda.max_memory_allocated(device) - before
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+        work()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+
+
+@dataclass
+class Page:
+    """What a page measured, and where and when, as it is kept."""
+
+    command: str
+    date: str
+    minutes: float
+    machine: str
+    rows: list[dict[str, Any]]  # fields of `Measurement`, or of `Curve` on the page of growth
+
+    @classmethod
+    def begin(cls, words: Sequence[str]) -> Page:
+        """An empty page of this machine, today."""
+        return cls(
+            f"python -m bench {' '.join(map(shown, words))}", f"{datetime.now(UTC):%Y-%m-%d}", 0.0, machine(), []
+        )
+
+    @property
+    def name(self) -> str:
+        return "gpu" if "--device cuda" in self.command else self.command.split()[3]
+
+    def add(self, row: Any, path: Path, seconds: float) -> None:
+        """Write the page anew with each row, so that a run that is cut counts."""
+        self.rows.append(asdict(row))
+        self.minutes = round(seconds / 60, 1)
+        write_json(path, asdict(self))
+
+
+def shown(word: str) -> str:
+    """A part of the command without the paths of who ran it."""
+    path = Path(word)
+    return "FOLDER" if path.is_dir() else path.name if path.is_file() else word
+
+
+def machine() -> str:
+    """The machine and the versions that decide the figures."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    has_bf16 = [name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    parts = [f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}; "] if torch.cuda.is_available() else []
+    parts += [models[0] if models else platform.processor() or platform.machine(), f", {os.cpu_count()} cores "]
+    parts += [f"({', '.join(has_bf16) or 'no native bf16'}), {memory:.0f} GiB; Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            parts.append(f", {package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return "".join(parts)

@@ -1,0 +1,98 @@
+"""Bitext mining: approximate search against exact.
+
+Vectors are drawn. A sentence is half its own and half four topics in uneven shares; each language adds noise, a
+twentieth to three fifths of the squared length, so that translations have cosines of about 0.7. A fifth of the right
+side translates nothing. By the lists that it has to ask, approximate search finds them about as hard as real text.
+Only search is timed, as it is nearly all the work. Exact search takes as long for each row that asks, so that a 20th
+of them is timed and counted 20 times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+
+import faiss
+import numpy as np
+import torch
+
+from bench.measure import Measurement, Rated, clock_of, compare, product_rate, turns
+from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
+
+SENTENCES, WIDTH = 50_000, 256
+TOPICS = 4  # topics of a sentence
+ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
+OWN = 0.5  # share of a meaning's squared length that does not come from its topics
+NOISE = (0.05, 0.6)  # minimum and maximum share of noise in a vector's squared length
+UNTRANSLATED = 5  # every 5th sentence of the right side is not a translation
+PART = 20  # each 20th row asks in exact search
+K = 4
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    """Approximate against exact search, both ways."""
+    faiss.omp_set_num_threads(options.threads)
+    count = 4_000 if options.toy else SENTENCES
+    left, right = (Rows(side, np.arange(count)) for side in draw(count))
+    last: dict[str, tuple[np.ndarray, ...]] = {}
+
+    def fast(number: int) -> SearchPlan:
+        plan = approximate(left, right, seed=number)
+        ways = (left, right, plan.forward), (right, left, plan.backward)
+        last["fast"] = tuple(search(asking, held, way, K, plan.assignments)[1] for asking, held, way in ways)
+        return plan
+
+    def straight(number: int) -> None:
+        some = [Rows(side.vectors, side.chosen[number::PART]) for side in (left, right)]
+        ways = (some[0], right), (some[1], left)
+        last["exact"] = tuple(search(asking, held, exact(asking, held).forward, K)[1] for asking, held in ways)
+
+    times = turns({"fast": fast, "exact": straight}, options.rounds, clock_of(options.threads))
+    plan, number = fast(options.rounds - 1), options.rounds - 1
+    straight(number)
+    same = [ours[number::PART, 0] == theirs[:, 0] for ours, theirs in zip(last["fast"], last["exact"], strict=True)]
+    rated = Rated("rows", 2 * count, operations(plan, left, right), product_rate(torch.float32, options.threads))
+    yield compare(
+        f"nearest neighbours both ways, {count:,} x {count:,} vectors of {WIDTH}, approximate",
+        "the same, exact, by FAISS",
+        times["fast"],
+        [PART * seconds for seconds in times["exact"]],
+        rated,
+        ">= 0" if options.toy else ">= 3",
+        f"{100 * np.mean(same):.1f}% of nearest neighbours found ({plan})",
+    )
+
+
+def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two views of the same meanings, row for row, but for each 5th, (count, WIDTH) each."""
+    rng = np.random.default_rng(0)
+    topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
+    meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))
+    noise = rng.uniform(*NOISE, (count, 1)).astype(np.float32)
+    left = np.sqrt(1 - noise) * meant + np.sqrt(noise) * directions(rng, count)
+    meant[::UNTRANSLATED] = others
+    return left, np.sqrt(1 - noise) * meant + np.sqrt(noise) * directions(rng, count)
+
+
+def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
+    """(count, WIDTH): each something of its own, and some topics."""
+    drawn = math.sqrt(OWN) * directions(rng, count)
+    for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
+        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1; the logarithm is even
+        drawn += np.sqrt((1 - OWN) * share)[:, None] * topics[ranks - 1]
+    return drawn
+
+
+def directions(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Vectors of length 1, (count, WIDTH)."""
+    drawn = rng.standard_normal((count, WIDTH), dtype=np.float32)
+    faiss.normalize_L2(drawn)
+    return drawn
+
+
+def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
+    """Multiplications and additions of an approximate search both ways: comparisons, lists, k-means."""
+    compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
+    to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
+    return 2.0 * WIDTH * (compared + to_lists)

@@ -1,0 +1,132 @@
+"""Probing by SentEval's protocol: all penalties as one stack, against SentEval's own code, from a clone.
+
+    git clone https://github.com/facebookresearch/SentEval
+    python -m bench probing --senteval SentEval
+
+Penalties 1e-5 to 1e-2, minibatches of 64, a look at dev every 4 passes, early stopping. The first row is the whole
+protocol; the others are parts of it, as each pass costs the same. Ours takes one thread whatever `--threads` says.
+SentEval runs on CUDA only and asks for `inspect.getargspec`, which is gone from Python: `Clone` exchanges both, and
+nothing that it computes or that takes its time. Nothing of it is stored here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from itertools import chain, repeat
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+from bench.measure import Measurement, Rated, clock_of, compare, product_rate, turns
+from bgt_core.errors import NotFound
+from probes.classifiers.senteval import SentEval, Split, split_classify
+
+ITEMS, TESTED, CLASSES = 20_000, 2_000, 6
+NOISE = 1.5  # in the labels; accuracies come out near 30%, far from chance and from certainty
+WHOLE, LOOK = SentEval(), SentEval(hidden=50, max_epoch=0)
+ROWS = (  # width of the vectors, protocol, which part of it
+    (1024, WHOLE, "until every early stop"),
+    (256, replace(LOOK, hidden=0), "4 passes"),
+    (256, LOOK, "50 hidden units, 4 passes"),
+    (1024, LOOK, "50 hidden units, 4 passes"),
+    (1024, SentEval(hidden=200, epoch_size=1, max_epoch=0), "200 hidden units, 1 pass"),
+)
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    """Softmax regression, and hidden layers."""
+    if not options.senteval:
+        print("SentEval is needed, --senteval takes a clone of it: nothing measured.")
+        return
+    clone = Clone(options.senteval)
+    for width, protocol, part in ROWS[2:3] if options.toy else ROWS:
+        yield measured(options, clone, width, protocol, part)
+
+
+def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: SentEval, part: str) -> Measurement:
+    """Both forms on one task; `width` is that of its vectors."""
+    train, dev, test = task(width, ITEMS // 100 if options.toy else ITEMS)
+    results: dict[str, Any] = {}
+
+    def form(name: str, classify: Callable[..., Any]) -> Callable[[int], None]:
+        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # a pass warms up
+
+        def run(_: int) -> None:
+            results[name] = classify(train, dev, test, next(protocols))
+
+        return run
+
+    forms = {"ours": form("ours", split_classify), "peer": form("peer", clone.split_classify)}
+    times = turns(forms, options.rounds, clock_of(options.threads))
+    ours, (_, accuracy) = results["ours"], results["peer"]
+    penalty, predicted = clone.winner(test[0])
+    hidden, items = protocol.hidden, len(train[0])
+    weights = width * hidden + hidden * CLASSES if hidden else width * CLASSES
+    operations = sum(ours.epochs) * items * 2 * 2 * weights  # forward and backward
+    return compare(
+        f"probing task, {items:,} x {width}, {CLASSES} classes: {part}",
+        "SentEval's own classifier",
+        times["ours"],
+        times["peer"],
+        Rated("passes", max(ours.epochs), operations, product_rate(torch.float32, 1)),
+        ">= 70 % of the floor" if hidden else ">= 10",
+        f"test accuracy {ours.test_accuracy:.2f} against {accuracy:.2f}, L2 {ours.penalty:g} against {penalty:g}, "
+        f"{np.sum(ours.predicted != predicted)} of {len(predicted):,} predictions differ",
+    )
+
+
+def task(width: int, items: int) -> tuple[Split, Split, Split]:
+    """Normal vectors; the label is the largest of noisy linear functions of them."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((items + 2 * TESTED, width), dtype=np.float32)
+    scores = vectors @ rng.standard_normal((width, CLASSES), dtype=np.float32) / np.sqrt(width)
+    labels = (scores + NOISE * rng.gumbel(size=scores.shape)).argmax(1)
+    ends = [items, items + TESTED]
+    train, dev, test = zip(np.split(vectors, ends), np.split(labels, ends), strict=True)
+    return train, dev, test
+
+
+class Clone:
+    """Import SentEval from a folder; NotFound if it is absent. It must be the only one in this process."""
+
+    def __init__(self, path: Path):
+        if not (path / "senteval" / "probing.py").is_file():
+            raise NotFound(f"{path}: there is no clone of SentEval; get it from github.com/facebookresearch/SentEval.")
+        sys.path.insert(0, str(path.resolve()))
+        vars(inspect).setdefault("getargspec", lambda function: inspect.getfullargspec(function)[:4])
+        self.validation = import_module("senteval.tools.validation")
+        classifier = import_module("senteval.tools.classifier")
+        for movable in (torch.Tensor, torch.nn.Module):
+            movable.cuda = lambda self: self
+        torch_on_cpu = ModuleType("torch")
+        vars(torch_on_cpu).update(vars(torch), device=lambda name: torch.device("cpu"))
+        vars(classifier)["torch"] = torch_on_cpu
+        make = classifier.MLP
+
+        def kept(*arguments: Any, **named: Any) -> Any:
+            self.last = make(*arguments, **named)  # it predicts more than SentEval reports
+            return self.last
+
+        vars(self.validation)["MLP"] = kept
+
+    def split_classify(self, train: Split, dev: Split, test: Split, protocol: SentEval) -> tuple[float, float]:
+        """Its `SplitClassifier`, with our names for its arguments, labels 0 to C - 1: (dev, test) accuracy, percent."""
+        splits = {"train": train, "valid": dev, "test": test}
+        classifier = {"optim": "adam", "batch_size": 64, "tenacity": 5, "nhid": protocol.hidden}
+        classifier |= {"epoch_size": protocol.epoch_size, "max_epoch": protocol.max_epoch}
+        config = {"nclasses": int(max(train[1])) + 1, "seed": protocol.seed, "usepytorch": True}
+        vectors = {name: split[0] for name, split in splits.items()}
+        labels = {name: np.asarray(split[1]) for name, split in splits.items()}
+        return self.validation.SplitClassifier(vectors, labels, {**config, "classifier": classifier}).run()
+
+    def winner(self, test: np.ndarray) -> tuple[float, np.ndarray]:
+        """Penalty and predictions, of test vectors (N, D), of its last classifier, the winner trained again."""
+        return self.last.l2reg, self.last.predict(test)[:, 0].astype(int)

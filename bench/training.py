@@ -1,0 +1,277 @@
+"""A training step against the straight form and the released code: forward, backward, optimiser, real tokens a second.
+
+    python -m bench training --released CLONE    # adds the rows against the released code (see `released`)
+    python -m bench training --device cuda       # the page of a GPU; `bare.sh` runs it without a package index
+
+Equal: the model (the recipe `bgt-mean`), its parameters, dropout 0.3, the loss, and the pairs of one update of the
+recipe (25,000 tokens on the longer side). Peers take them sorted by length, as the released code does. Micro-batches
+are the fastest of some sizes, measured first, on a GPU of those that fit. A round is one micro-batch of each form, at
+the same place of the update. Before that, ours trains on the same places of another update: its products in bf16 are
+compiled for each new shape, of which batches have few, and a run meets them again and again. What ends an update
+(clipping, the optimiser) costs the same whatever its size, so it is added in proportion. On a CPU peers compute in
+fp32; on a GPU in our precision, and both sides are measured through `torch.compile` too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+
+from bench import released, straight
+from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, peak_memory, product_rate
+from bench.straight import CLIP, DROPOUT, Form
+from bench.workload import (
+    UPDATE,
+    Pair,
+    SizedTokenizer,
+    batch_of,
+    our_batches,
+    pairs_of,
+    released_batches,
+    tokens_of,
+)
+from bgt_core import recipes
+from bgt_core.contracts import Batch
+from bgt_core.device import autocast
+from bgt_core.models.bgt import BGT
+from bgt_core.nets.output import TiedOutput
+from bgt_core.recipes import Recipe
+from bgt_core.training.wiring import compile_layers, make_optimizer
+
+TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
+ON_GPU = ">= 40 % of the floor"
+FEW = 24  # pairs of the batch whose loss and gradients are compared
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model, and the padded tokens of micro-batches, on the longer side; the released code's README says 500."""
+
+    name: str
+    arguments: Mapping[str, int]
+    vocab: int
+    ours: Sequence[int] = (4_000,)
+    theirs: Sequence[int] = (500, 1_000, 2_000)
+    update: int = UPDATE
+
+
+SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
+TINY = {"model.d_model": 16, "model.encoder_layers": 1, "model.ffn_dim": 16, "model.heads": 2}
+SIZES = Size("d=256, 3+1 layers, 8k", SMALL, 8_000), Size("d=1024, 5+1 layers, 20k", {}, 20_000)
+TOY = (Size("d=16, 1+1 layers", TINY, 400, (600, 300), (300,), 600),)
+MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    """Each size, on a GPU plain and compiled, in both precisions, against each peer."""
+    device = torch.device(options.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        print("No GPU here: nothing measured.")
+        return
+    if options.released:
+        released.load(options.released)
+    else:
+        print("The released code is not measured: --released takes a clone of it.", flush=True)
+    for size in TOY if options.toy else SIZES:
+        recipe = recipe_of(size)
+        model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
+        reference = straight.StraightBGT(model, DROPOUT).train()
+        yield from step_rows(size, recipe, model, reference, options)
+        yield memory_row(size, recipe, model, reference, device)
+        if device.type == "cuda" or options.toy:
+            compile_layers(model, "on", device, 1)
+            whole = torch.compile(reference, dynamic=True)
+            yield from step_rows(size, recipe, model, reference, options, whole)
+
+
+def recipe_of(size: Size) -> Recipe:
+    """What the released code trains: reconstruction reads the posterior's mean."""
+    fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
+    return recipes.build("bgt-mean", {**fixed, **size.arguments})
+
+
+def step_rows(
+    size: Size,
+    recipe: Recipe,
+    model: BGT,
+    reference: straight.StraightBGT,
+    options: argparse.Namespace,
+    whole: straight.Loss | None = None,  # the straight form, compiled; so are our layers
+) -> Iterator[Measurement]:
+    device = torch.device(options.device)
+    on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
+    few = batch_of(pairs[:FEW], 0).to(device)
+    errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
+    ours: dict[str, int] = {}  # precision -> tokens of our micro-batches
+    peers: dict[str, dict[str, str]] = {}  # peer -> the precisions of ours that it stands against -> error
+    forms: dict[str, Form] = {}
+    for precision in TARGETS:
+        make = partial(our_form, model, recipe, pairs, precision, device)
+        ours[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
+        others = pairs_of(size.vocab, size.update, seed=1)
+        warm = our_form(model, recipe, others, precision, device, ours[precision])
+        for number in range(options.rounds):
+            warm.seconds(place(number, options), clock)
+    if options.released and not on_gpu:
+        code = released.Released(model)
+        error = f"its loss and gradient against {code.difference(reference, pairs[:FEW])}"
+        best, form = fastest(partial(code.form, pairs), size.theirs, clock)
+        name = f"the released code, {best:,} tokens a batch, fp32"
+        forms[name], peers[name] = form, dict.fromkeys(TARGETS, error)
+    for precision in TARGETS if on_gpu else ["fp32"]:
+        make = partial(straight_form, reference, pairs, precision, device, whole)
+        best, form = fastest(make, MICRO_ON_GPU if on_gpu else size.theirs, clock)
+        name = f"the straight form{', compiled' if whole else ''}, {best:,} tokens a batch, {precision}"
+        forms[name], peers[name] = form, {precision: errors[precision]} if on_gpu else errors
+    times, operations = rounds(forms, options, clock), operations_of(model, pairs)
+    for name, of_precision in peers.items():
+        for precision, error in of_precision.items():
+            rate = product_rate(DTYPES[precision], options.threads, device)
+            on = f" on a GPU, {ours[precision]:,} tokens a batch" if on_gpu else ""
+            yield compare(
+                f"training step{on}, {size.name}, {precision}{', layers compiled' if whole else ''}",
+                name,
+                times[precision],
+                times[name],
+                Rated("tokens", 1, operations, rate),
+                ON_GPU if on_gpu else TARGETS[precision],
+                error,
+            )
+
+
+def place(number: int, options: argparse.Namespace) -> float:
+    """The share of the update at which a round's micro-batch lies."""
+    return (2 * number + 1) / (2 * options.rounds)
+
+
+def rounds(
+    forms: Mapping[str, Form], options: argparse.Namespace, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Seconds of a token: one micro-batch of each form a round, spread over the update, and its share of the end."""
+    ending = {name: form.update_seconds(clock) for name, form in forms.items()}
+    times: dict[str, list[float]] = {name: [] for name in forms}
+    for number in range(options.rounds):
+        for name in list(forms)[:: 1 if number % 2 else -1]:
+            times[name].append(forms[name].seconds(place(number, options), clock) + ending[name])
+    return times
+
+
+def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
+    """The fastest micro-batches that fit, by the one in the middle of the update, and their form."""
+    measured = []
+    for tokens in sizes:
+        try:
+            form = make(tokens)
+            form.seconds(0.0, clock)
+            measured.append((form.seconds(0.5, clock), tokens, form))
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+    if not measured:
+        raise torch.OutOfMemoryError(f"not even {sizes[-1]:,} tokens fit")
+    return min(measured, key=lambda row: row[0])[1:]
+
+
+def our_form(
+    model: BGT, recipe: Recipe, pairs: Sequence[Pair], precision: str, device: torch.device, tokens: int
+) -> Form:
+    """The library's own."""
+    cut, optimizer = our_batches(pairs, tokens), make_optimizer(model, recipe.train)
+    batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
+
+    def step(number: int) -> None:
+        fast(model, recipe, precision, batches[number].to(device), len(pairs))
+
+    return Form(step, list(map(tokens_of, cut)), list(model.parameters()), optimizer, recipe.train.clip)
+
+
+def straight_form(
+    reference: straight.StraightBGT,
+    pairs: Sequence[Pair],
+    precision: str,
+    device: torch.device,
+    whole: straight.Loss | None,  # the call of the reference, compiled
+    tokens: int,
+) -> Form:
+    """The same, the straight way."""
+    cut, parameters = released_batches(pairs, tokens), reference.parameters_used()
+    batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
+
+    def step(number: int) -> None:
+        straight.slow(whole or reference, batches[number].to(device), len(pairs), precision)
+
+    return Form(step, list(map(tokens_of, cut)), parameters, straight.optimizer(parameters), CLIP)
+
+
+def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> torch.Tensor:
+    """Forward and backward of the library; the loss."""
+    with autocast(batch.sides[batch.anchor].ids.device, precision):
+        loss = recipe.objective(model(batch), 1).total / pairs
+    loss.backward()
+    return loss.detach()
+
+
+def memory_row(
+    size: Size, recipe: Recipe, model: BGT, reference: straight.StraightBGT, device: torch.device
+) -> Measurement:
+    """Peaks of a step of both on one batch; the gradients are there before."""
+    cut = released_batches(pairs_of(size.vocab, size.update), size.theirs[-1])
+    batch = batch_of(cut[-2], 0).to(device)
+    peaks = []
+    for step in (lambda: fast(model, recipe, "fp32", batch, 1), lambda: straight.slow(reference, batch, 1)):
+        step()
+        peaks.append(peak_memory(step, device))
+    ours, peer = (f"{peak / 2**20:,.0f} MiB" for peak in peaks)
+    return Measurement(
+        f"extra peak memory of it, {size.name}, fp32",
+        "the straight form, same batch",
+        [peaks[0] / peaks[1]],
+        "<= 1",
+        f"{ours} beside weights and gradients",
+        peer,
+        "exact",
+    )
+
+
+def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:
+    """Loss and gradients of one batch without dropout; leaves none behind.
+
+    Of the gradients, the error of all together, and of the parameter that fares worst.
+    """
+    model.eval(), reference.eval()
+    expected = straight.slow(reference, batch, 1).item()
+    slopes = {name: slope.clone() for name, slope in reference.gradients().items()}
+    reference.zero_grad()
+    loss = fast(model, recipe, precision, batch, 1).item()
+    own = {name: parameter.grad for name, parameter in model.named_parameters()}
+    off = {name: (own[name] - slope).norm().item() for name, slope in slopes.items()}
+    size = {name: slope.norm().item() for name, slope in slopes.items()}
+    reference.train()
+    reference.zero_grad()
+    worst = max((off[name] / size[name], name) for name in off if size[name])
+    gradient = math.hypot(*off.values()) / math.hypot(*size.values())
+    errors = f"loss {abs(loss - expected) / abs(expected):.0e}, gradient {gradient:.0e}"
+    return f"relative: {errors} (at worst {worst[0]:.0e}, {worst[1]})"
+
+
+def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
+    """Multiplications and additions with weights, forward and backward, a real token; z's part once a sentence."""
+    tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
+    total = 0.0
+    for name, module in model.named_modules():
+        if not isinstance(module, nn.Linear | TiedOutput):
+            continue
+        weight = module.table.weight if isinstance(module, TiedOutput) else module.weight
+        family, who, *_, last = name.split(".")
+        if last in A_SENTENCE:
+            read = len(pairs) * (2 if (family, who) == ("encoders", "semantic") else 1)
+        else:
+            read = sum(n for lang, n in tokens.items() if who in (lang, "semantic"))
+        total += 6.0 * weight.numel() * read
+    return total / sum(tokens.values())

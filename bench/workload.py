@@ -1,0 +1,97 @@
+"""What training is measured on: pairs of tokens, and how each side cuts them into batches. And invented sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bgt_core.contracts import EOS, Batch, Tokens
+from bgt_core.data.batching import split_to_fit
+from bgt_core.data.text import Tokenizer
+
+UPDATE = 25_000  # tokens on the longer side, as in the recipe
+MULTIPLE = 8  # the released code batches a multiple of this many sentences
+Pair = Mapping[str, Sequence[int]]
+
+
+class SizedTokenizer(Tokenizer):
+    """All that a recipe asks of a tokenizer to build its model."""
+
+    def __init__(self, vocab: int) -> None:
+        self.vocab_size = vocab
+
+    def probabilities(self) -> np.ndarray:
+        """(V,) float32; those of the special tokens count for nothing."""
+        return np.concatenate([np.ones(4), zipf(self.vocab_size - 4)]).astype(np.float32)
+
+
+def zipf(count: int) -> np.ndarray:
+    """Probabilities that fall as 1 / rank, (count,)."""
+    shares = 1 / np.arange(1, count + 1)
+    return shares / shares.sum()
+
+
+def sentences(count: int) -> list[str]:
+    """Words of one to three invented syllables, after Zipf's law; lengths are lognormal."""
+    draw = np.random.default_rng(0)
+    onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
+    syllables = [
+        onset + vowel + coda for onset in onsets for vowel in "a e i o u ai ou ea".split() for coda in ("", "n", "rt")
+    ]
+    words = np.unique(["".join(draw.choice(syllables, draw.integers(1, 4))) for _ in range(20_000)])
+    draw.shuffle(words)
+    lengths = np.clip(np.exp(draw.normal(math.log(8.5), 0.5, count)).round().astype(int), 2, 40)
+    return [" ".join(draw.choice(words, length, p=zipf(len(words)))) for length in lengths]
+
+
+def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
+    """The pairs of one update of that many tokens, in random order.
+
+    Lengths are lognormal with a median of 14 tokens, the other side a tenth longer; tokens follow Zipf's law.
+    """
+    draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
+    while tokens < update:
+        middle = 14 * np.exp(draw.normal(0, 0.5))
+        lengths = {"en": middle, "fr": 1.1 * middle * np.exp(draw.normal(0, 0.1))}
+        sides = {lang: int(np.clip(round(length), 5, 40)) for lang, length in lengths.items()}
+        pairs.append({lang: [*(draw.choice(vocab - 4, n, p=shares) + 4).tolist(), EOS] for lang, n in sides.items()})
+        tokens += longer(pairs[-1])
+    return pairs
+
+
+def longer(pair: Pair) -> int:
+    """Tokens of its longer side."""
+    return max(map(len, pair.values()))
+
+
+def tokens_of(pairs: Sequence[Pair]) -> int:
+    """Real tokens of both sides."""
+    return sum(len(ids) for pair in pairs for ids in pair.values())
+
+
+def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
+    """The side that explains the rows alternates over batches."""
+    langs = list(rows[0])
+    return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
+
+
+def our_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
+    """Micro-batches as `data.batching` cuts them, the shortest first."""
+    lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
+    return [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]
+
+
+def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
+    """As the released code cuts them: sorted by one side's length, then by the other's; as many pairs as stay within
+    `tokens` on the longer side with padding, in multiples of 8."""
+    batches: list[list[Pair]] = []
+    rows: list[Pair] = []
+    for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):
+        if rows and (len(rows) + 1) * max(map(longer, [*rows, pair])) > tokens:
+            full = max(len(rows) // MULTIPLE * MULTIPLE, len(rows) % MULTIPLE)
+            batches.append(rows[:full])
+            rows = rows[full:]
+        rows.append(pair)
+    return [*batches, rows]

@@ -1,0 +1,214 @@
+"""How the benchmarks measure and what they write; their figures are nobody's test."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from bench import __main__ as command
+from bench import generation, mining, training
+from bench.__main__ import document
+from bench.growth import Curve, CurvePoint
+from bench.measure import Measurement, Page, Rated, compare, peak_memory, shown, turns
+from bench.workload import longer, pairs_of, released_batches
+
+
+def row(ratios: list[float], target: str) -> Measurement:
+    return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5)
+
+
+def measured(rows: Sequence[Measurement | Curve], words: str = "training") -> Page:
+    """A page as it is stored and read."""
+    page = Page(f"python -m bench {words}", "2026-01-01", 1.0, "a machine", [asdict(row) for row in rows])
+    return Page(**json.loads(json.dumps(asdict(page))))
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of results."""
+    monkeypatch.setattr(command, "KEPT", tmp_path / "results")
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("ratios", "target", "met"),
+    [
+        ([1.0, 9.0, 3.0], ">= 3", True),
+        ([1.0, 2.9, 9.0], ">= 3", False),
+        ([0.6], "<= 0.6", True),
+        ([0.7], "<= 0.6", False),
+        ([9.0], ">= 50 % of the floor", True),  # a row reaches half of its floor
+        ([9.0], ">= 51 % of the floor", False),
+    ],
+)
+def test_a_target_is_met_by_the_median_or_the_share(ratios: list[float], target: str, met: bool) -> None:
+    assert row(ratios, target).met is met
+
+
+def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def slow(number: int) -> None:
+        seen.append(("slow", number))
+        until = time.process_time() + 0.002
+        while time.process_time() < until:
+            pass
+
+    times = turns({"fast": lambda number: seen.append(("fast", number)), "slow": slow}, 3, time.process_time)
+    assert seen[:2] == [("fast", 0), ("slow", 0)]
+    assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
+    assert seen[2][0] != seen[4][0]  # who comes first changes
+    compared = compare("", "", times["fast"], times["slow"], Rated("steps", 2), ">= 1", "")
+    assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
+
+
+def test_a_floor_is_the_operations_at_the_rate_of_products() -> None:
+    compared = compare("", "", [2.0], [4.0], Rated("tokens", 10, 2e7, 1e8), ">= 10 % of the floor", "")
+    assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met
+
+
+def test_peak_memory_is_that_of_tensors_alive_together() -> None:
+    def work() -> None:
+        first = torch.ones(1000, 250)  # 1 MB
+        second = torch.cat([first, first])  # 2 MB
+        del first
+        second.add_(1)
+
+    assert peak_memory(work) == pytest.approx(3e6, rel=0.01)
+
+
+def test_results_name_the_rows_that_miss_their_target() -> None:
+    text = document({"training": measured([row([5.0], ">= 3")]), "maps": measured([row([2.0], ">= 3")])})
+    kept, missed = text.split("## Targets missed")
+    assert kept.index("## training") < kept.index("## maps") and kept.count("a machine.") == 2
+    assert kept.count("| a step |") == 2 and kept.count(">= 3, **missed**") == 1
+    assert "- a step: **2.00** (2.00-2.00), 50% of the floor, target >= 3" in missed
+    assert "None." in document({"training": measured([row([5.0], ">= 3")])}).split("## Targets missed")[1]
+
+
+def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fails_stops_no_other(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    ratios = iter([2.0, 4.0, 8.0, 9.0])
+
+    def run(words: list[str]) -> SimpleNamespace:
+        name, written = words[3], Path(words[words.index("--json") + 1])
+        if name != "probing":
+            written.write_text(json.dumps(asdict(measured([row([next(ratios)], ">= 3")], " ".join(words[3:-2])))))
+        return SimpleNamespace(returncode=name == "probing")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
+        monkeypatch.setattr(sys, "argv", ["bench", *chosen])
+        command.main()
+    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # in the order of PAGES
+    assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
+    monkeypatch.setattr(sys, "argv", ["bench", "probing", "training"])
+    with pytest.raises(SystemExit, match=r"failed, and their rows are older: probing$"):
+        command.main()
+    assert {file.stem for file in (kept / "results").iterdir()} == {"app", "mining", "training"}
+    monkeypatch.setattr(sys, "argv", ["bench", "apps"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "'apps' is no page; choose from training" in capsys.readouterr().err
+
+
+def test_a_page_is_written_after_each_row_without_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, counts = tmp_path / "page.json", []
+
+    def rows(options: object) -> object:
+        for number in (1.0, 2.0, 3.0):
+            yield row([number], ">= 1")
+            counts.append(len(command.read(written).rows))
+
+    monkeypatch.setattr(mining, "rows", rows)
+    words = ["bench", "mining", "--data", str(tmp_path), "--rounds", "2", "--json", str(written)]
+    monkeypatch.setattr(sys, "argv", words)
+    command.main()
+    assert counts == [1, 2, 3]
+    assert command.read(written).command == "python -m bench mining --data FOLDER --rounds 2"
+    assert shown(str(written)) == "page.json"
+
+
+def test_a_page_of_another_machine_is_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = measured([row([2.0], ">= 1")], "training --device cuda")
+    (kept / "brought.json").write_text(json.dumps(asdict(page)), "utf-8")
+    monkeypatch.setattr(sys, "argv", ["bench", "--keep", str(kept / "brought.json")])
+    command.main()
+    assert command.read(kept / "results" / "gpu.json") == page
+    assert "## gpu" in (kept / "RESULTS.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("tokens", [100, 500])
+def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int) -> None:
+    pairs = pairs_of(vocab=100, update=3_000)
+    batches = released_batches(pairs, tokens)
+    order = [pair for rows in batches for pair in rows]
+    assert sorted(map(id, order)) == sorted(map(id, pairs))
+    lengths = [(len(pair["en"]), len(pair["fr"])) for pair in order]
+    assert lengths == sorted(lengths)
+    for rows in batches[:-1]:
+        assert len(rows) * max(map(longer, rows)) <= tokens
+        assert len(rows) % 8 == 0 or len(rows) < 8
+
+
+@pytest.mark.slow
+def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
+    """As on a bare machine, from its script to the file that comes back."""
+    script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # it lacks nothing
+    subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
+    page = command.read(tmp_path / "out" / "gpu.json")
+    assert page.command == "python -m bench training --device cuda --device cpu --toy --rounds 1"
+    rows = [Measurement(**row) for row in page.rows]
+    compiled = [" layers compiled"] * 2
+    assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", " fp32", *compiled]
+    assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)
+    errors = [float(re.findall(r"loss (\S+),", row.error)[0]) for row in rows[:2]]
+    assert errors[0] < 1e-2 and errors[1] < 1e-5  # the peer computes the same
+
+
+def test_a_machine_without_a_gpu_measures_nothing_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert list(training.rows(command.parser().parse_args(["training", "--device", "cuda"]))) == []
+    assert capsys.readouterr().out == "No GPU here: nothing measured.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", generation.TOY, ids=lambda size: size.recipe)
+def test_generation_is_of_equal_work_at_a_toy_size(size: generation.Size) -> None:
+    options = command.parser().parse_args(["generation", "--rounds", "1"])
+    exact, rounded = generation.rows_of(size, options, "as in fp32")
+    assert rounded.error == "as in fp32" and min(exact.ratios + rounded.ratios) > 0
+    assert exact.reached and exact.reached < 1
+
+
+def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() -> None:
+    seconds = {1: 5.0, 10_000: 6.0, 20_000: 9.0, 40_000: 21.0}  # 5 are the start
+    points = [CurvePoint(items, took, 300 + (items > 1) * items / 100) for items, took in seconds.items()]
+    curve = Curve("pairs compared", "lines", points)
+    assert curve.exponent("seconds") == pytest.approx(2)
+    assert curve.exponent("mebibytes") == pytest.approx(1)
+    assert math.isnan(Curve("flat", "lines", [point._replace(mebibytes=300) for point in points]).exponent("mebibytes"))
+    assert curve.predicted(80_000) == (pytest.approx(49), pytest.approx(1_100))
+    assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
+    text = document({"growth": measured([curve])})
+    line = next(line for line in text.splitlines() if line.startswith("| pairs compared"))
+    assert "| 21.0 s, 700 MiB |" not in line  # no size of the table's
+    assert "| 6.0 s, 400 MiB |" in line and "| 2.00 |" in line and "| 0.6 ms, 10,486 bytes |" in line

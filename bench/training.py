@@ -83,12 +83,12 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         recipe = recipe_of(size)
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
         reference = straight.StraightBGT(model, DROPOUT).train()
-        yield from step_rows(size, recipe, model, reference, options)
+        yield from step_rows(size, recipe, model, reference, options, reference, "")
         yield memory_row(size, recipe, model, reference, device)
         if device.type == "cuda" or options.toy:
             compile_layers(model, "on", device, 1)
             whole = torch.compile(reference, dynamic=True)
-            yield from step_rows(size, recipe, model, reference, options, whole)
+            yield from step_rows(size, recipe, model, reference, options, whole, ", layers compiled")
 
 
 def recipe_of(size: Size) -> Recipe:
@@ -103,7 +103,8 @@ def step_rows(
     model: BGT,
     reference: straight.StraightBGT,
     options: argparse.Namespace,
-    whole: straight.Loss | None = None,  # the straight form, compiled; so are our layers
+    loss: straight.Loss,  # the straight form, compiled or not
+    note: str,
 ) -> Iterator[Measurement]:
     device = torch.device(options.device)
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
@@ -126,9 +127,9 @@ def step_rows(
         name = f"the released code, {best:,} tokens a batch, fp32"
         forms[name], peers[name] = form, dict.fromkeys(TARGETS, error)
     for precision in TARGETS if on_gpu else ["fp32"]:
-        make = partial(straight_form, reference, pairs, precision, device, whole)
+        make = partial(straight_form, reference, pairs, precision, device, loss)
         best, form = fastest(make, MICRO_ON_GPU if on_gpu else size.theirs, clock)
-        name = f"the straight form{', compiled' if whole else ''}, {best:,} tokens a batch, {precision}"
+        name = f"the straight form{note and ', compiled'}, {best:,} tokens a batch, {precision}"
         forms[name], peers[name] = form, {precision: errors[precision]} if on_gpu else errors
     times, operations = rounds(forms, options, clock), operations_of(model, pairs)
     for name, of_precision in peers.items():
@@ -136,7 +137,7 @@ def step_rows(
             rate = product_rate(DTYPES[precision], options.threads, device)
             on = f" on a GPU, {ours[precision]:,} tokens a batch" if on_gpu else ""
             yield compare(
-                f"training step{on}, {size.name}, {precision}{', layers compiled' if whole else ''}",
+                f"training step{on}, {size.name}, {precision}{note}",
                 name,
                 times[precision],
                 times[name],
@@ -196,7 +197,7 @@ def straight_form(
     pairs: Sequence[Pair],
     precision: str,
     device: torch.device,
-    whole: straight.Loss | None,  # the call of the reference, compiled
+    loss: straight.Loss,
     tokens: int,
 ) -> Form:
     """The same, the straight way."""
@@ -204,7 +205,7 @@ def straight_form(
     batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
 
     def step(number: int) -> None:
-        straight.slow(whole or reference, batches[number].to(device), len(pairs), precision)
+        straight.slow(loss, batches[number].to(device), len(pairs), precision)
 
     return Form(step, list(map(tokens_of, cut)), parameters, straight.optimizer(parameters), CLIP)
 

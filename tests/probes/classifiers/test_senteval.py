@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from tests.probes import sequential_senteval
 from bgt_core import backend
 from bgt_core.errors import BgtError
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
 from tests.close import assert_close
+from tests.probes import sequential_senteval
 
 Task = tuple[Split, Split, Split]
 

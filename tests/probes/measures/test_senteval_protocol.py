@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import probes
-from tests.probes import sequential_senteval
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval
 from probes.cli.output import about
 from probes.dataset import load_items
 from probes.task import SPLITS
 from probes.tasks import TASKS
+from tests.probes import sequential_senteval
 
 TASK = TASKS["subj-num"]
 WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".split()

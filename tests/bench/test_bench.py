@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from bench import __main__ as command
-from bench import generation, mining, training
+from bench import generation, mining, released, training
 from bench.__main__ import document
 from bench.growth import Curve, CurvePoint
 from bench.measure import Measurement, Page, Rated, compare, peak_memory, shown, turns
@@ -179,7 +179,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", " fp32", *compiled]
     assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)
     errors = [float(re.findall(r"loss (\S+),", row.error)[0]) for row in rows[:2]]
-    assert errors[0] < 1e-2 and errors[1] < 1e-5  # the peer computes the same
+    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # the peer computes the same
 
 
 def test_a_machine_without_a_gpu_measures_nothing_there(

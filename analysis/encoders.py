@@ -31,11 +31,11 @@ from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.split_report import AS_THEY_ARE, PRIVATE, Remembered, parts
+from bgt_core.evaluation.comparison import compare
+from bgt_core.evaluation.split_report import AS_THEY_ARE, FOLDS, PRIVATE, Remembered, parts, probed
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.retrieval import POOL, Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.evaluation.tasks.surface import FOLDS, Surface
 from bgt_core.splitting import Split
 from bgt_core.splitting.fit import found_in_pool
 from bgt_core.splitting.gather import MOST_UNITS
@@ -181,7 +181,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
         for key, cells in retrieval.scores.items()
         if "rank" not in key.direction
     }
-    surface = evaluate(Surface(langs=both), systems, test, resamples=RESAMPLES)
+    surface = compare(probed(systems, test, [ENGLISH, lang]), resamples=RESAMPLES)
     scores |= {f"{key.property} told": (cells, key.sentences) for key, cells in surface.scores.items()}
     similarity = {f"STS Benchmark dev, {ENGLISH}": "stsb-dev", f"STS17, {ENGLISH}-{lang}": f"sts17-en-{lang}"}
     for measure, sets in similarity.items():

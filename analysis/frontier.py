@@ -20,8 +20,8 @@ import numpy as np
 
 import bgt_core
 from bgt_core.contracts import LANGUAGE
-from bgt_core.evaluation.fidelity.plan import RANDOM
 from bgt_core.evaluation.tasks.fidelity import Fidelity
+from bgt_core.evaluation.writing import RANDOM
 from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
 

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import bgt_core
 from bgt_core.contracts import SEMANTIC
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.tasks.minimal_pairs import MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.tasks.style import Style
-from bgt_core.evaluation.tasks.surface import Surface
 from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.tables import markdown_text
@@ -56,7 +55,6 @@ def main(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
     for lang in langs:
         both = f"{ENGLISH},{lang}"
         show(measure(Retrieval(langs=both), data=published[lang]), "system")
-        show(measure(Surface(langs=both, latent=SEMANTIC), data=published[lang]), "system")
     for lang in (ENGLISH, "fr"):
         triples = TriplesTask(lang=lang, latent=SEMANTIC)
         show(measure(triples, data=triples.load([], seed=0)), "system")

@@ -20,7 +20,7 @@ import numpy as np
 import probes
 from bgt_core import evaluate, open_encoder
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import pairs

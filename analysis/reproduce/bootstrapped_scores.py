@@ -18,13 +18,11 @@ from analysis.reproduce.shares import read_shares, share_draws
 from analysis.reproduce.trainings import Training
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError
-from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.bootstrap import BootstrappedScore, ItemSample
 from bgt_core.evaluation.bootstrap import bootstrap as resample
 from bgt_core.evaluation.comparison import check_bootstrap
-from bgt_core.evaluation.contrasts import BootstrappedScore
-from bgt_core.evaluation.sts.files import read_scores
-from bgt_core.evaluation.sts.score import ScoreKey, StsScores
-from bgt_core.evaluation.tasks.sts import correlations, samples
+from bgt_core.evaluation.sts_files import StsScores, read_scores
+from bgt_core.evaluation.tasks.sts import ScoreKey, correlations, samples
 
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
 Draws = tuple[float, np.ndarray]  # a score, and in each of B resamples, (B,)

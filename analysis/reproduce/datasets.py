@@ -31,8 +31,8 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts.files import read_sets, walk, year_files
-from bgt_core.evaluation.sts.score import StsSet, hard_splits
+from bgt_core.evaluation.sts_files import StsSet, read_sets, walk, year_files
+from bgt_core.evaluation.tasks.sts import hard_splits
 from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
 from bgt_core.recipes import Recipe
 from bgt_core.run.prepare import train_tokenizer

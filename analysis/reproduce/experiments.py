@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS
-from bgt_core.evaluation.syntax.pairing import CONSTITUENTS
+from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
 SETS = "mean of sets"  # over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)

@@ -17,7 +17,7 @@ from analysis.reproduce.experiments import F1_GAP, SYNTAX, Comparison
 from analysis.reproduce.pair_scores import MEASURES
 from analysis.reproduce.results import MEAN
 from analysis.reproduce.stored import Records
-from bgt_core.evaluation.contrasts import NOT_RUN
+from bgt_core.evaluation.bootstrap import NOT_RUN
 
 OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
 HOLLOW: dict[str, Any] = {

@@ -14,7 +14,7 @@ from analysis.reproduce.datasets import Dataset
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.sts.score import StsScores, StsSet
+from bgt_core.evaluation.sts_files import StsScores, StsSet
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.evaluation.tasks.sts import score_sets
@@ -45,7 +45,7 @@ class PrecomputedEncoder:
         self.similarity, self.similarity_pairwise = embedder.similarity, embedder.similarity_pairwise
         self.rows: dict[str, dict[str, int]] = {}  # language -> sentence -> row
         for data in sets:
-            for _, sentences, lang in data.sides:
+            for sentences, lang in ((data.left, data.left_lang), (data.right, data.right_lang)):
                 rows = self.rows.setdefault(lang, {})
                 for sentence in sentences:
                     rows.setdefault(sentence, len(rows))

@@ -15,7 +15,7 @@ from analysis.reproduce.results import MEAN, is_shown, published
 from analysis.reproduce.stored import Records
 from bgt_core import tables
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
-from bgt_core.evaluation.contrasts import NOT_RUN
+from bgt_core.evaluation.bootstrap import NOT_RUN
 from bgt_core.evaluation.tasks.pairs import ACCURACY
 from bgt_core.tables import Estimate, Table, markdown, plain
 

@@ -17,9 +17,8 @@ from bgt_core.capabilities import DuplicateModel
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
-from bgt_core.evaluation.pairs.measures import LabelledPairs, TfIdfClassifier
 from bgt_core.evaluation.systems import System
-from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, measured
+from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, LabelledPairs, TfIdfClassifier, measured
 from bgt_core.files import atomic_file
 from bgt_core.files.parquet import reading_parquet
 from bgt_core.posterior.distances import DISTANCES

@@ -37,7 +37,7 @@ from bgt_core.data.pairfile import SUFFIXES, pair_file
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
-from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.run.plan import SETTINGS
 
 COLUMNS = ("a:en", "b:en")  # columns of the training files

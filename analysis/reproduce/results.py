@@ -24,8 +24,15 @@ from analysis.reproduce.experiments import (
 from analysis.reproduce.pair_scores import MEASURES
 from analysis.reproduce.stored import KINDS, Records
 from analysis.reproduce.trainings import Training
-from bgt_core.evaluation.bootstrap import holm, interval
-from bgt_core.evaluation.contrasts import NOT_RUN, BootstrappedScore, ContrastEstimate, contrast, verdict
+from bgt_core.evaluation.bootstrap import (
+    NOT_RUN,
+    BootstrappedScore,
+    ContrastEstimate,
+    contrast,
+    holm,
+    interval,
+    verdict,
+)
 
 MEAN = "mean"
 

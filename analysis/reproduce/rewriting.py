@@ -16,8 +16,7 @@ from bgt_core.capabilities import GenerativeModel
 from bgt_core.contracts import LANGUAGE
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
-from bgt_core.evaluation.fidelity.measures import OfWeights, chrf, corpus_score, same
-from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, Latents, writings
+from bgt_core.evaluation.writing import OWN, RANDOM, REFERENCE, Latents, OfWeights, chrf, corpus_score, same, writings
 from bgt_core.files import write_text
 from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer

@@ -40,7 +40,7 @@ from analysis.reproduce.trainings import Training, changed_arguments
 from bgt_core import checkpoint, run
 from bgt_core.data.store import Corpus
 from bgt_core.errors import Interrupted, NotFound
-from bgt_core.evaluation.sts.files import write_scores
+from bgt_core.evaluation.sts_files import write_scores
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
 from bgt_core.run.plan import SETTINGS

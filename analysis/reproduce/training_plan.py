@@ -23,7 +23,7 @@ from bgt_core.device import pick_device
 from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.evaluation.backtranslation import Statistic, compare
-from bgt_core.evaluation.contrasts import FAILS, HOLDS, NOT_SEPARABLE
+from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.files import file_lock, write_text
 from bgt_core.run import Report
 from bgt_core.run.plan import SETTINGS

@@ -26,9 +26,8 @@ from bgt_core.data.manifest import facts
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.distances import PROBABILITY
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.pairs.measures import LabelledPairs, read_labelled
-from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.evaluation.tasks.pairs import ACCURACY
+from bgt_core.evaluation.sts_files import StsSet
+from bgt_core.evaluation.tasks.pairs import ACCURACY, LabelledPairs, read_labelled
 from bgt_core.files import write_text
 from bgt_core.recipes.var_siamese import COLUMNS
 

@@ -40,10 +40,9 @@ from bgt_core.data.manifest import facts
 from bgt_core.data.pairfile import SUFFIXES
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.evaluation.syntax.neighbours import neighbour_counts
-from bgt_core.evaluation.syntax.pairing import Pairing, pair_up, read_treebank
+from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.tasks.syntax import Pairing, neighbour_counts, pair_up, read_treebank
 
 LANG = "en"
 QUERIES = 2_000  # parsed sentences whose neighbours are looked for

@@ -9,8 +9,7 @@ import numpy as np
 
 from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson
-from bgt_core.evaluation.comparison import Statistic, compare
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result, Statistic, compare
 
 
 class ItemsKey(NamedTuple):

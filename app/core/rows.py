@@ -15,7 +15,7 @@ from bgt_core.data.examples import example_sentences
 from bgt_core.data.languages import primary
 from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
-from bgt_core.evaluation.fidelity.kept import has_negation
+from bgt_core.evaluation.facts import has_negation
 
 LANGUAGE_NAMES = {
     "ar": "Arabic",

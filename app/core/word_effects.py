@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.core.state import Loaded
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.disagreement import word_effects
+from bgt_core.evaluation.systems import word_effects
 
 LEAST = 0.005  # effect that is not 0 in two decimals
 LONGEST = 120  # characters of a sentence above its words

@@ -13,7 +13,7 @@ import pandas as pd
 from app.core import rows
 from app.core.state import Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
 from bgt_core.generation.generate import Candidate
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Search

@@ -19,9 +19,8 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
-from bgt_core.evaluation.disagreement import disagreement
-from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.vectors.compare import unit
 from probes.result import Difference

@@ -15,7 +15,7 @@ from app.core.state import BY_DIGEST, Loaded, embed
 from app.core.writing import candidates, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.properties import PROPERTIES
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.search import Report, quiet
 from bgt_core.vectors.maps import Directions, directions
 

@@ -13,7 +13,7 @@ from app.sentence import compute, properties, wording
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.words import WORD
-from bgt_core.evaluation.fidelity.checks import Check
+from bgt_core.evaluation.facts import Check
 
 STYLE = """<style>
 .bgt-head { border-left: 6px solid var(--bgt); padding-left: .6rem; }

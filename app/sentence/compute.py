@@ -18,7 +18,7 @@ from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.data.words import spans, without
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # sentences of a language without example sentences

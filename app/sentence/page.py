@@ -17,7 +17,7 @@ from app.sentence.wording import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "You are late."

@@ -12,8 +12,8 @@ from app.core import resampling, rows
 from app.core.state import Loaded, content, embed
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.encoders import open_encoder
-from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.sts.score import RULES, extreme, negated, swer
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.tasks.sts import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
 AT_ONCE = 100  # pairs with their bags of words in memory

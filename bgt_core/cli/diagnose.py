@@ -65,7 +65,7 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     if isinstance(trained.model, VectorModel):
-        raise UsageError(f"{model}: a writer has no prior of its vectors; use bgt evaluate ledger.", parameter="model")
+        raise UsageError(f"{model}: a writer has no prior of its vectors; see examples/ledger.py.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:

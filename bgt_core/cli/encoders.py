@@ -15,7 +15,7 @@ from bgt_core.cli import options
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.evaluation.disagreement import Effect
+    from bgt_core.evaluation.systems import Effect
 
 
 def compare(
@@ -41,7 +41,7 @@ def compare(
     """
     from bgt_core.data.columns import parse_columns, read_columns
     from bgt_core.data.parallel import Skipped, read_pairs
-    from bgt_core.evaluation.disagreement import disagreement, word_effects
+    from bgt_core.evaluation.systems import disagreement, word_effects
     from bgt_core.tables import show
 
     if len(model) != 2:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -16,11 +15,9 @@ from typer.core import TyperGroup
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
-from bgt_core.cli.options import check_files, on_stdout, open_models
-from bgt_core.errors import NotFound
+from bgt_core.cli.options import check_files, open_models
 
 if TYPE_CHECKING:
-    from bgt_core.evaluation.result import Result
     from bgt_core.evaluation.task import Task
 
 
@@ -52,71 +49,45 @@ def run(
     model: options.EncodersOption = None,
     distance: options.DistanceOption = None,
     resamples: options.ResamplesOption = 2_000,
-    level: options.LevelOption = 0.95,
     seed: options.SeedOption = 0,
-    gaps: Annotated[bool, typer.Option("--compare", help="Also print each difference of two systems.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Output folder for scores, differences, items, curves and JSON."),
+        typer.Option(
+            metavar="FILE",
+            help="Output file: rows as .parquet or .csv; tables of scores and differences as .md or .tex; "
+            "everything as .json.",
+        ),
     ] = None,
-    csv: options.CsvOption = None,
-    latex: options.LatexOption = None,
-    parquet: options.ParquetOption = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
     """Load, measure and print."""
-    from bgt_core.evaluation.comparison import check_bootstrap
-    from bgt_core.evaluation.result import LEGEND
+    from bgt_core.evaluation.comparison import LEGEND, check_bootstrap, check_ending
     from bgt_core.evaluation.task import evaluate
-    from bgt_core.tables import save, show
+    from bgt_core.tables import show
 
-    files = {"csv": csv, "latex": latex, "parquet": parquet}
-    check_files({**files, "out": out}, as_json)
-    check_bootstrap(resamples, level)
+    check_bootstrap(resamples)
+    if out:
+        check_files({"out": out})
+        check_ending(out)
     items = task.load(data or [], seed=seed)
     encoders = open_models(
         model or [str(PRETRAINED)], device, precision, distance or (), own_probability=task.own_probability
     )
-    result = evaluate(task, encoders, items, resamples=resamples, level=level, seed=seed)
-    table = result.table()
-    save(table, files, result.about)
+    result = replace(
+        evaluate(task, encoders, items, resamples=resamples, seed=seed), source=", ".join(map(str, data or ()))
+    )
     if out:
-        save_all(result, out)
+        result.save(out)
     for line in (*result.warnings, result.about, *([LEGEND] if result.differences else [])):
         print(line, file=sys.stderr)
     if as_json:
         print(json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
-    elif not on_stdout(files):
-        show(table.columns, table.lines(), text=text_columns(table.rows))
-        if gaps and result.differences:
-            differences = result.difference_table()
-            print()
-            show(differences.columns, differences.lines(), text=len(differences.columns) - 3)
-
-
-def text_columns(rows: Sequence[Sequence[object]]) -> int:
-    """Return the number of text columns, which are at the left."""
-    return next((number for number, value in enumerate(rows[0]) if not isinstance(value, str)), 1) if rows else 1
-
-
-def save_all(result: Result, folder: Path) -> None:
-    """Write result.json and scores.csv; also differences.csv, curves.csv and items.parquet if the task has them."""
-    from bgt_core.files import write_text
-    from bgt_core.tables import save
-
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise NotFound(f"{folder}: can't be made ({error.strerror}).", parameter="out") from None
-    write_text(folder / "result.json", json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
-    tables = {"scores": result.table(), "differences": result.difference_table(), "curves": result.curve_table()}
-    for name, table in tables.items():
-        if table.rows:
-            save(table, {"csv": folder / f"{name}.csv"}, result.about)
-    if result.write_items:
-        result.write_items(folder / "items.parquet")
+    else:
+        table = result.table()
+        texts = next((number for number, value in enumerate(table.rows[0]) if not isinstance(value, str)), 1)
+        show(table.columns, table.lines(), text=texts)
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:

@@ -89,7 +89,7 @@ DistanceOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
-OUTPUTS = ("out", "csv", "latex", "parquet", "md", "predictions")  # parameters that are written
+OUTPUTS = ("out", "items", "csv", "latex", "parquet", "md", "predictions")  # parameters that are written
 ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
 

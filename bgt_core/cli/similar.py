@@ -41,7 +41,7 @@ def build(
     A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
     """
     from bgt_core.cli.options import rows_bar
-    from bgt_core.evaluation.pairs.measures import read_labelled
+    from bgt_core.evaluation.tasks.pairs import read_labelled
     from bgt_core.neighbours.questions import build as build_store
 
     labelled = read_labelled(dev, columns.split(",")) if dev else None

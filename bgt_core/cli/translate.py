@@ -17,7 +17,7 @@ from bgt_core.errors import UsageError, check_least
 
 if TYPE_CHECKING:
     from bgt_core.data.translations import SentenceTranslator
-    from bgt_core.evaluation.translation import TranslationScore
+    from bgt_core.evaluation.writing import TranslationScore
 
 PORTION = 1_024  # lines translated together
 
@@ -143,7 +143,7 @@ def scored(
     """Score the translations of a file of pairs. Returns the scores, and a note on the number of pairs."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import Skipped, read_pairs
-    from bgt_core.evaluation.translation import score_translations
+    from bgt_core.evaluation.writing import score_translations
 
     reference = read_columns(columns).index(into)
     pairs = list(read_pairs(source, columns, Skipped(), strict=True))

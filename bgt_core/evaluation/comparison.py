@@ -1,22 +1,217 @@
-"""Compare systems: intervals of their scores, tests of their differences, and marks of the best.
+"""Compare systems: scores with intervals, tests of their differences, marks of the best.
 
-Statistic -> `compare` -> Result
+Statistic -> `compare` -> Result -> rows to store, JSON, tables
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import binomtest
 
+from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, holm, interval, share, two_sided_p, wilson
-from bgt_core.evaluation.result import Cell, Curve, Difference, Key, Result
-from bgt_core.tables import Estimate
+from bgt_core.files import write_text
+from bgt_core.tables import ROWS, Estimate, Table, Value, latex_text, markdown_text, p_text, save
+
+LEGEND = "* marks the best system of a score; = marks the best and those that do not differ significantly from it"
+ENDINGS = (".parquet", ".json", ".csv", ".tex", ".md")  # of the files that a result is written to
+
+Key: TypeAlias = Any  # a NamedTuple of texts and, last, the number of items of its score
+Cell = Estimate | float | None  # a number without an interval, or no value
+
+
+class Difference(NamedTuple):
+    """The difference of `first` minus `second` in one score."""
+
+    key: Key
+    first: str
+    second: str
+    difference: Estimate
+    p: float  # two-sided
+    p_holm: float  # corrected for all differences of its family
+
+    def seen_from(self, system: str) -> Difference:
+        """The same difference with this system first."""
+        if system == self.first:
+            return self
+        value, low, high, mark = self.difference
+        return self._replace(first=self.second, second=self.first, difference=Estimate(-value, -high, -low, mark))
+
+
+class Curve(NamedTuple):
+    """The values of each system, (S, K), and their intervals."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """Scores of S systems, with the settings and data that they come from."""
+
+    systems: Sequence[str]
+    scores: Mapping[Key, Sequence[Cell]]  # of each system
+    differences: Sequence[Difference]
+    curves: Mapping[Key, Curve]
+    counts: Mapping[str, int]
+    about: str
+    warnings: Sequence[str]
+    level: float  # of the intervals
+    resamples: int
+    seed: int
+    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # by the name that their systems begin with
+    task: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the task
+    across: str = "system"  # the columns of the table
+    source: str = ""  # the files of the items
+
+    def value(self, key: Sequence[Any], system: str | None = None) -> float:
+        """Return one score, of the only system by default; the last parts of the key may be left out.
+
+        Raises:
+            UsageError: No such score, or several.
+        """
+        matching = [cells for name, cells in self.scores.items() if name[: len(key)] == tuple(key)]
+        names = [system] if system else self.systems
+        if len(matching) != 1 or len(names) != 1 or names[0] not in self.systems:
+            raise UsageError(
+                f"{len(matching)} scores are called {tuple(key)}, and the systems {', '.join(self.systems)}; "
+                "name one of each."
+            )
+        cell = matching[0][self.systems.index(names[0])]
+        return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
+
+    def records(self) -> list[dict[str, Any]]:
+        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, mark."""
+        return [
+            {**key._asdict(), "system": system, **entry(cell)}
+            for key, cells in self.scores.items()
+            for system, cell in zip(self.systems, cells, strict=True)
+            if cell is not None
+        ]
+
+    def rows(self) -> Table:
+        """Make the rows to store: one for each score of each system, with the columns `tables.ROWS`."""
+        models = sorted(self.models, key=len, reverse=True)  # "a b" before "a", which is how its systems begin too
+        owners = {
+            system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
+            for system in self.systems
+        }
+        fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
+        langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
+        rows: list[list[Any]] = []
+        for key, cells in self.scores.items():
+            lang = getattr(key, "lang", getattr(key, "written", langs))
+            score = " / ".join(map(str, key[:-1]))
+            for system, cell in zip(self.systems, cells, strict=True):
+                if cell is None:
+                    continue
+                owner = owners[system]
+                of_model = [owner, fingerprints.get(owner, ""), self.task, lang]
+                values = cell[:3] if isinstance(cell, Estimate) else (cell, None, None)
+                part = system.removeprefix(owner).strip() or system
+                rows.append([*of_model, part, score, *values, key[-1], not owner, self.seed, self.source])
+        return Table(list(ROWS), rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, as JSON can hold it: schema bgt-evaluate/1."""
+        names = ("task", "settings", "source", "about", "warnings", "counts", "level", "resamples", "seed")
+        differences = [
+            {**gap.key._asdict(), "first": gap.first, "second": gap.second, **entry(gap.difference)}
+            | {"p": gap.p, "p_holm": gap.p_holm}
+            for gap in self.differences
+        ]
+        curves = [
+            {**key._asdict(), "system": name, "value": value.tolist(), "ci_low": low.tolist(), "ci_high": high.tolist()}
+            for key, curve in self.curves.items()
+            for name, value, low, high in zip(self.systems, *curve, strict=True)
+        ]
+        scores = [
+            {**key._asdict(), "systems": {system: entry(cell) for system, cell in of_systems if cell is not None}}
+            for key, cells in self.scores.items()
+            for of_systems in [zip(self.systems, cells, strict=True)]
+        ]
+        about = {"schema": "bgt-evaluate/1"} | {name: getattr(self, name) for name in names}
+        return about | {"scores": scores, "differences": differences, "curves": curves}
+
+    def save(self, path: Path) -> None:
+        """Write a file, complete or not at all, in the format that its ending names.
+
+        .parquet and .csv hold `rows`; .json everything, with differences, their p-values and curves; .tex and .md the
+        tables of scores and of differences.
+
+        Raises:
+            UsageError: Another ending.
+            NotFound: The file can't be written.
+        """
+        check_ending(path)
+        if path.suffix in (".parquet", ".csv"):
+            save(self.rows(), {path.suffix[1:]: path})
+        elif path.suffix == ".json":
+            write_text(path, json.dumps(self.as_dict(), indent=2, ensure_ascii=False))
+        else:
+            text = latex_text if path.suffix == ".tex" else markdown_text
+            tables = [text(self.table(), self.about)]
+            write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
+
+    def table(self, across: str | None = None) -> Table:
+        """Make a table for display.
+
+        Args:
+            across: The columns: "system", or a field of the keys; by default the task's choice.
+
+        Returns:
+            A row for each combination of the other fields. With systems as columns, rows end with the number of items.
+        """
+        across = across or self.across
+        rows: dict[tuple[Any, ...], dict[str, Value]] = {}
+        head: list[str] = []
+        columns = list(self.systems) if across == "system" else []
+        for key, cells in self.scores.items():
+            for system, cell in zip(self.systems, cells, strict=True):
+                parts = {**key._asdict(), "system": system}
+                if across != "system":
+                    parts.pop(key._fields[-1])  # items of a score, in a row of several
+                    if cell is None:
+                        continue
+                column = parts.pop(across)
+                head = [name.replace("_", " ") for name in parts]
+                shown = f"{cell:.4g}" if isinstance(cell, float) else cell
+                rows.setdefault(tuple(parts.values()), {})[column] = shown
+                if column not in columns:
+                    columns.append(column)
+        return Table([*head, *columns], [[*row, *(cells.get(name) for name in columns)] for row, cells in rows.items()])
+
+    def difference_table(self) -> Table:
+        """Make a row for each difference."""
+        rows: list[list[Value]] = [
+            [*gap.key[:-1], f"{gap.first} - {gap.second}", gap.difference, p_text(gap.p), p_text(gap.p_holm)]
+            for gap in self.differences
+        ]
+        fields = self.differences[0].key._fields[:-1] if self.differences else ()
+        return Table([*(name.replace("_", " ") for name in fields), "difference", "points", "p", "p (Holm)"], rows)
+
+
+def entry(cell: Cell) -> dict[str, float | str]:
+    """Convert a score for JSON."""
+    if isinstance(cell, Estimate):
+        return dict(zip(("value", "ci_low", "ci_high", "mark"), cell, strict=True))
+    return {} if cell is None else {"value": cell}
+
+
+def check_ending(path: Path) -> None:
+    """Raise UsageError unless a result can be written to a file of this name."""
+    if path.suffix not in ENDINGS:
+        raise UsageError(f"{path}: expected a file that ends in {', '.join(ENDINGS)}.", parameter="out")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +234,10 @@ class Statistic:
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
     families: Mapping[Key, str] = field(default_factory=dict)  # groups of scores for Holm's correction
-    write_items: Callable[[Path], None] | None = None  # writes the score of every item to a Parquet file
+
+    @property
+    def compared_systems(self) -> Sequence[str]:
+        return self.systems if self.compared is None else self.compared
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
@@ -63,15 +261,22 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
     values, draws = bootstrapped(statistic, resamples, seed)
     curves = {key: Curve(value, *interval(draws[key], level)) for key, value in values.items() if value.ndim > 1}
     values = {key: value for key, value in values.items() if key not in curves}
-    scores: dict[Key, list[Cell]] = {
-        key: estimates(value, draws[key], level, statistic.hits.get(key)) for key, value in values.items()
-    }
     gaps = differences(statistic, values, draws, level)
-    scores = marked(statistic, scores, gaps, level) | {key: list(row) for key, row in statistic.numbers.items()}
+    same = {(gap.key, frozenset((gap.first, gap.second))) for gap in gaps if gap.p_holm >= 1 - level}
+    scores: dict[Key, list[Cell]] = {}
+    for key, value in values.items():
+        if (rows := statistic.hits.get(key)) is None:
+            low, high = interval(draws[key], level)
+        else:
+            ends = [wilson(float(row.sum()), len(row), level) if np.isfinite(row).all() else (0, 0) for row in rows]
+            value, (low, high) = 100 * rows.mean(1), 100 * np.array(ends).T
+        marks = marks_of(statistic, key, value, same)
+        parts = zip(value.tolist(), low.tolist(), high.tolist(), statistic.systems, strict=True)
+        scores[key] = [None if np.isnan(each[0]) else Estimate(*each[:3], marks.get(each[3], "")) for each in parts]
     ways = ["Wilson's"] * bool(statistic.hits) + [f"from {resamples} resamples"] * bool(statistic.samples)
     return Result(
         systems=list(statistic.systems),
-        scores=scores,
+        scores=scores | {key: list(row) for key, row in statistic.numbers.items()},
         differences=gaps,
         curves=curves,
         counts=statistic.counts,
@@ -81,7 +286,6 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
         level=level,
         resamples=resamples,
         seed=seed,
-        write_items=statistic.write_items,
     )
 
 
@@ -101,23 +305,11 @@ def bootstrapped(
     return bootstrap(scores, samples, resamples=resamples, seed=seed)
 
 
-def check_bootstrap(resamples: int, level: float) -> None:
+def check_bootstrap(resamples: int, level: float = 0.95) -> None:
     """Raise UsageError for fewer than 100 resamples, or a level that is not from 0.5 to below 1."""
     check_least(100, resamples=resamples)
     if not 0.5 <= level < 1:
         raise UsageError(f"{level} must be at least 0.5 and below 1", parameter="level")
-
-
-def estimates(values: np.ndarray, draws: np.ndarray, level: float, hits: np.ndarray | None = None) -> list[Cell]:
-    """Scores of S systems with intervals, from (S,), (B, S) and, for shares, (S, N); None for a missing score."""
-    if hits is None:
-        low, high = interval(draws, level)
-    else:
-        values = 100 * hits.mean(1)
-        ends = [wilson(float(row.sum()), len(row), level) if np.isfinite(row).all() else (0.0, 0.0) for row in hits]
-        low, high = 100 * np.array(ends).T
-    parts = zip(values, low, high, strict=True)
-    return [None if np.isnan(value) else Estimate(float(value), float(low), float(high)) for value, low, high in parts]
 
 
 def differences(
@@ -125,7 +317,7 @@ def differences(
 ) -> list[Difference]:
     """All differences between two systems in each score, (S,), from its paired resamples, (B, S)."""
     names = list(statistic.systems)
-    compared = [names.index(name) for name in (names if statistic.compared is None else statistic.compared)]
+    compared = [names.index(name) for name in statistic.compared_systems]
     gaps = []
     for first, second in combinations(compared, 2):
         for key, value in values.items():
@@ -157,22 +349,13 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
     return float(binomtest(int((gain > 0).sum()), differing).pvalue) if differing else 1.0
 
 
-def marked(
-    statistic: Statistic, scores: Mapping[Key, Sequence[Cell]], gaps: Sequence[Difference], level: float
-) -> dict[Key, list[Cell]]:
-    """Mark the scores of the compared systems with "best" and "tied"; no marks for a single system."""
-    same = {(gap.key, frozenset((gap.first, gap.second))) for gap in gaps if gap.p_holm >= 1 - level}
-    compared = statistic.systems if statistic.compared is None else statistic.compared
-    with_marks = {}
-    for key, cells in scores.items():
-        sign = -1 if key in statistic.lower_is_better else 1
-        of_systems = dict(zip(statistic.systems, cells, strict=True))
-        values = {name: sign * cell.value for name in compared if isinstance(cell := of_systems[name], Estimate)}
-        best = max(((value, name) for name, value in values.items()), default=(0.0, ""))[1]
-        tied = {name for name in values if (key, frozenset((best, name))) in same}
-        marks = dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(values) > 1 else {}
-        with_marks[key] = [
-            cell._replace(mark=marks.get(name, "")) if isinstance(cell, Estimate) else cell
-            for name, cell in of_systems.items()
-        ]
-    return with_marks
+def marks_of(
+    statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
+) -> dict[str, str]:
+    """Mark the compared systems, (S,) scores, with "best" and "tied"; no marks for a single system."""
+    sign = -1 if key in statistic.lower_is_better else 1
+    signed = dict(zip(statistic.systems, sign * values, strict=True))
+    signed = {name: signed[name] for name in statistic.compared_systems if not np.isnan(signed[name])}
+    best = max(((value, name) for name, value in signed.items()), default=(0.0, ""))[1]
+    tied = {name for name in signed if (key, frozenset((best, name))) in same}
+    return dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(signed) > 1 else {}

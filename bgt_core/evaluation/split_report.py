@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.properties import final_mark
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.encoders.split import part
-from bgt_core.evaluation.result import Result
+from bgt_core.errors import DataError
+from bgt_core.evaluation.comparison import Result, Statistic, compare
+from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Task, evaluate
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.evaluation.tasks.surface import GUESS, Surface
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.grammar import LANGS
 from bgt_core.splitting import Split
@@ -26,6 +28,8 @@ from bgt_core.vectors.compare import cosine_similarity
 LINES = 1_000  # held out, and searched
 QUERIES = 4  # sentences whose neighbours are shown
 AS_THEY_ARE, PRIVATE = "as they are", ": private"  # a system, and how the names of others end
+GUESS = "the most frequent"  # the system that has no vector
+FOLDS = 5
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # factors whose nats are summed up to
 
 TEXT = """# What the split of {encoder} does
@@ -53,6 +57,61 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Every result, as JSON can hold it."""
         return {name: result.as_dict() for name, result in self.results.items()}
+
+
+class ProbedKey(NamedTuple):
+    property: str
+    sentences: int
+
+
+def probed(
+    encoders: Mapping[str, SentenceEncoder], columns: Sequence[Sequence[str]], langs: Sequence[str], *, seed: int = 0
+) -> Statistic:
+    """Fit linear probes of the language, the closing mark and the length of a sentence.
+
+    Args:
+        encoders: Encoders by name.
+        columns: Sentences, line n of each of one meaning, at least 5.
+        langs: The language of each column.
+        seed: Seed of the folds.
+
+    Returns:
+        Shares of sentences that a probe is right about, in five folds; sentences of one line are in one fold. The
+        length is the third of its language that a sentence is in, by its characters. The last system, `GUESS`, guesses
+        what is most frequent. A property that is the same everywhere is left out.
+    """
+    from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
+
+    if (lines := len(columns[0])) < FOLDS:
+        raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS}.")
+    lengths = [np.array([len(sentence) for sentence in column]) for column in columns]
+    labels = {
+        "language": np.repeat(langs, lines),
+        "closing mark": np.array([final_mark(sentence) for column in columns for sentence in column]),
+        "length": np.concatenate([np.searchsorted(np.quantile(of, [1 / 3, 2 / 3]), of) for of in lengths]),
+    }
+    rows = systems(encoders, langs, SEMANTIC, reserved=[GUESS])
+    vectors = [
+        np.concatenate([system.embed(column, lang) for column, lang in zip(columns, langs, strict=True)])
+        for system in rows
+    ]
+    vectors.append(np.zeros((lines * len(langs), 1)))
+    folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
+    # sentences of one line tend to be right together: a line counts as one item
+    hits = {
+        ProbedKey(name, len(of)): np.stack(
+            [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]
+        )
+        for name, of in labels.items()
+        if len(set(of)) > 1
+    }
+    return Statistic(
+        systems=[*(system.name for system in rows), GUESS],
+        hits=hits,
+        about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
+        counts={"lines": lines},
+        compared=[],  # no better or worse: a shared part should tell little, a private one much
+    )
 
 
 class Remembered(ExternalEncoder):
@@ -100,23 +159,24 @@ def report(
         progress: Called with the number of measurements done, and of all.
 
     Returns:
-        The language, closing mark, length and wording that a linear probe tells; retrieval of each two columns, and in
+        The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in
         the pool of both languages; triples of the built-in grammar; similarity; and neighbours by each part.
     """
     columns = [list(column[:LINES]) for column in columns]
-    systems = parts(Remembered(encoder), splits)
+    vectors = parts(Remembered(encoder), splits)
+    compared = [name for name in vectors if not name.endswith(PRIVATE)]
     tasks = measurements(columns, langs, sts, drawn, seed)
-    measured: dict[str, Result] = {}
+    progress(0, 1 + len(tasks))
+    settings: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
+    measured = {"What a linear probe tells": compare(probed(vectors, columns, langs, seed=seed), **settings)}
     for title, (task, data) in tasks.items():
-        progress(len(measured), len(tasks))
-        # what a probe tells has no better or worse: a shared part should tell little, a private one much
-        compared = [] if isinstance(task, Surface) else [name for name in systems if not name.endswith(PRIVATE)]
-        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed, compared=compared)
+        progress(len(measured), 1 + len(tasks))
+        measured[title] = evaluate(task, vectors, data, compared=compared, **settings)
     tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
     for method, split in splits.items():
         if "nats" in split.about:
             tables[f"Nats that two sentences share: {method}"] = spectrum(split), ""
-    tables["Nearest neighbours"] = neighbours(systems, columns, langs, seed), ""
+    tables["Nearest neighbours"] = neighbours(vectors, columns, langs, seed), ""
     sections = [f"## {title}\n\n{markdown_text(table, note)}" for title, (table, note) in tables.items()]
     page = TEXT.format(
         encoder=name,
@@ -133,8 +193,7 @@ def measurements(
     columns: Sequence[Sequence[str]], langs: Sequence[str], sts: Path | None, drawn: int, seed: int
 ) -> dict[str, tuple[Task[Any], Any]]:
     """By title, each task and its data, as `report` describes them."""
-    tasks: dict[str, tuple[Task[Any], Any]] = {"What a linear probe tells": (Surface(langs=",".join(langs)), columns)}
-    known = sorted(set(langs) & set(LANGS))
+    tasks: dict[str, tuple[Task[Any], Any]] = {}
     for other in range(1, len(langs)):
         title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
         pairs = {"held-out lines": (columns[0], columns[other])}
@@ -142,7 +201,7 @@ def measurements(
     if sts:
         similarity = Sts(sets="2012-2015")
         tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
-    for lang in known:
+    for lang in sorted(set(langs) & set(LANGS)):
         triples = TriplesTask(lang=lang, count=drawn)
         tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
     return tasks
@@ -150,18 +209,17 @@ def measurements(
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
     """The vectors as they are, and both parts by each method, as encoders."""
-    systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
+
+    def part_of(split: Split, latent: str) -> ExternalEncoder:
+        def embed(texts: list[str], lang: str, _: str) -> np.ndarray:
+            return part(split, inner.embed(texts, lang=lang), lang, latent)
+
+        return ExternalEncoder(inner.name, embed, split.langs)
+
+    encoders: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
     for method, split in splits.items():
-        systems[f"{method}: shared"] = part_of(inner, split, SEMANTIC)
-        systems[method + PRIVATE] = part_of(inner, split, LANGUAGE)
-    return systems
-
-
-def part_of(inner: Remembered, split: Split, latent: str) -> ExternalEncoder:
-    """One part of an encoder's vectors as an encoder."""
-    return ExternalEncoder(
-        inner.name, lambda texts, lang, _: part(split, inner.embed(texts, lang=lang), lang, latent), split.langs
-    )
+        encoders |= {f"{method}: shared": part_of(split, SEMANTIC), method + PRIVATE: part_of(split, LANGUAGE)}
+    return encoders
 
 
 def by_system(result: Result) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -12,9 +13,8 @@ from pkgutil import iter_modules
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import UsageError, did_you_mean
-from bgt_core.evaluation.comparison import Statistic, check_bootstrap, compare
-from bgt_core.evaluation.result import Result
+from bgt_core.errors import DataError, UsageError, did_you_mean
+from bgt_core.evaluation.comparison import Result, Statistic, check_bootstrap, compare
 
 ENTRY_POINTS = "bgt.evaluations"  # entry points of packages that add tasks: NAME = "MODULE:CLASS"
 
@@ -23,6 +23,7 @@ Langs = Annotated[str, "Languages of the columns, as in en,fr."]
 Latent = Annotated[str | None, "Latent to compare: semantic, language, or another; by default each that a model has."]
 BeamSize = Annotated[int, "Beam size; 1 is greedy search."]
 
+Item = TypeVar("Item")
 Items = TypeVar("Items")
 
 
@@ -84,8 +85,12 @@ def evaluate(
     if compared is not None:
         statistic = replace(statistic, compared=compared)
     result = compare(statistic, resamples=resamples, level=level, seed=seed)
-    settings = {each.name: plain(getattr(task, each.name)) for each in fields(task)}  # type: ignore[arg-type]
-    return replace(result, task=task_name(type(task)), settings=settings, across=task.across)
+    settings = {each.name: getattr(task, each.name) for each in fields(task)}  # type: ignore[arg-type]
+    settings = json.loads(json.dumps(settings, default=str))  # paths become texts
+    source = ", ".join(map(str, paths or ()))
+    return replace(
+        result, models=named, task=task_name(type(task)), settings=settings, across=task.across, source=source
+    )
 
 
 def task_names() -> list[str]:
@@ -135,8 +140,20 @@ def read_lengths(text: str) -> tuple[int, int]:
     return int(lengths[1]), int(lengths[2])
 
 
-def plain(value: Any) -> Any:
-    """Convert a setting for JSON."""
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return str(value) if isinstance(value, Path) else value
+def chosen_by_length(items: Sequence[Item], texts: Sequence[str], lengths: str, limit: int, called: str) -> list[Item]:
+    """Choose at most `limit` of N items, evenly spaced, whose texts have the given numbers of words, as in 1-29.
+
+    Raises:
+        DataError: Fewer than two items have such a text; `called` names the items.
+    """
+    fewest, most = read_lengths(lengths)
+    fitting = [item for item, text in zip(items, texts, strict=True) if fewest <= len(text.split()) <= most]
+    if len(fitting) < 2:
+        raise DataError(f"{len(fitting)} of {len(items)} {called} have {fewest} to {most} words; expected 2 or more.")
+    return evenly(fitting, limit)
+
+
+def evenly(items: Sequence[Item], limit: int) -> list[Item]:
+    """At most `limit` of the items, evenly spaced."""
+    count = min(limit, len(items))
+    return [items[row * len(items) // count] for row in range(count)]

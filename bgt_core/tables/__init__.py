@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bgt_core.errors import UsageError
 from bgt_core.files import atomic_file
 
-__all__ = ["LEGEND", "STDOUT", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
+__all__ = ["LEGEND", "ROWS", "STDOUT", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
 
 
 class Estimate(NamedTuple):
@@ -27,6 +27,23 @@ class Estimate(NamedTuple):
 
 Plain = str | int | float | None
 Value = Plain | Estimate
+
+# The one schema of stored results, of `bgt evaluate` and `bgt-probe`: a row for each score of each system.
+ROWS = {
+    "model": "string",
+    "fingerprint": "string",  # of the model's vectors; "" if unknown
+    "task": "string",
+    "lang": "string",
+    "system": "string",  # the model's latent, or a baseline
+    "score": "string",
+    "value": "double",
+    "low": "double",  # the ends of its interval; null for a number without one
+    "high": "double",
+    "n": "int64",  # items
+    "baseline": "bool",  # true for a system that is no model's
+    "seed": "int64",
+    "source": "string",  # the data
+}
 
 PARTS = (" ci_low", " ci_high", " mark")  # of an estimate, after its value
 MARKS = {"best": " *", "tied": " =", "": ""}
@@ -149,7 +166,10 @@ def write_parquet(table: Table, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(pa.Table.from_pylist(table.records()), path)
+    schema = None
+    if list(table.columns) == list(ROWS):  # the same types in every file, also of columns that are empty in this one
+        schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in ROWS.items()])
+    parquet.write_table(pa.Table.from_pylist(table.records(), schema), path)
 
 
 def csv_text(table: Table, note: str = "") -> str:

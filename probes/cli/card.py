@@ -27,16 +27,15 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.encoders.publish import read_figures
 from bgt_core.errors import DataError
-from bgt_core.evaluation.fidelity.measures import CHRF_SCORE, KEPT, WRITTEN
-from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import StsSet, explain
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.sts_files import StsSet, read_sets
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
-from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.tasks.sts import Sts, average, explain
 from bgt_core.evaluation.tasks.transfer import SOURCES, TAKEN, Transfer
+from bgt_core.evaluation.writing import CHRF_SCORE, KEPT, WRITTEN
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, NotFound
-from bgt_core.evaluation.bootstrap import holm
-from bgt_core.evaluation.contrasts import NOT_RUN, verdict
+from bgt_core.evaluation.bootstrap import NOT_RUN, holm, verdict
 from bgt_core.files import read_json
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.distance import Trend, trend

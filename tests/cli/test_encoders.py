@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bgt_core.encoders import open_encoder
-from bgt_core.evaluation.disagreement import disagreement, word_effects
+from bgt_core.evaluation.systems import disagreement, word_effects
 from bgt_core.grammar import pairs
 
 Bgt = Callable[..., Any]

@@ -16,6 +16,7 @@ from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import Pair, triples
+from bgt_core.tables import ROWS
 
 Bgt = Callable[[str], tuple[int, str, str]]
 TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(40)]
@@ -68,9 +69,8 @@ def lines(out: str) -> list[list[list[str]]]:
          "system accuracy F1 AUC threshold", "m-w2-semantic", 4, 18, "30 pairs, 15 of them (50.0%) duplicates"),
         ("triples triples.tsv --model m=model --model baseline:words",
          "kind triples m-semantic m-language baseline:words", "giver-and-receiver 4", 6, 18, "triples.tsv: 20 triples"),
-        ("retrieval pairs.tsv --langs en,fr --margin ratio --model model --model again=./model",
-         "file by system en-to-fr fr-to-en mining-precision mining-recall mining-F1", "pairs.tsv cosine model-semantic",
-         4, 4, "repeated sentences: 0 in en"),
+        ("retrieval pairs.tsv --langs en,fr --model model --model again=./model",
+         "file by system en-to-fr fr-to-en", "pairs.tsv cosine model-semantic", 2, 2, "repeated sentences: 0 in en"),
         ("syntax trees.mrg --limit 15 --model m=model --model baseline:words", "system labelled-F1 tree-edit-distance "
          "POS-accuracy", "random-neighbour", 5, 18, "15 queries, "),
         ("fidelity pairs.tsv --langs en,fr --train pairs.tsv --beam 1 --limit 6 --model model",
@@ -86,15 +86,14 @@ def lines(out: str) -> list[list[list[str]]]:
 def test_a_table_of_systems_and_their_differences(
     bgt: Bgt, arguments: str, head: str, first: str, rows: int, differences: int, note: str
 ) -> None:
-    code, out, err = bgt(f"{arguments} --compare")
+    code, out, err = bgt(f"{arguments} --out result.json")
     assert code == 0, err
-    table, *gaps = lines(out)
+    (table,) = lines(out)
     columns, row = ([text.replace(" ", "-") for text in line] for line in table[:2])
     assert columns[: len(head.split())] == head.split() and row[: len(first.split())] == first.split()
     assert len(table) == 1 + rows
-    assert [len(each) for each in gaps] == ([1 + differences] if differences else [])
     assert note in err
-    document = json.loads(bgt(f"{arguments} --json").out)
+    document = json.loads(Path("result.json").read_text("utf-8"))
     assert (document["schema"], document["task"]) == ("bgt-evaluate/1", arguments.split()[0])
     assert len(document["differences"]) == differences
     shown = {cell for line in table for cell in line}
@@ -108,39 +107,45 @@ def test_a_table_of_systems_and_their_differences(
 def test_one_call_gives_what_the_command_prints(bgt: Bgt) -> None:
     model = bgt_core.load("model", "cpu")
     document = json.loads(bgt("sts sts --sets 2012 --model model --json").out)
-    assert evaluate(Sts(sets="2012"), {"model": model}, "sts", resamples=100).as_dict() == document
+    expected = evaluate(Sts(sets="2012"), {"model": model}, "sts", resamples=100)
+    assert json.loads(json.dumps(expected.as_dict())) == document
     document = json.loads(bgt("fidelity pairs.tsv --langs en,fr --beam 1 --seed 3 --model model --json").out)
     expected = evaluate(Fidelity("en,fr", beam=1), {"model": model}, "pairs.tsv", resamples=100, seed=3)
     assert json.loads(json.dumps(expected.as_dict())) == document
 
 
 @pytest.mark.usefixtures("here")
-def test_the_table_goes_into_every_format(bgt: Bgt) -> None:
-    done = bgt("sts sts --sets 2012 --model model --csv t.csv --latex t.tex --parquet t.parquet --json")
-    rows, document = pq.read_table("t.parquet").to_pylist(), json.loads(done.out)["scores"]
-    for row, known in zip(rows, document, strict=True):
-        for name, cell in known["systems"].items():
-            entry = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
-            assert entry == cell
+def test_a_result_goes_into_the_format_of_its_file(bgt: Bgt) -> None:
+    command = "sts sts --sets 2012 --model m=model --model baseline:words"
+    for ending in ("parquet", "csv", "md", "tex"):
+        assert bgt(f"{command} --out t.{ending}").code == 0
+    rows, document = pq.read_table("t.parquet").to_pylist(), json.loads(bgt(f"{command} --json").out)["scores"]
+    assert list(rows[0]) == list(ROWS)
+    cells = [(score, name, cell) for score in document for name, cell in score["systems"].items()]
+    for row, (score, name, cell) in zip(rows, cells, strict=True):
+        part = {"m semantic": "semantic", "m language": "language"}.get(name, name)
+        assert (row["system"], row["model"]) == (part, name.split()[0]) and not row["baseline"]
+        assert row["score"] == f"{score['year']} / {score['dataset']} / {score['score']}" and row["n"] == score["pairs"]
+        assert (row["value"], row["low"], row["high"]) == (cell["value"], cell["ci_low"], cell["ci_high"])
+        assert (row["task"], row["lang"], row["seed"], row["source"]) == ("sts", "en", 0, "sts") and row["fingerprint"]
     with Path("t.csv").open(newline="") as file:
-        assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
-    assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()
-    alone = bgt("sts sts --sets 2012 --model model --csv -").out
-    assert alone.splitlines()[-1].startswith("2012,average,mean Pearson,3,")
+        assert [float(row["value"]) for row in csv.DictReader(file)] == [row["value"] for row in rows]
+    for ending in ("md", "tex"):
+        text = Path(f"t.{ending}").read_text("utf-8")
+        assert f"{rows[0]['value']:.1f}" in text and "m semantic - m language" in text and "p (Holm)" in text
 
 
 @pytest.mark.usefixtures("here")
-def test_a_folder_keeps_everything(bgt: Bgt) -> None:
-    done = bgt("sts sts --sets 2012 --model model --out kept")
-    assert sorted(path.name for path in Path("kept").iterdir()) == [
-        "differences.csv", "items.parquet", "result.json", "scores.csv"
-    ]  # fmt: skip
-    again = bgt("sts kept/items.parquet --model model")
-    assert lines(again.out) == lines(done.out)
-    assert bgt("pairs labels.tsv --model baseline:words --out kept").code == 0
-    curves = list(csv.DictReader(Path("kept/curves.csv").read_text("utf-8").splitlines()))
-    assert len(curves) == 3 * 101 and float(curves[100]["value"]) == 1
-    assert json.loads(Path("kept/result.json").read_text("utf-8"))["task"] == "pairs"
+def test_pairs_are_kept_and_are_data_again_and_curves_are_in_the_json(bgt: Bgt) -> None:
+    done = bgt("sts sts --sets 2012 --model model --items items.parquet")
+    assert lines(bgt("sts items.parquet --model model").out) == lines(done.out)
+    assert bgt("pairs labels.tsv --model baseline:words --out t.json").code == 0
+    curves = json.loads(Path("t.json").read_text("utf-8"))["curves"]
+    assert len(curves) == 3 and [len(curve["value"]) for curve in curves] == [101] * 3 and curves[0]["value"][-1] == 1
+    assert bgt("pairs labels.tsv --model baseline:words --out t.parquet").code == 0
+    assert {row["system"]: row["baseline"] for row in pq.read_table("t.parquet").to_pylist()} == {
+        "baseline:words": False, "bag of words": True, "tf-idf": True
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("here")
@@ -152,8 +157,8 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("sts sts --sets 2012 --aggregate median", 2, "--aggregate 'median': choose from mean"),
         ("sts sts --sets 2012 --strict", 4, "2012 is without MSRpar"),
         ("sts", 2, "DATA takes a folder of STS files, not 0 paths"),
-        ("sts sts --sets 2012 --csv - --json", 2, "stdout holds one document"),
-        ("sts sts --sets 2012 --out no/folder", 3, "the folder no does not exist"),
+        ("sts sts --sets 2012 --out t.xlsx", 2, "--out t.xlsx: expected a file that ends in .parquet, .json, .csv"),
+        ("sts sts --sets 2012 --out no/t.json", 3, "the folder no does not exist"),
         ("sts sts --sets 2012 --latent style", 2, "--latent style: model has"),
         ("sts sts --sets 2012 --model model --model other=x/model", 3, "x/model"),
         ("pairs absent.tsv", 3, "absent.tsv"),
@@ -168,8 +173,6 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("triples --count 0", 4, "no triples"),
         ("retrieval pairs.tsv --langs en", 2, "--langs en: expected two languages"),
         ("retrieval pairs.tsv --langs en,de", 2, "--langs de: model has en, fr"),
-        ("retrieval pairs.tsv --langs en,fr --margin ratios", 2, "--margin 'ratios': choose from"),
-        ("retrieval pairs.tsv --langs en,fr --margin ratio --k 0", 2, "--k 0"),
         ("retrieval absent.tsv --langs en,fr", 3, "DATA absent.tsv: no such file or folder"),
         ("retrieval empty.tsv --langs en,fr", 4, "empty.tsv is empty"),
         ("retrieval side.tsv --langs en,fr", 4, "side.tsv:1: 1 column, expected 2"),

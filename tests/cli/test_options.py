@@ -32,7 +32,6 @@ MEANINGS = {
     "--latent": "Latent",
     "--lengths": "Words of the sentences",
     "--limit": "At most this many",
-    "--margin": "Margin",
     "--max-length": "Maximum length",
     "--model": "A checkpoint or run",
     "--n-best": "Number of",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bgt_core
-from bgt_core.evaluation.translation import score_translations
+from bgt_core.evaluation.writing import score_translations
 from bgt_core.generation.translate import BeamTranslator
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The bootstrap against scipy, closed forms and simulation."""
+"""The bootstrap against scipy, closed forms and simulation; contrasts against the usual tests and planted results."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import pytest
 from scipy import stats
 
 from bgt_core.evaluation.bootstrap import (
+    FAILS,
+    HOLDS,
+    NOT_SEPARABLE,
+    BootstrappedScore,
     ItemSample,
     bootstrap,
+    contrast,
     holm,
     interval,
     pearson,
-    ranks,
     resample,
-    scaled,
     share,
     spearman,
     two_sided_p,
+    verdict,
     wilson,
 )
 from tests.close import assert_close
@@ -52,14 +56,6 @@ def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: n
         assert_close(row, expected)
 
 
-def test_ranks_are_those_of_the_items_written_out(rng: np.random.Generator) -> None:
-    values = rng.integers(0, 9, 30) / 1.0
-    weights = resample(rng, 30, 10)
-    for row, counts in zip(ranks(weights, values), weights.astype(int), strict=True):
-        places = np.repeat(np.arange(30), counts)
-        np.testing.assert_allclose(np.repeat(row, counts), stats.rankdata(values[places]))
-
-
 @pytest.mark.parametrize("ours", [pearson, spearman])
 def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
@@ -67,18 +63,6 @@ def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0  # what varies does not correlate with what is constant
-
-
-@pytest.mark.parametrize("ours", [pearson, spearman])
-def test_two_items_are_in_one_order_or_the_other(ours: Callable) -> None:
-    values = ours(np.ones((1, 2)), np.array([[1.0, 2], [7, 3], [4, 4]]), np.array([0.1, 0.3]))
-    np.testing.assert_allclose(values, [[1, -1, 0]])
-
-
-def test_each_row_is_scaled_by_its_own_median_and_spread() -> None:
-    rows = scaled(np.array([[1.0, 2, 5], [10, 10.25, 10.5], [-1e6, 1e6, 0], [3, 3, 3]]))
-    np.testing.assert_allclose(rows, [[-0.25, 0, 0.75], [-0.5, 0, 0.5], [-0.5, 0.5, 0], [0, 0, 0]])
-    np.testing.assert_allclose(scaled(np.array([4.0, 6, 8])), [-0.5, 0, 0.5])
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -128,20 +112,6 @@ def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator
     draws = rng.normal(0.5, 0.2, (100_000, 1))
     assert two_sided_p(np.array([0.392]), draws)[0] == pytest.approx(0.05, abs=0.001)  # 1.96 x 0.2
     assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system and itself
-
-
-def test_p_of_each_column_is_from_its_own_few_resamples(rng: np.random.Generator) -> None:
-    draws = rng.normal([0.1, 0.4], [0.1, 0.5], (12, 2))
-    difference = np.array([0.15, -0.6])
-    expected = [2 * stats.norm.sf(abs(difference[at]) / stats.tstd(draws[:, at])) for at in (0, 1)]
-    np.testing.assert_allclose(two_sided_p(difference, draws), expected)
-
-
-def test_an_interval_is_of_each_column(rng: np.random.Generator) -> None:
-    draws = rng.normal([0, 100], 1, (401, 2))
-    low, high = interval(draws, 0.9)
-    ordered = np.sort(draws, axis=0)
-    np.testing.assert_allclose([low, high], [ordered[20], ordered[380]])  # 5 % and 95 % of 400 steps
 
 
 @pytest.mark.parametrize(("right", "n"), [(8, 10), (0, 7), (7, 7), (412, 1_000)])
@@ -199,3 +169,69 @@ def test_holm_by_hand() -> None:
 def test_holm_keeps_the_level_over_a_table(rng: np.random.Generator) -> None:
     wrong = [(holm(rng.random(20)) < 0.05).any() for _ in range(2_000)]
     assert 0.035 < np.mean(wrong) < 0.065  # 0.049 for 20 independent true hypotheses
+
+
+def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
+    """Trainings of these scores, each moved alike by drawing the pairs again."""
+    draws = np.random.default_rng(seed).normal(0, 1, 4_000)
+    draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
+    return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
+
+
+def test_without_seeds_it_is_the_paired_bootstrap() -> None:
+    first, second = score(61.0, spread=1.0, seed=1), score(60.2, spread=0.9, seed=2)
+    estimate = contrast([(1, first), (-1, second)], 0.95)
+    gains = (first.draws - second.draws)[0]
+    assert estimate.value == pytest.approx(0.8)
+    assert estimate.p == pytest.approx(two_sided_p(np.float64(0.8), gains), rel=1e-9)
+    assert [estimate.low, estimate.high] == pytest.approx(stats.norm.interval(0.95, 0.8, gains.std(ddof=1)))
+    assert not estimate.counts_seeds
+
+
+def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
+    first, second = score(61.0, 62.5, 61.7), score(60.1, 60.4)
+    estimate = contrast([(1, first), (-1, second)], 0.9)
+    expected = stats.ttest_ind(first.values, second.values, equal_var=True)
+    assert estimate.p == pytest.approx(expected.pvalue)
+    assert [estimate.low, estimate.high] == pytest.approx(list(expected.confidence_interval(0.9)))
+    assert estimate.counts_seeds
+
+
+def test_a_system_of_one_seed_is_taken_to_vary_as_the_other() -> None:
+    """A new observation against three: the prediction interval of the text books."""
+    first, second = score(61.0, 62.0, 63.0), score(58.0)
+    estimate = contrast([(1, first), (-1, second)], 0.95)
+    assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
+
+
+def test_its_level_is_right_where_pairs_and_trainings_vary() -> None:
+    """Two equal systems, by Monte Carlo: p < 0.1 in a tenth of the comparisons."""
+    rng, low = np.random.default_rng(0), 0
+    for _ in range(800):
+        shift = rng.normal(0, 0.7)  # of the pairs that were drawn, the same for all trainings
+        first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
+        draws = rng.normal(0, 0.7, 200)
+        parts = [
+            (1, BootstrappedScore(first + shift, first[:, None] + draws)),
+            (-1, BootstrappedScore(second, second[:, None] + 0 * draws)),
+        ]
+        low += contrast(parts, 0.95).p < 0.1
+    assert 0.075 < low / 800 < 0.125
+
+
+def test_the_same_scores_are_not_separable() -> None:
+    first = score(60.0, 61.0, spread=1.0)
+    assert contrast([(1, first), (-1, first)], 0.95)[:4] != (0, 0, 0, 0)
+    alone = score(60.0, spread=1.0)
+    assert contrast([(1, alone), (-1, alone)], 0.95) == (0, 0, 0, 1, False)
+    twice = score(60.0, 60.0)
+    assert contrast([(1, twice), (-1, twice)], 0.95) == (0, 0, 0, 1, True)
+
+
+def test_verdicts() -> None:
+    assert verdict(1.0, 0.01, 0.95) == HOLDS
+    assert verdict(-1.0, 0.01, 0.95) == FAILS
+    assert verdict(1.0, 0.01, 0.999) == NOT_SEPARABLE
+    assert verdict(-1.0, 0.2, 0.95) == NOT_SEPARABLE
+    assert verdict(1.0, 0.5, 0.5) == NOT_SEPARABLE  # a p at the limit is no evidence
+    assert verdict(0.0, 0.01, 0.95) == FAILS

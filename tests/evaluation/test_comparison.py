@@ -1,10 +1,10 @@
-"""Systems side by side: intervals, differences and marks against numpy and scipy."""
+"""Systems side by side: intervals, differences and marks against numpy and scipy; tables, rows and JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,9 +12,7 @@ from scipy import stats
 
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson, wilson
-from bgt_core.evaluation.comparison import Statistic, check_bootstrap, compare, differences, marked
-from bgt_core.evaluation.comparison import estimates as estimates_of
-from bgt_core.evaluation.result import Difference
+from bgt_core.evaluation.comparison import Result, Statistic, check_bootstrap, compare, differences
 from bgt_core.tables import Estimate
 
 
@@ -50,17 +48,6 @@ def test_a_hundred_resamples_and_a_level_from_a_half_on_are_enough(resamples: in
         return
     with pytest.raises(UsageError, match=r"^(resamples|level) [\d.]+ must be"):
         compare(systems(0.3), resamples=resamples, level=level)
-
-
-def test_an_estimate_has_the_ends_of_its_own_resamples() -> None:
-    draws = np.random.default_rng(0).normal([0, 50], 1, (201, 2))
-    first, second, absent = estimates_of(np.array([1.0, 2.0, np.nan]), np.c_[draws, draws[:, 0]], 0.9)
-    ordered = np.sort(draws, axis=0)
-    assert first == Estimate(1.0, pytest.approx(ordered[10, 0]), pytest.approx(ordered[190, 0]))
-    assert second == Estimate(2.0, pytest.approx(ordered[10, 1]), pytest.approx(ordered[190, 1]))
-    assert absent is None
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        estimates_of(np.ones(2), np.ones((9, 3)), 0.9)
 
 
 def test_an_interval_of_a_correlation_is_about_fishers() -> None:
@@ -169,89 +156,6 @@ def test_a_system_without_a_score_is_left_out_of_it() -> None:
     assert [record["system"] for record in result.records()] == ["a", "c"] * 2
 
 
-def test_scores_that_no_system_has_are_not_compared_and_the_next_ones_are() -> None:
-    def scores(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
-        means = weights[0] @ np.arange(18.0).reshape(9, 2)
-        return {Key("none", 9): np.full_like(means, np.nan), Key("mean", 9): means}
-
-    result = compare(Statistic(systems=["a", "b"], scores=scores, samples=[ItemSample(9)]), resamples=100)
-    assert result.scores[Key("none", 9)] == [None, None]
-    assert [gap.key.score for gap in result.differences] == ["mean"]
-
-
-def test_hits_of_each_size_have_their_own_resamples_beside_other_scores() -> None:
-    statistic = replace(systems(0.2, 0.4), hits={Key("all", 12): HITS, Key("few", 4): HITS[:, :4]})
-    gaps = {gap.key.score: gap.difference for gap in compare(statistic, resamples=2_000).differences}
-    for name, rows in (("all", HITS), ("few", HITS[:, :4])):
-        gain = rows[0] - rows[1]
-        spread = 100 * 1.96 * gain.std() / np.sqrt(len(gain))
-        assert gaps[name].high - gaps[name].low == pytest.approx(2 * spread, rel=0.25)
-
-
-@pytest.mark.parametrize(("hits", "samples", "systems_of", "about"), [
-    (False, True, (0.2, 0.4), "made; 90% intervals from 150 resamples; differences: paired, p with Holm's correction"),
-    (False, True, (0.2,), "made; 90% intervals from 150 resamples"),
-    (True, True, (0.2, 0.4), "made; 90% intervals Wilson's and from 150 resamples; differences: paired, p with Holm's "
-     "correction"),
-    (True, False, (0.2, 0.4), "made; 90% intervals Wilson's; differences: paired, p with Holm's correction"),
-])  # fmt: skip
-def test_a_result_says_how_it_was_made(hits: bool, samples: bool, systems_of: tuple[float, ...], about: str) -> None:
-    statistic = replace(
-        systems(*systems_of),
-        hits={Key("all", 12): HITS} if hits else {},
-        numbers={Key("units", 0): [3.0] * len(systems_of)},
-        write_items=lambda path: None,
-    )
-    if not samples:
-        statistic = replace(statistic, samples=[], scores=lambda weights: {})
-    result = compare(statistic, resamples=150, level=0.9, seed=3)
-    assert result.about == about
-    assert (result.level, result.resamples, result.seed) == (0.9, 150, 3)
-    assert result.write_items is statistic.write_items
-    assert result.scores[Key("units", 0)] == [3.0] * len(systems_of)
-
-
-def test_two_thousand_resamples_of_seed_0_unless_told() -> None:
-    statistic = systems(0.3)
-    assert compare(statistic).scores == compare(statistic, resamples=2_000, level=0.95, seed=0).scores
-
-
-def gap(key: str, first: str, second: str, p_holm: float) -> Difference:
-    return Difference(key, first, second, Estimate(0, 0, 0), 0.0, p_holm)
-
-
-@pytest.mark.parametrize(
-    ("lower", "p_holm", "marks"),
-    [
-        ((), 0.2, ["", "", "best"]),
-        ((), 0.25, ["", "tied", "tied"]),  # b and c at just the level
-        (("x",), 0.2, ["best", "", ""]),
-        (("x",), 0.25, ["best", "", ""]),  # what ties is not the best
-    ],
-)
-def test_the_best_is_marked_or_those_it_can_not_be_told_from(
-    lower: tuple[str, ...], p_holm: float, marks: list[str]
-) -> None:
-    table = {"x": [Estimate(value, value, value) for value in (1.0, 2.0, 3.0)]}
-    gaps = [gap("x", "a", "b", 0.1), gap("x", "a", "c", 0.01), gap("x", "b", "c", p_holm), gap("y", "a", "c", 0.9)]
-    compared = marked(Statistic(systems=["a", "b", "c"], lower_is_better=lower), table, gaps, 0.75)
-    assert [cell.mark for cell in compared["x"]] == marks
-    assert [cell[:3] for cell in compared["x"]] == [cell[:3] for cell in table["x"]]
-
-
-def test_each_score_is_marked_by_itself_and_one_system_not_at_all() -> None:
-    cell = [Estimate(1.0, 0, 2), Estimate(1.0, 0, 2)]
-    two = Statistic(systems=["a", "b"])
-    compared = marked(two, {"x": cell, "y": cell}, [gap("x", "a", "b", 1.0), gap("y", "a", "b", 0.0)], 0.95)
-    assert [cell.mark for cell in compared["x"]] == ["tied", "tied"]
-    assert [cell.mark for cell in compared["y"]] == ["", "best"]  # of equals the last name
-    assert marked(Statistic(systems=["a"]), {"x": cell[:1]}, [], 0.95) == {"x": cell[:1]}
-    alone = Statistic(systems=["a", "bound"], compared=["a"])
-    assert [cell.mark for cell in marked(alone, {"x": cell}, [], 0.95)["x"]] == ["", ""]
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        marked(two, {"x": cell[:1]}, [], 0.95)
-
-
 @pytest.mark.parametrize(("noises", "marks"), [
     ((0.30, 0.31, 2.0), ["tied", "tied", ""]), ((0.1, 2.0), ["best", ""]), ((0.1,), [""]),
 ])  # fmt: skip
@@ -272,7 +176,72 @@ def test_curves_have_bands() -> None:
     (own,) = result.curves.values()
     np.testing.assert_allclose(own.value, [1 + curve, 1 + curve])
     assert (own.low <= own.value).all() and (own.value <= own.high).all() and (own.low < own.high).all()
-    rows = result.curve_table().rows
-    assert len(rows) == 10 and rows[6][:3] == ["c", "b", 0.25]
-    assert rows[6][3:] == [own.value[1, 1], own.low[1, 1], own.high[1, 1]]
     assert result.as_dict()["curves"][1]["value"] == own.value[1].tolist()
+
+
+def of_values(names: Sequence[str], values: dict[str, np.ndarray], **how: Any) -> Statistic:
+    """Scores that don't depend on what is drawn."""
+    made = {Key(name, 9): np.asarray(value) for name, value in values.items()}
+    return Statistic(
+        systems=names,
+        scores=lambda weights: {key: np.tile(value, (len(weights[0]), 1)) for key, value in made.items()},
+        samples=[ItemSample(9)],
+        **how,
+    )
+
+
+@pytest.fixture
+def result() -> Result:
+    statistic = of_values(
+        ["a", "b"],
+        {"x": [1.0, 2.0], "y": [0.5, np.nan]},
+        about="made",
+        warnings=["odd"],
+        counts={"pairs": 9},
+        numbers={Key("limit", 9): [0.12345, None]},
+    )
+    return compare(statistic, resamples=100, level=0.9, seed=3)
+
+
+def test_a_result_says_how_it_was_made(result: Result) -> None:
+    assert (result.level, result.resamples, result.seed, result.warnings) == (0.9, 100, 3, ["odd"])
+    assert result.about == "made; 90% intervals from 100 resamples; differences: paired, p with Holm's correction"
+    assert compare(of_values(["a"], {"x": [1.0]}), resamples=100).about == "; 95% intervals from 100 resamples"
+    hits = {Key("h", 2): np.ones((1, 2))}
+    assert compare(Statistic(systems=["a"], hits=hits), resamples=100).about == "; 95% intervals Wilson's"
+
+
+def test_a_table_has_systems_or_a_part_of_the_names_for_columns(result: Result) -> None:
+    table = result.table()
+    assert table.columns == ["score", "pairs", "a", "b"]
+    assert table.lines() == [
+        ["x", "9", "1.0 [1.0, 1.0] =", "2.0 [2.0, 2.0] ="], ["y", "9", "0.5 [0.5, 0.5]", ""],
+        ["limit", "9", "0.1235", ""],
+    ]  # fmt: skip
+    turned = result.table("score")
+    assert turned.columns == ["system", "x", "y", "limit"]
+    assert turned.lines() == [["a", "1.0 [1.0, 1.0] =", "0.5 [0.5, 0.5]", "0.1235"], ["b", "2.0 [2.0, 2.0] =", "", ""]]
+    gaps = result.difference_table()
+    assert gaps.columns == ["score", "difference", "points", "p", "p (Holm)"]
+    assert gaps.lines() == [["x", "a - b", "-1.0 [-1.0, -1.0]", "1", "1"]]
+
+
+def test_records_and_json_have_every_number(result: Result) -> None:
+    own = {"value": 1.0, "ci_low": 1.0, "ci_high": 1.0, "mark": "tied"}
+    assert result.records()[0] == {"score": "x", "pairs": 9, "system": "a", **own}
+    assert result.records()[-1] == {"score": "limit", "pairs": 9, "system": "a", "value": 0.12345}
+    document = json.loads(json.dumps(result.as_dict()))
+    assert (document["schema"], document["counts"], document["warnings"]) == ("bgt-evaluate/1", {"pairs": 9}, ["odd"])
+    assert document["scores"][0]["systems"] == {"a": own, "b": {**own, "value": 2.0, "ci_low": 2.0, "ci_high": 2.0}}
+    assert document["differences"] == [
+        {"score": "x", "pairs": 9, "first": "a", "second": "b", "value": -1.0, "ci_low": -1.0, "ci_high": -1.0,
+         "mark": "", "p": 1.0, "p_holm": 1.0}
+    ]  # fmt: skip
+
+
+def test_one_value_is_found_by_its_name(result: Result) -> None:
+    assert (result.value(("x",), "b"), result.value(("limit", 9), "a")) == (2.0, 0.12345)
+    assert np.isnan(result.value(("y",), "b"))
+    for key, system in ((("x",), None), ((), "a"), (("z",), "a"), (("x",), "c")):
+        with pytest.raises(UsageError, match="name one of each"):
+            result.value(key, system)

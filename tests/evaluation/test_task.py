@@ -54,13 +54,11 @@ def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
     names = [
         "fidelity",
         "inversion",
-        "ledger",
         "minimal-pairs",
         "pairs",
         "retrieval",
         "sts",
         "style",
-        "surface",
         "syntax",
         "transfer",
         "triples",

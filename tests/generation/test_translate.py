@@ -16,7 +16,7 @@ from bgt_core import checkpoint, recipes
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.translation import score_translations
+from bgt_core.evaluation.writing import score_translations
 from bgt_core.generation import translate
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import n_best

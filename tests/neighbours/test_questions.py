@@ -19,7 +19,7 @@ import bgt_core
 from bgt_core.encoders import open_encoder
 from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.pairs.measures import LabelledPairs
+from bgt_core.evaluation.tasks.pairs import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.neighbours.questions import UNCALIBRATED, Platt, QuestionStore, build, fit_platt
 from tests.close import FLOAT32, assert_close

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bgt_core.evaluation.fidelity.kept import has_negation, names, numbers
+from bgt_core.evaluation.facts import has_negation, names, numbers
 
 CASES = Path(__file__).with_name("counters.tsv")
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")

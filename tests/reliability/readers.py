@@ -34,8 +34,8 @@ from bgt_core.data.targets import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_trees
 from bgt_core.encoders.vectors import look_up
-from bgt_core.evaluation.pairs.measures import read_labelled
-from bgt_core.evaluation.sts.files import COLUMNS, read_scores, read_sets
+from bgt_core.evaluation.sts_files import COLUMNS, read_scores, read_sets
+from bgt_core.evaluation.tasks.pairs import read_labelled
 from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides

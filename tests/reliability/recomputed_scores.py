@@ -12,8 +12,8 @@ from scipy.spatial import distance
 from sklearn.metrics import f1_score
 
 from bgt_core.evaluation import bootstrap
-from bgt_core.evaluation.fidelity.kept import NUMBERS, numbers
-from bgt_core.evaluation.fidelity.measures import bleu, chrf, corpus_score
+from bgt_core.evaluation.facts import NUMBERS, numbers
+from bgt_core.evaluation.writing import bleu, chrf, corpus_score
 from bgt_core.neighbours.margin import MARGINS, Pairs, among, best_threshold, count, margin_pairs
 from bgt_core.neighbours.search import Rows, exact
 from bgt_core.vectors.compare import ROUNDING, nearest

@@ -19,7 +19,7 @@ from bgt_core import checkpoint, run
 from bgt_core.data.clean import clean
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
 from bgt_core.training.loop import WINDOW, Guard

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,26 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.fidelity.kept import numbers
-from bgt_core.evaluation.fidelity.measures import LENGTH_OFF, OfWeights, corpus_measures, right_sentences
-from bgt_core.evaluation.fidelity.plan import OWN, Columns, Latents, Writer, Writing, writers, writings
-from bgt_core.evaluation.task import BeamSize, Langs, Task, one_path, read_lengths
+from bgt_core.evaluation.facts import numbers
+from bgt_core.evaluation.task import BeamSize, Langs, Task, chosen_by_length, one_path
 from bgt_core.evaluation.tasks.retrieval import language_pair
+from bgt_core.evaluation.writing import (
+    LENGTH_OFF,
+    RANDOM,
+    Columns,
+    Latents,
+    OfWeights,
+    by_system,
+    corpus_measures,
+    corpus_scores,
+    right_sentences,
+    writers,
+    writings,
+)
 from bgt_core.vectors.compare import nearest
+
+if TYPE_CHECKING:  # imports torch, which the command's help does not need
+    from bgt_core.generation.writer import Writer
 
 COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest training"
 
@@ -74,14 +88,17 @@ class Fidelity(Task[HeldOut]):
         if len(set(language_pair(self.langs))) < 2:
             raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
         pairs = self.read(one_path(paths, "one file of translations"))
-        fewest, most = read_lengths(self.lengths)
-        fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
-        if len(fitting) < 2:
-            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
-        count = min(self.limit, len(fitting))
-        chosen = [fitting[row * len(fitting) // count] for row in range(count)]
+        chosen = chosen_by_length(pairs, [pair[0] for pair in pairs], self.lengths, self.limit, "pairs")
         train = self.read(self.train) if self.train else None
         return HeldOut(self.by_language(chosen), self.by_language(train) if train is not None else None)
+
+    def read(self, path: Path) -> list[tuple[str, ...]]:
+        """The pairs of a file, in the order of the languages."""
+        return list(read_pairs(path, text_columns(self.langs)[0], Skipped(), strict=True))
+
+    def by_language(self, pairs: Sequence[tuple[str, ...]]) -> Columns:
+        """The sentences of each language."""
+        return dict(zip(language_pair(self.langs), list(zip(*pairs, strict=True)) or [(), ()], strict=True))
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate all combinations that the models can; the seed draws styles and random sentences.
@@ -90,35 +107,39 @@ class Fidelity(Task[HeldOut]):
         """
         columns, train = items
         langs = list(language_pair(self.langs))
-        rows = check_columns(columns, langs)
+        counts = [len(columns[lang]) for lang in langs]
+        if len(set(counts)) > 1:
+            raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
+        if (rows := counts[0]) < 2:
+            raise DataError(f"{rows} pairs; a style comes from another pair: expected 2 or more.")
         models = writers(encoders, langs, self.beam)
         latents = {name: Latents(writer, columns) for name, writer in models.items()}
         trained = training_sentences(models, latents, columns, train, seed) if train else {}
-        baselines = list(dict.fromkeys(name for by_name in trained.values() for name in by_name))
-        names = [*models, COPY, *baselines]
+        names = list(dict.fromkeys([*models, COPY, *(name for by_name in trained.values() for name in by_name)]))
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
         for writing in writings(langs, rows, any(LANGUAGE in each.latents for each in models.values()), seed):
             source, lang = writing.source_lang, writing.lang
             styles = [columns[lang][row] for row in writing.styles]
-            able = [name for name, writer in models.items() if not writing.needs_style or LANGUAGE in writer.latents]
+            able = [name for name, writer in models.items() if writing.style_of != RANDOM or LANGUAGE in writer.latents]
             texts = {name: models[name].write(latents[name].of(writing), lang=lang) for name in able}
             for name, outputs in {**texts, COPY: columns[source], **trained.get((source, lang), {})}.items():
                 read = None
                 if name in able and LANGUAGE in models[name].latents:
                     own = models[name].embed(outputs, lang=lang, latent=LANGUAGE)
                     read = own, latents[name].vectors[LANGUAGE, lang][writing.styles]
+                key = FidelityKey(lang, writing.meaning_of, writing.style_of, "", rows)
                 of_corpus = corpus_measures(
                     outputs, columns[lang], styles, lang=lang, lowercase=not self.cased, language_latents=read
                 )
                 for measure, score in of_corpus.items():
-                    corpus.setdefault(key(writing, measure, rows), {})[name] = score
+                    corpus.setdefault(key._replace(measure=measure), {})[name] = score
                 of_sentences = right_sentences(
                     outputs, columns[lang], columns[source], styles,
                     lang=lang, source_lang=source, lowercase=not self.cased,
                 )  # fmt: skip
                 for measure, hits in of_sentences.items():
-                    right.setdefault(key(writing, measure, len(hits)), {})[name] = hits
+                    right.setdefault(key._replace(measure=measure, sentences=len(hits)), {})[name] = hits
         unread = sum(
             any(numbers(text, lang) is None for lang, text in zip(langs, pair, strict=True))
             for pair in zip(*columns.values(), strict=True)
@@ -126,17 +147,9 @@ class Fidelity(Task[HeldOut]):
         case = "cased" if self.cased else "lower-cased"
         return Statistic(
             systems=names,
-            scores=lambda weights: {
-                name: np.stack(
-                    [scores[each](weights[0]) if each in scores else nothing(weights[0]) for each in names], 1
-                )
-                for name, scores in corpus.items()
-            },
+            scores=corpus_scores(corpus, names),
             samples=[ItemSample(rows)],
-            hits={
-                name: np.stack([hits[each] if each in hits else nothing(np.empty(name.sentences)) for each in names])
-                for name, hits in right.items()
-            },
+            hits={key: by_system(hits, names, key.sentences) for key, hits in right.items()},
             about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
             "with the style, the rest with the reference; negation, numbers and names if source and reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
@@ -146,38 +159,8 @@ class Fidelity(Task[HeldOut]):
             lower_is_better=[each for each in corpus if each.measure == LENGTH_OFF],
         )
 
-    def read(self, path: Path) -> list[tuple[str, ...]]:
-        """The pairs of a file, in the order of the languages."""
-        return list(read_pairs(path, text_columns(self.langs)[0], Skipped(), strict=True))
-
-    def by_language(self, pairs: Sequence[tuple[str, ...]]) -> Columns:
-        """The sentences of each language."""
-        sides = list(zip(*pairs, strict=True)) or [(), ()]
-        return dict(zip(language_pair(self.langs), sides, strict=True))
-
 
 TASK = Fidelity
-
-
-def key(writing: Writing, measure: str, sentences: int) -> FidelityKey:
-    """The name of a score: its meaning is "its own" if the sentence is reconstructed."""
-    meaning = OWN if writing.style_of == OWN else writing.source_lang
-    return FidelityKey(writing.lang, meaning, writing.style_of, measure, sentences)
-
-
-def nothing(like: np.ndarray) -> np.ndarray:
-    """NaN for each row of something."""
-    return np.full(len(like), np.nan)
-
-
-def check_columns(columns: Columns, langs: Sequence[str]) -> int:
-    """The number of pairs; DataError for fewer than two, and for columns of different lengths."""
-    counts = [len(columns[lang]) for lang in langs]
-    if len(set(counts)) > 1:
-        raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
-    if counts[0] < 2:
-        raise DataError(f"{counts[0]} pairs; a style comes from another pair: expected 2 or more.")
-    return counts[0]
 
 
 def training_sentences(

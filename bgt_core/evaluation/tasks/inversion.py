@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import DataError, check_least
+from bgt_core.errors import check_least
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.fidelity.measures import BLEU_SCORE, CHRF_SCORE, EXACT, bleu, chrf, corpus_score, same
-from bgt_core.evaluation.fidelity.plan import writers
-from bgt_core.evaluation.task import BeamSize, Lang, Task, one_path, read_lengths
+from bgt_core.evaluation.task import BeamSize, Lang, Task, chosen_by_length, one_path
+from bgt_core.evaluation.writing import (
+    BLEU_SCORE,
+    CHRF_SCORE,
+    EXACT,
+    OfWeights,
+    bleu,
+    by_system,
+    chrf,
+    corpus_score,
+    corpus_scores,
+    same,
+    writers,
+)
 from bgt_core.vectors.compare import nearest
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
     from bgt_core.generation.search import SentenceWriter
-    from bgt_core.generation.writer import Writer
 
 ALONE, BOTH = "semantic latent", "both latents"
 GREEDY, RERANKED, NEAREST = "greedy", "reranked", "nearest training sentence"
@@ -66,13 +76,11 @@ class Inversion(Task[Texts]):
         """Read the sentences, and choose those of the given lengths."""
         check_least(2, limit=self.limit)
         check_least(0, corrections=self.corrections)
-        path, (fewest, most) = one_path(paths, "one file of sentences"), read_lengths(self.lengths)
-        fitting = [text for _, text in text_lines(path, sentences=True) if fewest <= len(text.split()) <= most]
-        if len(fitting) < 2:
-            raise DataError(f"{path}: {len(fitting)} lines have {fewest} to {most} words; expected 2 or more.")
-        count = min(self.limit, len(fitting))
+        path = one_path(paths, "one file of sentences")
+        lines = [text for _, text in text_lines(path, sentences=True)]
         train = [text for _, text in text_lines(self.train, sentences=True) if text.strip()] if self.train else []
-        return Texts([fitting[row * len(fitting) // count] for row in range(count)], list(dict.fromkeys(train)))
+        chosen = chosen_by_length(lines, lines, self.lengths, self.limit, f"lines of {path}")
+        return Texts(chosen, list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Write all sentences by each model and search; the seed has no effect."""
@@ -81,11 +89,11 @@ class Inversion(Task[Texts]):
             prefix = f"{name} " * (len(encoders) > 1)
             own = {latent: writer.embed(items.held_out, lang=self.lang, latent=latent) for latent in writer.latents}
             alone = {
-                latent: vectors if latent == SEMANTIC else cast("Writer", writer).prior_mean(latent, vectors)
+                latent: vectors if latent == SEMANTIC else writer.prior_mean(latent, vectors)
                 for latent, vectors in own.items()
             }
             for given, latents in {ALONE: alone, **({BOTH: own} if len(own) > 1 else {})}.items():
-                for search, written in self.searched(cast("Writer", writer).bgt, latents).items():
+                for search, written in self.searched(writer.bgt, latents).items():
                     texts[prefix + search, given] = written
             if items.train:
                 of_train = writer.embed(items.train, lang=self.lang, latent=SEMANTIC)
@@ -93,37 +101,19 @@ class Inversion(Task[Texts]):
                 texts[prefix + NEAREST, ALONE] = [items.train[row] for row in closest]
         systems, rows = list(dict.fromkeys(system for system, _ in texts)), len(items.held_out)
         metrics = {CHRF_SCORE: chrf(not self.cased), BLEU_SCORE: bleu(self.lang, not self.cased)}
-        scores = {
-            (each, measure): corpus_score(metric, written, items.held_out)
-            for each, written in texts.items()
-            for measure, metric in metrics.items()
-        }
-        exact = {
-            each: np.array([same(*pair, not self.cased) for pair in zip(written, items.held_out, strict=True)], float)
-            for each, written in texts.items()
-        }
-        latents_of = list(dict.fromkeys(given for _, given in texts))
-        missing = np.full(rows, np.nan)
+        corpus: dict[InversionKey, dict[str, OfWeights]] = {}
+        exact: dict[InversionKey, dict[str, np.ndarray]] = {}
+        for (system, given), written in texts.items():
+            for measure, metric in metrics.items():
+                score = corpus_score(metric, written, items.held_out)
+                corpus.setdefault(InversionKey(given, measure, rows), {})[system] = score
+            equal = [same(*pair, not self.cased) for pair in zip(written, items.held_out, strict=True)]
+            exact.setdefault(InversionKey(given, EXACT, rows), {})[system] = np.array(equal, float)
         return Statistic(
             systems=systems,
-            scores=lambda weights: {
-                InversionKey(given, measure, rows): np.stack(
-                    [
-                        scores[(system, given), measure](weights[0])
-                        if (system, given) in texts
-                        else np.full(len(weights[0]), np.nan)
-                        for system in systems
-                    ],
-                    axis=1,
-                )
-                for given in latents_of
-                for measure in metrics
-            },
+            scores=corpus_scores(corpus, systems),
             samples=[ItemSample(rows)],
-            hits={
-                InversionKey(given, EXACT, rows): np.stack([exact.get((system, given), missing) for system in systems])
-                for given in latents_of
-            },
+            hits={key: by_system(hits, systems, rows) for key, hits in exact.items()},
             about=f"{rows:,} sentences in {self.lang}, {'cased' if self.cased else 'lower-cased'}; chrF and BLEU of "
             "sacrebleu",
             counts={"sentences": rows},

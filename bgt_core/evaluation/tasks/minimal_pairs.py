@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from bgt_core.contracts import LANGUAGE, SentenceEncoder
 from bgt_core.data.columns import text_columns
 from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
 from bgt_core.evaluation.task import BeamSize, Task
+from bgt_core.evaluation.writing import Latents, Writing, by_system, role_writings, writers
 from bgt_core.grammar import ACT, GIVE, RolePair, role_pairs
+
+if TYPE_CHECKING:  # imports torch, which the command's help does not need
+    from bgt_core.generation.writer import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
 ROLE_LANGS = ("en", "fr")  # of the grammar
@@ -66,15 +69,11 @@ class MinimalPairs(Task[Sequence[RolePair]]):
             for writing, measure, rows in measured(writer, langs, items):
                 for number, kind in enumerate((GIVE, ACT)):
                     if of_kind := int((kinds == number).sum()):
-                        meaning = OWN if writing.style_of == OWN else writing.source_lang
-                        key = RolesKey(writing.lang, meaning, writing.style_of, kind, measure, of_kind)
+                        key = RolesKey(writing.lang, writing.meaning_of, writing.style_of, kind, measure, of_kind)
                         by_key.setdefault(key, {})[name] = rows[kinds == number]
         return Statistic(
             systems=list(encoders),
-            hits={
-                key: np.stack([hits[name] if name in hits else np.full(key.pairs, np.nan) for name in encoders])
-                for key, hits in by_key.items()
-            },
+            hits={key: by_system(hits, list(encoders), key.pairs) for key, hits in by_key.items()},
             about=f"{len(items):,} minimal pairs of the grammar, beam {self.beam}",
             counts={"pairs": len(items)},
         )

@@ -22,8 +22,6 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Langs, Task
-from bgt_core.neighbours.margin import Counts, among, check, held_out, margin_pairs
-from bgt_core.neighbours.search import Rows, exact
 from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, found
 from bgt_core.vectors.compare import hits as hits_among
 
@@ -36,7 +34,7 @@ Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 class RetrievalKey(NamedTuple):
     file: str
-    by: str  # "cosine", "cosine in the pool", "ratio" or "distance"
+    by: str  # "cosine" or "cosine in the pool"
     direction: str
     pairs: int
 
@@ -52,18 +50,12 @@ class Retrieval(Task[Translations]):
     across = "direction"
 
     langs: Langs
-    margin: Annotated[
-        str | None, "Margin, ratio or distance: search by it too, and mine the pairs as `bgt mine` does; needs FAISS."
-    ] = None
-    k: Annotated[int, "Number of neighbours that a margin is relative to."] = 4
     pool: Annotated[bool, "Also search among the sentences of both languages together."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
         """Read the files."""
         language_pair(self.langs)
         names = text_columns(self.langs)[0]
-        if self.margin:
-            check(self.k, self.margin, "max")
         columns = {path: list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True)) for path in paths}
         if not columns:
             raise UsageError("is needed: files of translations.", parameter="data")
@@ -72,11 +64,7 @@ class Retrieval(Task[Translations]):
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Search in both directions.
-
-        With a margin, pairs are also mined, and evaluated at the threshold that is best for the other half of the known
-        pairs.
-        """
+        """Search in both directions."""
         langs = language_pair(self.langs)
         for file, columns in items.items():
             sizes = [len(column) for column in columns]
@@ -100,12 +88,6 @@ class Retrieval(Task[Translations]):
                     for way, (_, of_way) in zip(ways, pooled, strict=True):
                         key = RetrievalKey(file, POOL, f"{way}, median rank", len(columns[0]))
                         numbers.setdefault(key, []).append(float(np.median(of_way)))
-                if self.margin:
-                    forward, backward, counts = by_margin(left, right, self.margin, self.k)
-                    searches[self.margin] = forward, backward
-                    for name, value in (("precision", counts.precision), ("recall", counts.recall), ("F1", counts.f1)):
-                        key = RetrievalKey(file, self.margin, f"mining {name}", len(columns[0]))
-                        numbers.setdefault(key, []).append(100 * value)
                 for by, of_ways in searches.items():
                     for way, of_way in zip(ways, of_ways, strict=True):
                         hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
@@ -158,7 +140,7 @@ def hits_of(
     """Search in both directions: whether each line finds its partner, forward and backward, (N,) each, as `hits`."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
-        * on_own_line(np.arange(len(answers.vectors)), answers, answers)
+        * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss
         for queries, answers in ((left, right), (right, left))
     )
     return forward, backward
@@ -187,30 +169,6 @@ def in_pool(
         ranks[lines] += (pool >= pool[place, translation][:, None] - ROUNDING).sum(1)
         shares[lines] = hits_among(pool, translation)
     return shares * first, ranks
-
-
-def by_margin(
-    left: EmbeddedSentences, right: EmbeddedSentences, margin: str, k: int
-) -> tuple[np.ndarray, np.ndarray, Counts]:
-    """Search in both directions by a margin over cosines, and evaluate mining."""
-    rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
-    plan = exact(*rows)
-    forward, backward, pairs = (
-        margin_pairs(rows[0], rows[1], plan, k=k, margin=margin, retrieval=retrieval)
-        for retrieval in ("forward", "backward", "max")
-    )
-    known = np.unique(np.stack([left.of_line, right.of_line], 1), axis=0)  # (G, 2)
-    correct = among(pairs.left, pairs.right, *known.T)
-    odd = int((known[:, 0] % 2).sum())
-    mined, _ = held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
-    ahead = on_own_line(forward.right[np.argsort(forward.left)], left, right)
-    back = on_own_line(backward.left[np.argsort(backward.right)], right, left)
-    return ahead, back, mined
-
-
-def on_own_line(rows: np.ndarray, queries: EmbeddedSentences, answers: EmbeddedSentences) -> np.ndarray:
-    """Whether each line finds its partner, (N,) bool; rows (U,) of `answers` are for the distinct queries."""
-    return answers.first[rows][queries.of_line] == np.arange(len(queries.of_line))
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:

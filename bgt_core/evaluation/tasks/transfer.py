@@ -20,10 +20,9 @@ from bgt_core.data.properties import PROPERTIES
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.fidelity.measures import CHRF_SCORE, OfWeights, chrf, corpus_score
-from bgt_core.evaluation.fidelity.plan import Columns, Latents, writers
-from bgt_core.evaluation.task import BeamSize, Langs, Task
+from bgt_core.evaluation.task import BeamSize, Langs, Task, evenly
 from bgt_core.evaluation.tasks.fidelity import Fidelity
+from bgt_core.evaluation.writing import CHRF_SCORE, Columns, Latents, OfWeights, chrf, corpus_score, writers
 
 TAKEN, SOURCES = "taken over %", "sources"
 FEWEST = 20  # sources; below it, an interval says next to nothing
@@ -138,7 +137,7 @@ def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list
                 if len(others) < FEWEST:
                     left_out.append(f"{' '.join(filter(None, (lang, name, value)))} ({len(others)})")
                     continue
-                count = min(limit, len(others))
-                sources = others[np.arange(count) * len(others) // count]
-                wanted.append(Change(lang, name, value, sources, rng.choice(np.flatnonzero(shown == value), count)))
+                sources = np.array(evenly(others.tolist(), limit))
+                styles = rng.choice(np.flatnonzero(shown == value), len(sources))
+                wanted.append(Change(lang, name, value, sources, styles))
     return wanted, left_out

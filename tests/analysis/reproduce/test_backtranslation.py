@@ -23,8 +23,8 @@ from analysis.reproduce.training_plan import verdict
 from bgt_core.data.filters.scores import overlap
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, NotFound
-from bgt_core.evaluation.contrasts import BootstrappedScore
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.bootstrap import BootstrappedScore
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import pairs

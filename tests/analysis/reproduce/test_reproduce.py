@@ -22,11 +22,11 @@ import bgt_core
 from analysis.reproduce import runner
 from bgt_core import checkpoint
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.writing import OWN, REFERENCE
 
 ROOT = Path(__file__).resolve().parents[3]
 

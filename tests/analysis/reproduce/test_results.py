@@ -7,7 +7,7 @@ import pytest
 
 from analysis.reproduce import results
 from analysis.reproduce.experiments import Claim, Comparison, ExperimentSpec, above, years
-from bgt_core.evaluation.contrasts import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE, BootstrappedScore
+from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE, BootstrappedScore
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:

@@ -38,7 +38,7 @@ from analysis.reproduce.var_siamese import (
 )
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.pairs.measures import read_labelled
+from bgt_core.evaluation.tasks.pairs import read_labelled
 from bgt_core.grammar import pairs
 
 Reproduce = Callable[..., Any]

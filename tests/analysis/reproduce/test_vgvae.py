@@ -22,7 +22,7 @@ from analysis.reproduce.trainings import Training, training_of
 from analysis.reproduce.vgvae import paired, read_parsed
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.sts import Sts, average
 from bgt_core.evaluation.tasks.syntax import Syntax

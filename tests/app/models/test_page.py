@@ -16,7 +16,7 @@ from app.core.word_effects import LEAST
 from app.models import compute, pairs
 from bgt_core.data.examples import example_sentences
 from bgt_core.encoders import open_encoder
-from bgt_core.evaluation.disagreement import disagreement, word_effects
+from bgt_core.evaluation.systems import disagreement, word_effects
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 

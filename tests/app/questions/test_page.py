@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 import bgt_core
-from bgt_core.evaluation.pairs.measures import LabelledPairs
+from bgt_core.evaluation.tasks.pairs import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.neighbours.questions import QuestionStore, build
 

@@ -11,7 +11,7 @@ import pytest
 import bgt_core
 from app.core import state
 from app.rewrite import compute
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 

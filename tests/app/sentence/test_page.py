@@ -21,7 +21,7 @@ from app.core.results import reading
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.fidelity.checks import checks, differences
+from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam
 from bgt_core.vectors.compare import cosines

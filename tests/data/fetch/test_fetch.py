@@ -22,7 +22,7 @@ from bgt_core.data.fetch import layouts, opus, sources
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts_files import read_sets
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

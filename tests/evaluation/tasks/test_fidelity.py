@@ -12,12 +12,25 @@ import torch
 import bgt_core
 from bgt_core import BgtError, DataError, UsageError
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
-from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
-from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, Latents, role_writings, writings
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import COPY, NEAREST, RANDOM_TRAINING, Fidelity, HeldOut, training_sentences
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
+from bgt_core.evaluation.writing import (
+    EXACT,
+    LENGTH_OFF,
+    MARK,
+    NEGATION,
+    NO_NEGATION,
+    NUMBER,
+    OWN,
+    RANDOM,
+    REFERENCE,
+    SWAPPED,
+    Latents,
+    role_writings,
+    writings,
+)
 from bgt_core.generation.generate import generate
 from bgt_core.generation.options import GREEDY
 from bgt_core.generation.writer import Writer

@@ -83,7 +83,7 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"lengths": "50-60"}, DataError, "held-out.txt: 0 lines have 50 to 60 words"),
+        ({"lengths": "50-60"}, DataError, "0 of 9 lines of .*held-out.txt have 50 to 60 words"),
         ({"limit": 1}, UsageError, "^limit 1"),
         ({"corrections": -1}, UsageError, "^corrections -1"),
         ({"lang": "de"}, UsageError, "de: model has en"),

@@ -11,10 +11,10 @@ import pytest
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE, SWAPPED
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
+from bgt_core.evaluation.writing import OWN, REFERENCE, SWAPPED
 from bgt_core.grammar import ACT, GIVE, role_pairs
 
 PAIRS = role_pairs(3, seed=4)  # both kinds in turn: two of giving, one of an act

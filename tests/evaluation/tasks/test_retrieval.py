@@ -10,25 +10,22 @@ import pytest
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.retrieval import (
     Retrieval,
-    by_margin,
     embed_distinct,
     hits_of,
     in_pool,
     language_pair,
     precision_at_1,
 )
-from bgt_core.neighbours import margin
-from bgt_core.neighbours.margin import margin_pairs
-from bgt_core.neighbours.search import Rows, exact
-from bgt_core.vectors import compare
-from bgt_core.vectors.compare import ComparesByCosine, nearest, unit
+from bgt_core.vectors.compare import ComparesByCosine, unit
 
 PAIR = ("en", "fr")
+
+
 Sides = tuple[Sequence[str], Sequence[str]]
 
 
@@ -64,10 +61,6 @@ def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
-def mined(left: np.ndarray, right: np.ndarray, margin: str = "ratio", k: int = 4) -> tuple:
-    return by_margin(*sides_of(Lookup(left, right), *[numbers(*range(len(left)))] * 2), margin, k)
-
-
 def test_by_hand() -> None:
     queries = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.1]])
     answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])  # nearest: 0, 2, 1, 3
@@ -95,11 +88,6 @@ def test_perfect_and_scale_free() -> None:
     assert precision_at_1(vectors, np.roll(vectors, 1, axis=0)) == 0.0
 
 
-def test_chance() -> None:
-    left, right = np.random.default_rng(0).normal(size=(2, 1000, 4))
-    assert precision_at_1(left, right) == pytest.approx(0.001, abs=0.004)
-
-
 def test_vectors_that_say_nothing_find_as_many_as_a_guess() -> None:
     assert precision_at_1(np.zeros((4, 3)), np.ones((4, 3))) == 0.25
     rng = np.random.default_rng(0)
@@ -108,13 +96,6 @@ def test_vectors_that_say_nothing_find_as_many_as_a_guess() -> None:
     alike = [sum(signs == sign) for sign in signs]
     np.testing.assert_allclose(retrieved(one[0], one[0] * 1.7), [1 / np.array(alike)] * 2)
     assert precision_at_1(one[0], one[0] * 1.7) == pytest.approx(2 / 100)
-
-
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, answers = np.random.default_rng(0).normal(size=(2, 50, 3))
-    whole = nearest(queries, answers)
-    monkeypatch.setattr(compare, "BLOCK", 7)
-    assert (nearest(queries, answers) == whole).all()
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
@@ -128,53 +109,6 @@ def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
         assert way.tolist() == [True, True, False, False]
 
 
-def by_hand(left: np.ndarray, right: np.ndarray, margin: str, k: int) -> np.ndarray:
-    """The best margin (Artetxe and Schwenk, 2019) among each left row's k nearest, from all cosines."""
-    cosines = unit(left) @ unit(right).T  # (N, M)
-    means = np.sort(cosines, 1)[:, -k:].mean(1)[:, None] / 2 + np.sort(cosines, 0)[-k:].mean(0) / 2
-    near = cosines >= np.sort(cosines, 1)[:, -k:][:, :1]
-    scored = cosines / np.maximum(means, 0.01) if margin == "ratio" else cosines - means
-    return np.where(near, scored, -np.inf).argmax(1)
-
-
-@pytest.mark.parametrize(("margin", "k"), [("ratio", 4), ("ratio", 2), ("ratio", 7), ("distance", 3)])
-def test_margins_are_those_of_the_formula(margin: str, k: int) -> None:
-    rng = np.random.default_rng(1)
-    left = rng.normal(size=(80, 6))
-    right = left + 0.9 * rng.normal(size=(80, 6))
-    forward, backward, counts = mined(left, right, margin, k)
-    assert (forward == (by_hand(left, right, margin, k) == np.arange(80))).all()
-    assert (backward == (by_hand(right, left, margin, k) == np.arange(80))).all()
-    assert (forward != retrieved(left, right)[0]).any()  # or the test would show nothing
-    assert (counts.known, counts.correct <= counts.kept <= 80) == (80, True)
-
-
-@pytest.mark.parametrize("seed", [19, 40, 155])  # where halves by the right sentence, or others, give other counts
-def test_mined_pairs_are_counted_at_the_threshold_of_the_other_half(seed: int) -> None:
-    """Halves by the number of the left sentence; many sentences have one translation."""
-    rng = np.random.default_rng(seed)
-    lines = rng.integers(0, 25, 40)
-    table = rng.normal(size=(25, 4))
-    encoder = Lookup(table, table + 0.7 * rng.normal(size=(25, 4)))
-    texts = numbers(*lines), numbers(*np.where(lines < 14, 0, lines))
-    left, right = sides_of(encoder, *texts)
-    *_, counted = by_margin(left, right, "ratio", 4)
-    rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
-    pairs = margin_pairs(*rows, exact(*rows), k=4, margin="ratio", retrieval="max")
-    known = set(zip(left.of_line.tolist(), right.of_line.tolist(), strict=True))
-    correct = np.array([pair in known for pair in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)])
-    sizes = [sum(one % 2 == half for one, _ in known) for half in (0, 1)]
-    expected, _ = margin.held_out(pairs.scores, correct, pairs.left % 2, (sizes[0], sizes[1]))
-    assert counted == expected and expected.known == len(known)
-
-
-def test_mining_a_copy_keeps_nothing_wrong() -> None:
-    table = np.random.default_rng(0).normal(size=(40, 8))
-    forward, backward, counts = mined(table, table)
-    assert forward.all() and backward.all()
-    assert counts.correct == counts.kept >= 38  # the lowest score of a half may miss the other's threshold
-
-
 def measured(encoders: dict[str, Lookup], items: dict[str, Sides], **how: object) -> Result:
     return evaluate(Retrieval("en,fr", **how), encoders, items, resamples=100)
 
@@ -184,31 +118,21 @@ def test_each_file_search_and_way_is_a_score() -> None:
     left = rng.normal(size=(40, 6))
     encoders = {"own": Lookup(left, left + rng.normal(size=(40, 6))), "exact": Lookup(left)}
     lines = numbers(*range(30))
-    result = measured(encoders, {"a": (lines, lines), "b": (lines[:9], [*lines[:8], lines[0]])}, margin="ratio")
+    result = measured(encoders, {"a": (lines, lines), "b": (lines[:9], [*lines[:8], lines[0]])})
     names = [(key.file, key.by, key.direction) for key in result.scores]
     ways = ["en to fr", "fr to en"]
-    assert names[:8] == [(file, by, way) for file in "ab" for by in ("cosine", "ratio") for way in ways]
-    assert names[8:] == [(file, "ratio", f"mining {name}") for file in "ab" for name in ("precision", "recall", "F1")]
+    assert names == [(file, "cosine", way) for file in "ab" for way in ways]
     forward, _ = found(encoders["own"], lines, lines)
     low, high = wilson(int(forward.sum()), 30)
     cell = result.scores["a", "cosine", "en to fr", 30][0]
     assert cell[:3] == pytest.approx((100 * forward.mean(), 100 * low, 100 * high))
-    _, _, counts = by_margin(*sides_of(encoders["own"], lines, lines), "ratio", 4)
-    assert result.value(("a", "ratio", "mining F1"), "own") == pytest.approx(100 * counts.f1)
-    assert result.table().columns == [
-        "file",
-        "by",
-        "system",
-        *ways,
-        *(f"mining {n}" for n in ("precision", "recall", "F1")),
-    ]
+    assert result.table().columns == ["file", "by", "system", *ways]
     assert result.counts == {"a": 30, "b": 9}
     assert "b: 9 pairs; repeated sentences: 0 in en, 1 in fr" in result.about
     (gap, *_) = result.differences
     assert (gap.first, gap.second, gap.difference.value) == ("own", "exact", pytest.approx(100 * forward.mean() - 100))
     same = evaluate(Retrieval("en,en"), encoders["exact"], {"a": (lines, lines)}, resamples=100)
     assert [key.direction for key in same.scores] == ["en to en", "en to en, back"]
-    assert "mining" not in str(list(measured(encoders, {"a": (lines, lines)}).scores))
 
 
 def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -231,8 +155,6 @@ def test_bad_input_is_one_line() -> None:
         (lambda: measured({"m": known}, {"a": ((), ())}), 4, "a: 0 sentences in en and 0 in fr"),
         (lambda: measured({"m": known}, {"a": (three, two)}), 4, "a: 3 sentences in en and 2 in fr"),
         (lambda: measured({"m": Lookup(table, np.eye(4))}, {"a": (three, three)}), 4, "m: vectors of 3 and 4 units"),
-        (lambda: Retrieval("en,fr", margin="ratios").load([Path("a")], seed=0), 2, "margin 'ratios': choose from"),
-        (lambda: Retrieval("en,fr", margin="ratio", k=0).load([Path("a")], seed=0), 2, "k 0"),
         (lambda: Retrieval("en,fr").load([], seed=0), 2, "data is needed: files of translations"),
         *((lambda text=text: language_pair(text), 2, f"langs {text}: expected two") for text in ("en", "en,_")),
     ):

@@ -1,9 +1,10 @@
-"""Semantic textual similarity of known encoders: scores of sets, years and all, resamples, kept pairs."""
+"""Semantic textual similarity of known encoders: every aggregation against scipy, resamples, Hard STS."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -11,14 +12,31 @@ from zlib import crc32
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import pearson, resample
-from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsSet, explain, scores
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.sts_files import StsScores, StsSet
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.sts import Sts, average, parse_sets, score_sets
+from bgt_core.evaluation.tasks import sts as scoring
+from bgt_core.evaluation.tasks.sts import (
+    AGGREGATES,
+    ScoreKey,
+    Sts,
+    average,
+    explain,
+    extreme,
+    hard_splits,
+    negated,
+    parse_sets,
+    pooled,
+    score_sets,
+    scores,
+    swer,
+    words,
+)
 from bgt_core.vectors.compare import ComparesByCosine
 
 
@@ -92,13 +110,6 @@ def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> N
     assert average(result, "a") == result.value(("2012-2013", "average", "mean Pearson"), "a")
 
 
-def test_an_average_is_surer_than_its_parts() -> None:
-    width = {
-        key: cells[0].high - cells[0].low for key, cells in measured(Noisy(0.3), SETS, resamples=500).scores.items()
-    }
-    assert width["2012-2013", "average", "mean Pearson", 130] < width["2012", "A", "Pearson", 60]
-
-
 def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:
     key = ScoreKey("2012", "B", "Pearson", 30)
     (cell,) = measured(Noisy(0.3), SETS, resamples=230, seed=6).scores[key]
@@ -111,13 +122,6 @@ def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:
     assert alone == cell  # whatever is scored beside it
 
 
-def test_benchmarks_that_are_no_year_have_no_average() -> None:
-    result = measured(Angles(), [dataset([0.0, 1, 2], "stsb", "dev")], aggregate="all")
-    assert [key.score for key in result.scores] == ["Pearson", "Spearman"]
-    with pytest.raises(BgtError, match="0 scores"):
-        average(result)
-
-
 def test_across_languages_the_language_latent_is_left_out() -> None:
     class Two(Angles):
         latents = ("semantic", "language")
@@ -128,15 +132,6 @@ def test_across_languages_the_language_latent_is_left_out() -> None:
     assert measured({"m": Two()}, SETS).systems == ["m semantic", "m language"]
     with pytest.raises(BgtError, match="not comparable"):
         measured({"m": Two()}, [data], latent="language")
-
-
-def test_vectors_that_are_none_are_named_with_their_set() -> None:
-    class Broken(Angles):
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return np.full((len(sentences), 2), np.nan)
-
-    with pytest.raises(BgtError, match=r"^2012 A: m: row 1 contains NaN or infinity, for '0'"):
-        measured({"m": Broken()}, SETS)
 
 
 class Batched(Angles):
@@ -164,10 +159,8 @@ def test_pairs_that_are_the_same_tie_whatever_batches_their_sentences_were_in() 
 
 
 def test_kept_pairs_are_data_for_any_encoder(tmp_path: Path) -> None:
-    whole = measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS)
     kept = tmp_path / "items.parquet"
-    assert whole.write_items
-    whole.write_items(kept)
+    whole = measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS, items=kept)
     again = evaluate("sts", {"m": Noisy(0.3), "n": Noisy(0.5)}, kept, resamples=100)
     assert again.scores == whole.scores
 
@@ -202,9 +195,209 @@ def test_years_are_written_as_a_span(text: str, names: list[str]) -> None:
     assert parse_sets(text) == names
 
 
-def test_senseless_settings_are_refused() -> None:
-    with pytest.raises(BgtError, match="sets 2014-2012: years go from the first to the last"):
-        parse_sets("2014-2012")
-    with pytest.raises(BgtError, match="aggregate 'median': choose from mean, weighted, concatenated, all") as error:
-        measured(Angles(), SETS, aggregate="median")
-    assert error.value.exit_code == 2
+def random_scores() -> StsScores:
+    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
+    rng = np.random.default_rng(0)
+    sets, cosines = [], []
+    for year, name, pairs in [
+        ("2012", "A", 30),
+        ("2012", "B", 90),
+        ("2013", "SMT", 50),
+        ("2014", "A", 7),
+        ("2014", "B", 8),
+        ("2014", "C", 200),
+        ("stsb", "dev", 60),
+    ]:
+        gold = rng.integers(0, 26, pairs) / 5
+        sets.append(StsSet(year, name, gold, ["a"] * pairs, ["b"] * pairs))
+        cosines.append((gold / 5 + rng.normal(0, 0.5, pairs)).round(2))
+    return StsScores(sets, cosines)
+
+
+def table_of(scores: StsScores, aggregates: Collection[str]) -> dict[ScoreKey, float]:
+    ones = [np.ones((1, len(data.gold))) for data in scores.sets]
+    table = scoring.scores(scores.sets, [each[None] for each in scores.cosines], ones, aggregates)
+    return {key: float(value[0, 0]) for key, value in table.items()}
+
+
+def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
+    scores = random_scores()
+    pairs = list(zip(scores.sets, scores.cosines, strict=True))
+    expected: dict[ScoreKey, float] = {}
+    over = {"mean Pearson": [], "weighted Pearson": [], "concatenated Spearman": []}
+    for data, cosine in pairs:
+        size = len(cosine)
+        expected[ScoreKey(data.year, data.name, "Pearson", size)] = 100 * pearsonr(cosine, data.gold).statistic
+        expected[ScoreKey(data.year, data.name, "Spearman", size)] = 100 * spearmanr(cosine, data.gold).statistic
+    for year in ("2012", "2013", "2014"):
+        members = [(data, cosine) for data, cosine in pairs if data.year == year]
+        each = [pearsonr(cosine, data.gold).statistic for data, cosine in members]
+        sizes = [len(cosine) for _, cosine in members]
+        joined = np.concatenate([cosine for _, cosine in members]), np.concatenate([data.gold for data, _ in members])
+        over["mean Pearson"].append(100 * np.mean(each))
+        over["weighted Pearson"].append(100 * np.dot(each, sizes) / sum(sizes))
+        over["concatenated Spearman"].append(100 * spearmanr(*joined).statistic)
+        for name, years in over.items():
+            expected[ScoreKey(year, "all", name, sum(sizes))] = years[-1]
+    for name, years in over.items():
+        expected[ScoreKey("2012-2014", "average", name, 385)] = np.mean(years)
+    table = table_of(scores, AGGREGATES)
+    assert table.keys() == expected.keys()
+    for row, score in table.items():
+        assert score == pytest.approx(expected[row], rel=1e-9), row
+
+
+@pytest.mark.parametrize(
+    ("gold", "left", "right", "message"),
+    [
+        ([], [], [], "0 pairs; a correlation needs at least 2"),
+        ([1.0], ["a"], ["b"], "1 pairs"),
+        ([1.0, 2], ["a", "b"], ["c"], "2 gold scores, 2 left and 1 right sentences"),
+        ([1.0, 2, 3], ["a", "b"], ["c", "d"], "3 gold scores"),
+        ([2.0, 2, 2], list("abc"), list("def"), "every gold score is 2"),
+        ([2.0, math.nan, 2], list("abc"), list("def"), "the gold score of pair 2 is nan"),
+    ],
+)
+def test_a_set_without_a_correlation_is_refused(gold: list, left: list, right: list, message: str) -> None:
+    with pytest.raises(BgtError, match=f"^2012 A: {message}"):
+        StsSet("2012", "A", np.array(gold), left, right)
+
+
+@pytest.mark.parametrize(("years", "text"), [
+    (["2012"], "2012"), (["2013", "2012"], "2012-2013"), (["2014", "2012", "stsb", "2013"], "2012-2014"),
+    (["2012", "2014"], "2012, 2014"), (["stsb"], ""),
+])  # fmt: skip
+def test_years_in_a_row_are_a_span(years: list[str], text: str) -> None:
+    assert scoring.span(years) == text
+
+
+def labelled(rows: list[tuple[float, str, str]], year: str = "2012", name: str = "A") -> StsSet:
+    gold, left, right = zip(*rows, strict=True)
+    return StsSet(year, name, np.array(gold), list(left), list(right))
+
+
+def recursive(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    """Levenshtein distance straight from its definition."""
+
+    @cache
+    def cost(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        return min(cost(i - 1, j) + 1, cost(i, j - 1) + 1, cost(i - 1, j - 1) + (a[i - 1] != b[j - 1]))
+
+    return cost(len(a), len(b))
+
+
+def test_edits_equal_the_definition() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        a, b = (tuple(rng.choice(list("xyz"), rng.integers(0, 8))) for _ in range(2))
+        assert scoring.edits(a, b) == scoring.edits(b, a) == recursive(a, b)
+
+
+def test_words_are_lower_cased_and_marks_count() -> None:
+    assert words("Don't go!") == ["don", "'t", "go", "!"]
+    assert words("He didn\u2019t; a well-known EU's rule.") == words("he didn't; A WELL-KNOWN eu's RULE.")
+    assert words("a well-known rule") == ["a", "well-known", "rule"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "rate"),
+    [
+        ("A dog runs.", "a DOG runs.", 0.0),
+        ("a b c", "a x c", 1 / 3),
+        ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER is 2/2 with the left as reference and 2/4 with the right
+        ("a", "b c d", (3 / 1 + 3 / 3) / 2),  # above 1 is right: WER is not bounded
+        ("", "a b", (2 / 1 + 2 / 2) / 2),
+        ("", "", 0.0),
+    ],
+)
+def test_rates_by_hand(left: str, right: str, rate: float) -> None:
+    assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)
+
+
+def test_extremes_take_the_share_and_the_ties_of_its_end() -> None:
+    rates = np.array([0.1, 0.2, 0.2, 0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
+    assert extreme(rates, "bottom", 0.1).nonzero()[0].tolist() == [0]
+    assert extreme(rates, "bottom", 0.2).nonzero()[0].tolist() == [0, 1, 2, 3]  # the second lowest, and its equals
+    assert extreme(rates, "top", 0.1).nonzero()[0].tolist() == [8, 9]
+    assert extreme(rates, "top", 0.2).nonzero()[0].tolist() == [8, 9]
+    assert extreme(rates, "top", 0.21).sum() == 3
+    rng = np.random.default_rng(0)
+    order = rng.permutation(10)
+    assert (extreme(rates[order], "bottom", 0.2) == extreme(rates, "bottom", 0.2)[order]).all()
+
+
+def test_negation_is_a_word_of_exactly_one_sentence() -> None:
+    sentences = ["It is NOT so.", "I don't know.", "I don\u2019t know.", "nothing", "I cannot", "a knot", "it 'tis"]
+    assert negated(sentences).tolist() == [True, True, True, False, False, False, False]
+    rows = [(1.0, "It's not a good idea.", "It's a good idea."), (2.0, "It isn't.", "It's not."), (3.0, "a", "b")]
+    rows += [(4.0, "He will.", "He won't.")]
+    pool = pooled([labelled(rows)])
+    assert (negated(pool.left) != negated(pool.right)).tolist() == [True, False, False, True]
+
+
+def test_the_pool_keeps_a_pair_once_for_each_score() -> None:
+    first = labelled([(1.0, "a", "b"), (1.0, "a", "b"), (2.0, "a", "b"), (1.0, "b", "a")])
+    second = labelled([(1.0, "a", "b"), (1.0, "A", "b"), (3.0, "c", "d")], "2013", "B")
+    pool = pooled([first, second])
+    assert list(zip(pool.gold, pool.left, pool.right, strict=True)) == [
+        (1.0, "a", "b"),
+        (2.0, "a", "b"),
+        (1.0, "b", "a"),
+        (1.0, "A", "b"),
+        (3.0, "c", "d"),
+    ]
+    assert (pool.year, pool.name) == ("hard", "all")
+
+
+@pytest.fixture(scope="module")
+def splits() -> dict[str, StsSet]:
+    """100 pairs of 100 words; pair n differs in n of them, a rate of n / 100, and gold is 0, 0.5, ... 5 in turn."""
+    rows = []
+    for n in range(100):
+        left = [f"w{place}" for place in range(99)] + [f"pair{n}"]
+        right = [f"x{place}" for place in range(n)] + left[n:]
+        rows.append((n % 11 / 2, " ".join(left), " ".join(right)))
+    rows[50] = (0.0, rows[50][1].replace("w60", "not"), rows[50][2])
+    rows[51] = (1.0, rows[51][1].replace("w60", "not"), rows[51][2])
+    return {split.name: split for split in hard_splits([labelled(rows[:40]), labelled(rows[40:], "2013", "B")])}
+
+
+@pytest.mark.parametrize(
+    ("name", "rates", "low", "high"),
+    [
+        ("Hard+", range(80, 100), 4, 5),
+        ("Hard-", range(20), 0, 1),
+        ("bottom 20% SWER, gold 0-2", range(20), 0, 2),
+        ("bottom 10% SWER, gold 0-1", range(10), 0, 1),
+        ("top 20% SWER, gold 3-5", range(80, 100), 3, 5),
+        ("top 10% SWER, gold 4-5", range(90, 100), 4, 5),
+        ("easy: top 20% SWER, gold 0-2", range(80, 100), 0, 2),
+        ("easy: bottom 20% SWER, gold 3-5", range(20), 3, 5),
+    ],
+)
+def test_splits_hold_the_pairs_of_their_names(
+    splits: dict[str, StsSet], name: str, rates: range, low: float, high: float
+) -> None:
+    expected = [n for n in rates if low <= n % 11 / 2 <= high]
+    split = splits[name]
+    assert [int(left.split("pair")[1]) for left in split.left] == expected
+    assert split.gold.tolist() == [n % 11 / 2 for n in expected]
+    assert swer(split.left, split.right) == pytest.approx([n / 100 for n in expected])
+
+
+def test_all_and_negation_come_with_them(splits: dict[str, StsSet]) -> None:
+    assert len(splits["all"].gold) == 100
+    assert splits["negation"].gold.tolist() == [0.0, 1.0]
+    assert set(splits) == {"all", "negation", *scoring.RULES}
+    assert {split.year for split in splits.values()} == {"hard"}
+    assert "100 different pairs (the paper has 13,023" in scoring.note(list(splits.values()))
+
+
+@pytest.mark.parametrize("sets", [[], [labelled([(1.0, "a", "b"), (2.0, "a", "c")])]])
+def test_too_little_to_cut_is_said(sets: list[StsSet]) -> None:
+    with pytest.raises(BgtError, match="Hard STS") as error:
+        hard_splits(sets)
+    assert error.value.exit_code == 4
+    assert "\n" not in str(error.value)

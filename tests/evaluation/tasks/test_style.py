@@ -19,7 +19,7 @@ from bgt_core.data.examples import style_sentences
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import style as module
 from bgt_core.evaluation.tasks.style import BASELINES, Quadruple, Style, built_in, judged, read_stel

@@ -1,23 +1,379 @@
-"""Neighbours, rows and their order, what is left out, and what is refused."""
+"""Queries, candidates and neighbours; each measure against a second implementation, and values worked by hand."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import nltk
 import numpy as np
 import pytest
 
 from bgt_core.encoders.external import ExternalEncoder
-from bgt_core.errors import BgtError
-from bgt_core.evaluation.result import Result
-from bgt_core.evaluation.syntax.measures import EDITS, TAGS
-from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
-from bgt_core.evaluation.syntax.pairing import Pairing, pair_up, read_treebank
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.edit_distance import distances
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.syntax import RANDOM, UPPER_BOUND, Syntax
+from bgt_core.evaluation.tasks.syntax import (
+    CONSTITUENTS,
+    DEPENDENCIES,
+    EDITS,
+    RANDOM,
+    STRUCTURE,
+    TAGS,
+    UPPER_BOUND,
+    Counts,
+    Group,
+    OrderedTree,
+    Pairing,
+    ParsedSentence,
+    Syntax,
+    Treebank,
+    best_choice,
+    chosen,
+    counts,
+    expected,
+    neighbour_counts,
+    neighbours,
+    pair_up,
+    read_treebank,
+    shared,
+    total,
+)
+from bgt_core.vectors.compare import ComparesByCosine
+
+Write = Callable[..., Path]
+
+
+CAT = "(S (NP-SBJ (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
+
+
+DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
+
+
+FERRY = [
+    "(ROOT (S (NP (PRP She)) (VP (VBD waited)) (. .)))",
+    "(ROOT (S (NP (DT The) (JJ old) (NN ferry)) (VP (VBD left) (PP (IN without) (NP (PRP us)))) (. .)))",
+    "(ROOT (SQ (VBD Did) (NP (DT the) (NN ferry)) (VP (VB leave) (PP (IN before) (NP (NN noon)))) (. ?)))",
+    "(ROOT (S (SBAR (IN If) (S (NP (PRP it)) (VP (VBZ rains)))) (, ,) (NP (PRP I)) (VP (MD will) (VP (VB go))) (. .)))",
+    "(ROOT (S (NP (PRP We)) (VP (MD will) (VP (VB stay) (SBAR (IN if) (S (NP (PRP it)) (VP (VBZ rains)))))) (. .)))",
+    "(ROOT (FRAG (NP (NP (NN Bread)) (CC and) (NP (NN butter))) (. .)))",
+]
+
+
+def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
+    """Labels and spans by nltk's reader and tree positions, without parts of speech."""
+    tree = nltk.Tree.fromstring(text)
+    leaves = tree.treepositions("leaves")
+    brackets: Counter[tuple[str, int, int]] = Counter()
+    for position in tree.treepositions():
+        node = tree[position]
+        if isinstance(node, nltk.Tree) and node.height() > 2:
+            below = [number for number, leaf in enumerate(leaves) if leaf[: len(position)] == position]
+            brackets[node.label(), below[0], below[-1] + 1] += 1
+    return brackets
+
+
+def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
+    """The recurrence on forests, remembered, without keyroots."""
+
+    def plain(tree: nltk.Tree) -> tuple:
+        return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
+
+    def size(forest: tuple) -> int:
+        return sum(1 + size(children) for _, children in forest)
+
+    @cache
+    def edits(one: tuple, two: tuple) -> int:
+        if not one or not two:
+            return size(one) + size(two)
+        (label, children), (other, others) = one[-1], two[-1]
+        return min(
+            edits(one[:-1] + children, two) + 1,
+            edits(one, two[:-1] + others) + 1,
+            edits(one[:-1], two[:-1]) + edits(children, others) + (label != other),
+        )
+
+    return edits((plain(left),), (plain(right),))
+
+
+def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treebank: Write) -> None:
+    """500 trees, each beside the next; some with two equal brackets, as (NP (NP ...))."""
+    sentences = read_treebank([treebank("a.mrg", trees)]).sentences
+    brackets = [nltk_brackets(tree) for tree in trees]
+    assert any(max(each.values()) > 1 for each in brackets)
+    for one, two, left, right in zip(sentences, sentences[1:], brackets, brackets[1:], strict=False):
+        assert Counter(one.structure) == left
+        group = Group([one], [two])
+        same_length = len(one.tags) == len(two.tags)
+        if same_length:
+            part, whole = counts(group, CONSTITUENTS)["labelled F1"]
+            assert part.item() == 2 * (left & right).total()
+            assert whole.item() == left.total() + right.total()
+
+
+def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
+    """Words are no nodes; trees of different lengths too."""
+    short = [tree for tree in trees if len(tree) < 160][:16]
+    sentences = read_treebank([treebank("a.mrg", short)]).sentences
+    ordered = [sentence.tree for sentence in sentences]
+    expected_edits = [
+        [textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short
+    ]
+    edits = distances(ordered, ordered)
+    assert np.array_equal(edits, expected_edits)
+    assert np.ptp(edits) > 5
+
+
+def test_edits_are_those_of_two_libraries(treebank: Write) -> None:
+    """The numbers of apted 1.0.3 and zss 1.2.0, which agree."""
+    ordered = [sentence.tree for sentence in read_treebank([treebank("a.mrg", FERRY)]).sentences]
+    assert distances(ordered, ordered).tolist() == [
+        [0, 7, 9, 11, 10, 6],
+        [7, 0, 5, 15, 10, 9],
+        [9, 5, 0, 16, 11, 8],
+        [11, 15, 16, 0, 13, 14],
+        [10, 10, 11, 13, 0, 13],
+        [6, 9, 8, 14, 13, 0],
+    ]
+
+
+def test_all_three_by_hand(treebank: Write) -> None:
+    """CAT has brackets ROOT 0-4, S 0-4, NP 0-2, VP 2-3; DOG has ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
+
+    Nodes are 8 and 9. The inner NP and its NN are inserted, DT is deleted, NN becomes PRP.
+    """
+    cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])]).sentences
+    assert (cat.text, cat.tags) == ("The cat sleeps.", ["DT", "NN", "VBZ", "."])
+    counted = {
+        name: (part.item(), whole.item()) for name, (part, whole) in counts(Group([cat], [dog]), CONSTITUENTS).items()
+    }
+    assert counted == {"labelled F1": (4, 9), EDITS: (4, 17), TAGS: (1, 4)}
+
+
+CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
+2\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\told\t_\tADJ\t_\t_\t4\tamod\t_\t_
+4\tcats\t_\t{tag}\t_\t_\t2\tobj\t_\t_
+"""
+
+
+def test_dependencies_by_hand(treebank: Write) -> None:
+    """The third word has another head and relation: it moves up beside the fourth, and is called another name."""
+    other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
+    bank = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
+    assert bank.kind == DEPENDENCIES
+    one, two = bank.sentences
+    counted = {
+        name: (part.item(), whole.item()) for name, (part, whole) in counts(Group([one], [two]), DEPENDENCIES).items()
+    }
+    assert counted == {"labelled attachment": (6, 8), EDITS: (2, 8), TAGS: (3, 4)}
+    assert list(one.tree.labels) == ["nsubj", "amod", "obj", "root"]
+
+
+@pytest.mark.parametrize("lowest", [False, True])
+def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
+    """Every choice tried; the best candidate of each query alone is often not the best of all together."""
+    rng = np.random.default_rng(0)
+    alone_is_worse = 0
+    for _ in range(50):
+        wholes = [rng.integers(1, 20, shape).astype(np.float32) for shape in ((2, 3), (2, 4))]
+        parts = [Counts(np.floor(rng.random(whole.shape) * whole), whole) for whole in wholes]
+        shares = [
+            total(parts, [np.array(choice[:2]), np.array(choice[2:])])
+            for choice in product(range(3), range(3), range(4), range(4))
+        ]
+        best = min(shares) if lowest else max(shares)
+        assert total(parts, best_choice(parts, lowest=lowest)) == pytest.approx(best, rel=1e-12)
+        sign = -1 if lowest else 1
+        alone_is_worse += total(parts, [(sign * part / whole).argmax(1) for part, whole in parts]) != best
+    assert alone_is_worse > 0
+
+
+def test_a_random_candidate_is_the_mean_of_all() -> None:
+    parts = [Counts(np.array([[1.0, 2.0], [0.0, 5.0]]), np.full((2, 2), 6.0)), Counts(np.eye(1), np.full((1, 1), 4.0))]
+    part, whole = expected(parts)
+    assert (part.tolist(), whole.tolist()) == ([1.5, 2.5, 1.0], [6, 6, 4])
+    assert chosen(parts, [np.array([1, 0]), np.array([0])]).part.tolist() == [2, 0, 1]
+
+
+pytest.importorskip("numba")
+
+
+def sentence_of(
+    text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S"
+) -> ParsedSentence:
+    """A sentence whose tree is a root over leaves."""
+    tree = OrderedTree([*labels[1:], labels[0]], [*range(len(labels) - 1), 0])
+    return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, tree)
+
+
+def bank(*texts: str, kind: str = CONSTITUENTS) -> Treebank:
+    return Treebank(kind, [sentence_of(text) for text in texts])
+
+
+def texts(side: Sequence[ParsedSentence]) -> list[str]:
+    return [each.text for each in side]
+
+
+SIX = [f"a{row} b" for row in range(5)] + [f"a{row} b c" for row in range(6)]
+
+
+def test_half_of_the_sentences_are_queries_by_the_seed() -> None:
+    made = pair_up(bank(*SIX), seed=7)
+    order = np.random.default_rng([7, 0]).permutation(11)
+    first, second = np.sort(order[:6]), np.sort(order[6:])
+    by_length = sorted(first.tolist(), key=lambda row: len(SIX[row].split()))
+    assert texts(made.queries) == [SIX[row] for row in by_length]
+    assert texts(made.candidates) == [SIX[row] for row in sorted(second.tolist(), key=lambda r: len(SIX[r].split()))]
+    assert made.kind == CONSTITUENTS and len(made.groups) == 2
+    assert texts(pair_up(bank(*SIX)).queries) == texts(pair_up(bank(*SIX), seed=0).queries) != texts(made.queries)
+    limited = pair_up(bank(*SIX), seed=7, limit=3)
+    rng = np.random.default_rng([7, 0])
+    rng.permutation(11)
+    chosen = [sorted(first.tolist())[row] for row in np.sort(rng.permutation(6)[:3])]
+    assert sorted(texts(limited.queries)) == sorted(SIX[row] for row in chosen)
+    assert limited.left_out["queries beyond the limit"] == 3
+    assert "queries beyond the limit" not in pair_up(bank(*SIX), seed=7, limit=6).left_out
+    assert len(pair_up(bank(*SIX), seed=7, limit=2).queries) == 2
+
+
+def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> None:
+    rows = [" ".join(["w"] * n + [str(copy)]) for n in (0, 1, 2, 28, 29) for copy in range(2)]
+    queries, offered = bank(*rows), bank(*(row + "x" for row in rows))
+    lengths = [len(each.tags) for each in pair_up(queries, offered).queries]
+    assert lengths == [1, 1, 2, 2, 3, 3, 29, 29]
+    made = pair_up(queries, offered, lengths=(2, 3))
+    assert [len(each.tags) for each in made.queries] == [2, 2, 3, 3]
+    assert made.left_out == {"of another length": 12, "copies": 0, "queries without a candidate of their length": 0}
+    assert len(pair_up(queries, offered, lengths=(3, 3)).queries) == 2
+    assert len(pair_up(queries, offered, lengths=(1, 200)).queries) == 10
+
+
+def test_what_can_not_be_paired_is_refused() -> None:
+    with pytest.raises(UsageError, match="limit 1 must be at least 2"):
+        pair_up(bank(*SIX), limit=1)
+    with pytest.raises(UsageError, match="Queries have constituents and candidates dependencies; give one kind"):
+        pair_up(bank(*SIX), bank(*SIX, kind=DEPENDENCIES))
+    message = (
+        r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
+        "0 of another length; 1 copies; 1 queries without a candidate of their length$"
+    )
+    with pytest.raises(DataError, match=message):
+        pair_up(bank("a b", "a b c", "A b"), bank("d e", "f"))
+
+
+ONE = sentence_of("a b", ["D", "N"], [("S", 0, 2), ("N", 0, 1), ("N", 0, 1)], "SDN")
+
+
+TWO = sentence_of("c d", ["D", "V"], [("S", 0, 2), ("N", 0, 1), ("V", 1, 2)], "SDV")
+
+
+THREE = sentence_of("e f", ["V", "V"], [("N", 0, 1), ("N", 0, 1), ("N", 0, 1), ("S", 1, 2)], "SVVV")
+
+
+def test_counts_of_a_group_by_hand() -> None:
+    assert shared([ONE, THREE], [ONE, TWO, THREE]).tolist() == [[3, 2, 2], [2, 1, 4]]
+    counted = counts(Group([ONE, THREE], [TWO, ONE]), CONSTITUENTS)
+    assert list(counted) == [STRUCTURE[CONSTITUENTS], EDITS, TAGS]
+    assert all(part.dtype == np.float32 for both in counted.values() for part in both)
+    assert counted[STRUCTURE[CONSTITUENTS]].part.tolist() == [[4, 6], [2, 4]]
+    assert counted[STRUCTURE[CONSTITUENTS]].whole.tolist() == [[6, 6], [7, 7]]
+    assert counted[EDITS].part.tolist() == [[1, 0], [2, 3]]
+    assert counted[EDITS].whole.tolist() == [[6, 6], [7, 7]]
+    assert counted[TAGS].part.tolist() == [[1, 2], [1, 0]] and counted[TAGS].whole.tolist() == [[2, 2], [2, 2]]
+
+
+class Spelling(ComparesByCosine):
+    """How often each letter comes; the language latent has them turned round."""
+
+    langs: Sequence[str] = ("en", "fr")
+    latents: Sequence[str] = ("semantic", "language")
+    fingerprint = ""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+        self.asked.append((lang, latent))
+        table = np.array([[text.count(letter) for letter in "abcdef"] for text in sentences], dtype=np.float32)
+        return table if latent == "semantic" else table[:, ::-1] * [1, 2, 3, 4, 5, 6]
+
+
+QUERIES = [("a b", "D N"), ("c c", "D V"), ("a c", "N N"), ("a b c", "D N V")]
+
+
+OFFERED = [("a a b", "V V V"), ("c d", "D V"), ("b b", "D N"), ("c c d", "D N N"), ("a d", "N D")]
+
+
+class Alone(Spelling):
+    latents = ("semantic",)
+
+
+def bank_of(rows: Sequence[tuple[str, str]]) -> Treebank:
+    return Treebank(CONSTITUENTS, [sentence_of(text, tags.split(), [("S", 0, len(text))], "S" + tags.replace(" ", ""))
+                                   for text, tags in rows])  # fmt: skip
+
+
+def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
+    pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), Spelling()
+    two, three = neighbours(System("x", encoder), pairing, "fr")
+    # "a b": b b and a d are as near, the first counts; "c c": c d; "a c": c d before a d; "a b c": a a b
+    assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
+    assert encoder.asked == [("fr", "semantic")]
+    counted = neighbour_counts(System("x", encoder), pairing, "fr")
+    assert encoder.asked[-1] == ("fr", "semantic")
+    assert counted[TAGS].part.tolist() == [2, 2, 0, 1] and counted[TAGS].whole.tolist() == [2, 2, 2, 3]
+    table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
+    assert table.systems == [RANDOM, "x semantic", UPPER_BOUND]
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # with c d, b b, a d
+    by_chance = agree.mean(1).sum() + (1 + 2) / 2
+    values = [cell.value for cell in table.scores[TAGS, 4]]
+    assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
+    random, _, best = (cell.value for cell in table.scores[EDITS, 4])
+    assert best < random
+    assert {(gap.first, gap.second) for gap in table.differences} == {(RANDOM, "x semantic")}
+    with pytest.raises(UsageError, match=f"Two systems are named '{RANDOM}'"):
+        evaluate(Syntax(), {RANDOM: Alone()}, pairing)
+
+
+def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_where_high_is() -> None:
+    """10 queries of one kind and 20 of another, whose trees are two labels apart; their letters tell which is which.
+
+    A random candidate is of the other kind for 20 of 30 of the 10, and for 10 of 30 of the 20: 4 in 9.
+    """
+    kinds = {"a": ("b", "D N", 10), "c": ("d", "V V", 20)}
+    both = [(first * n, second, tags) for first, (second, tags, size) in kinds.items() for n in range(1, size + 1)]
+    queries = bank_of([(f"{first} {second}", tags) for first, second, tags in both])
+    offered = bank_of([(f"{second} {first}", tags) for first, second, tags in both])
+    pairing = pair_up(queries, offered)
+    table = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, seed=1)
+    assert [cell.value for cell in table.scores[EDITS, 30]] == pytest.approx([400 / 27, 0, 0])  # 2 edits of 6 nodes
+    assert [cell.value for cell in table.scores[TAGS, 30]] == pytest.approx([500 / 9, 100, 100])
+    for measure, gain in ((EDITS, 400 / 27), (TAGS, -400 / 9)):
+        assert [cell.mark for cell in table.scores[measure, 30]] == ["", "best", ""]
+        (gap,) = (gap for gap in table.differences if gap.key.score == measure)
+        assert gap.difference.value == pytest.approx(gain) and gap.p < 0.001
+
+    def at_random(**settings: Any) -> Any:
+        made = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, **settings)
+        return made.scores[TAGS, 30][0][1:3]
+
+    assert at_random(seed=1) == at_random(seed=1) != at_random(seed=2)
+    narrow, wide = at_random(level=0.5), at_random(level=0.99)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
+    with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
+        counts(Group([ONE], [TWO]), CONSTITUENTS)
+
 
 Write = Callable[..., Path]
 
@@ -81,51 +437,6 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     sizes = {"queries": len(pairing.queries), "candidates": len(pairing.candidates)}
     assert table.counts == {**sizes, **pairing.left_out}
     assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
-
-
-@pytest.mark.slow
-def test_an_interval_is_that_of_a_mean(treebank: Write, trees: list[str]) -> None:
-    """Of queries of one length, POS accuracy is a mean, whose standard error is known."""
-    pairing = pair_up(read_treebank([treebank("a.mrg", trees)]), lengths=(8, 8))
-    table = measured({"noise": noise(3)}, pairing, resamples=4_000)
-    (group,) = pairing.groups
-    (rows,) = neighbours(System("n", noise(3)), pairing, "en")
-    shares = np.array(
-        [
-            np.mean([one == two for one, two in zip(query.tags, group.candidates[row].tags, strict=True)])
-            for query, row in zip(group.queries, rows, strict=True)
-        ]
-    )
-    cell = table.scores[TAGS, len(pairing.queries)][1]
-    half = 1.96 * 100 * shares.std() / np.sqrt(len(shares))
-    assert cell.value == pytest.approx(100 * shares.mean())
-    assert [cell.low, cell.high] == pytest.approx([cell.value - half, cell.value + half], abs=0.15 * half)
-
-
-def sentence(words: str) -> str:
-    return f"(S {' '.join(f'(NN {word})' for word in words.split())})"
-
-
-def test_what_is_left_out_is_counted(treebank: Write) -> None:
-    queries = read_treebank([treebank("q.mrg", [*map(sentence, ["a b", "A b", "c d", "e f g", "h i j k", "l"])])])
-    offered = read_treebank([treebank("c.mrg", [*map(sentence, ["c d", "m n", "o p", "q r s", "t u v w x"])])])
-    pairing = pair_up(queries, offered, lengths=(2, 4))
-    assert [each.text for each in pairing.queries] == ["a b", "c d", "e f g"]
-    assert [each.text for each in pairing.candidates] == ["m n", "o p", "q r s"]
-    assert pairing.left_out == {
-        "of another length": 2,
-        "copies": 2,
-        "queries without a candidate of their length": 1,
-    }
-    assert len(pair_up(queries, offered, lengths=(2, 4), limit=2).queries) == 2
-
-
-def test_one_file_is_split_by_the_seed(trees: list[str], treebank: Write) -> None:
-    bank = read_treebank([treebank("a.mrg", trees)])
-    first, again, other = (pair_up(bank, lengths=(3, 12), seed=seed) for seed in (0, 0, 1))
-    texts = [[each.text for each in one.queries] for one in (first, again, other)]
-    assert texts[0] == texts[1] != texts[2]
-    assert not set(texts[0]) & {each.text for each in first.candidates}
 
 
 def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: object) -> None:

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from bgt_core import BgtError
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.transfer import Transfer, changes
 from tests.close import assert_close

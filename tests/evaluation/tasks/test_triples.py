@@ -12,7 +12,7 @@ import pytest
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import triples as module
 from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, grammar_triples, read_triples

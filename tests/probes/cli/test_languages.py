@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.contrasts import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE
+from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE
 from probes.measures.distance import FSI_WEEKS, URIEL_SYNTAX
 from probes.result import Difference, ProbeResult
 from probes.results.languages import (

@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import sacrebleu
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.fidelity.measures import (
+from bgt_core.evaluation.writing import (
     BLEU_SCORE,
     CHRF_SCORE,
     DIGITS,
@@ -30,6 +33,7 @@ from bgt_core.evaluation.fidelity.measures import (
     kept,
     latent_correlation,
     right_sentences,
+    score_translations,
 )
 from bgt_core.grammar import Pair
 
@@ -168,37 +172,6 @@ def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> No
     assert scores[STYLE_R].value == pytest.approx(value)
 
 
-def test_what_is_kept_is_asked_where_source_and_reference_agree() -> None:
-    rows = [  # English source, French reference, output
-        ("I do not know.", "Je ne sais pas.", "je ne sais pas."),
-        ("I never saw 2 dogs.", "Je n'ai jamais vu 2 chiens.", "j'ai vu 2 chiens."),
-        ("I see three dogs.", "Je vois trois chiens.", "je ne vois pas deux chiens."),
-        ("In 1963.", "En 1963.", "en 1962."),
-        ("He is 30.", "Il a 32 ans.", "il a 32 ans."),  # they disagree
-        ("I failed to find it.", "Je ne l'ai pas trouvé.", "je l'ai trouvé."),  # reference alone
-        ("I can't help laughing.", "Il faut que je rie.", "il faut que je rie."),  # source alone
-    ]
-    sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
-    scores = measure(
-        outputs, references, sources, references, lang="fr", source_lang="en", weights=np.ones((2, len(rows)))
-    )
-    assert (scores[NEGATION].value, scores[NEGATION].sentences) == (50, 2)
-    assert (scores[NO_NEGATION].value, scores[NO_NEGATION].sentences) == (pytest.approx(200 / 3), 3)
-    assert (scores[NUMBER].value, scores[NUMBER].sentences) == (pytest.approx(100 / 3), 3)
-    assert (scores[DIGITS].value, scores[DIGITS].sentences) == (50, 2)
-
-
-def test_names_are_asked_where_source_and_reference_share_them() -> None:
-    rows = [
-        ("I met Tom in Paris.", "J'ai vu Tom à Paris.", "j'ai vu tom à paris."),
-        ("I met Tom in London.", "J'ai vu Tom à Londres.", "j'ai vu paul à londres."),
-        ("I met a man.", "J'ai vu un homme.", "j'ai vu marie."),
-    ]
-    sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
-    scores = measure(outputs, references, sources, references, lang="fr", source_lang="en", weights=np.ones((2, 3)))
-    assert (scores[NAMES].value, scores[NAMES].sentences) == (50, 2)
-
-
 def test_each_answer_by_hand() -> None:
     rows = [
         ("I do not know Tom.", "Je ne connais pas Tom.", "tom"),
@@ -219,18 +192,6 @@ def test_each_answer_by_hand() -> None:
         kept(outputs, references, sources[:4], "fr", "en")
 
 
-def test_latents_of_single_precision_are_compared_in_double() -> None:
-    outputs, styles = np.random.default_rng(1).normal(size=(2, 20, 3)).astype(np.float32)
-    (value,) = latent_correlation(outputs, styles)(np.ones((1, 20)))
-    left, right = (each.astype(float) - each.mean(0) for each in (outputs, styles))
-    assert value == pytest.approx(100 * (left * right).sum() / np.sqrt((left**2).sum() * (right**2).sum()), rel=1e-12)
-
-
-def test_bleu_says_nothing_of_text_that_is_in_words_already(caplog: pytest.LogCaptureFixture) -> None:
-    bleu("en", True).corpus_score(["a ."] * 120, [["b ."] * 120])
-    assert not caplog.records
-
-
 def test_what_no_sentence_has_is_not_measured() -> None:
     texts = ["A cat sleeps.", "A dog sleeps."]
     scores = measure(texts, texts, texts, texts, lang="en", source_lang="en", weights=np.ones((2, 2)))
@@ -239,18 +200,46 @@ def test_what_no_sentence_has_is_not_measured() -> None:
     assert not scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS}
 
 
-@pytest.mark.slow
-def test_intervals_of_chrf_cover_the_truth(grammar: list[Pair]) -> None:
-    """Of 60 samples of 40 sentences, the 95 % interval holds the score of all 300 in most."""
-    references = [pair.texts["en"] for pair in grammar]
-    outputs = [text if number % 2 else " ".join(text.split()[1:]) for number, text in enumerate(references)]
-    truth = sacrebleu.CHRF(lowercase=True).corpus_score(outputs, [references]).score
-    rng = np.random.default_rng(2)
-    covered = 0
-    for _ in range(60):
-        rows = rng.choice(len(outputs), 40, replace=False)
-        weights = resample(rng, 40, 200)
-        chosen = [[texts[row] for row in rows] for texts in (outputs, references)]
-        score = measure(*chosen, chosen[1], chosen[1], lang="en", source_lang="en", weights=weights)[CHRF_SCORE]
-        covered += score.low <= truth <= score.high
-    assert covered >= 52
+REFERENCES = [
+    "Der Hund schläft im Haus .",
+    "Die Katze sieht den Hund .",
+    "Wir gehen nach Hause , sagt er .",
+    "Es regnet .",
+]
+
+
+OURS = [
+    "der Hund schläft im Garten .",
+    "Die Katze sieht einen Hund .",
+    "Wir gehen nach Hause , sagt sie .",
+    "Es regnet .",
+]
+
+
+SOURCES = ["The dog sleeps .", "The cat sees Hund .", "We go home , says er .", "It rains ."]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize(("lang", "tokenize"), [("de", "13a"), ("ja", "char")])
+def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, tokenize: str) -> None:
+    given = score_translations(OURS, REFERENCES, SOURCES, lang=lang, lowercase=lowercase, resamples=30, seed=3)
+    assert [score.name for score in given] == ["chrF", "BLEU"]
+    weights = resample(np.random.default_rng(3), 4, 30).astype(int)
+    for score, metric in zip(
+        given, (CHRF(lowercase=lowercase), BLEU(lowercase=lowercase, force=True, tokenize=tokenize)), strict=True
+    ):
+        assert score.score.value == pytest.approx(metric.corpus_score(OURS, [REFERENCES]).score)
+        assert score.copied == pytest.approx(metric.corpus_score(SOURCES, [REFERENCES]).score)
+        draws = []
+        for row in weights:
+            ours, references = (np.repeat(texts, row).tolist() for texts in (OURS, REFERENCES))
+            draws.append(metric.corpus_score(ours, [references]).score)
+        low, high = np.quantile(draws, [0.025, 0.975])
+        assert (score.score.low, score.score.high) == pytest.approx((low, high))
+        assert score.score.sentences == 4
+        assert score.signature == str(metric.get_signature())
+
+
+def test_one_sentence_has_no_interval() -> None:
+    with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
+        score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")

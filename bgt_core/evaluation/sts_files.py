@@ -1,4 +1,4 @@
-"""Read STS files in their usual layouts as `StsSet`s; names of files and folders tell the layout.
+"""Sets of pairs with gold scores, from STS files in their usual layouts; names of files and folders tell the layout.
 
     SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
     SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
@@ -13,7 +13,9 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,6 @@ from bgt_core.data.columns import split_langs
 from bgt_core.data.numbers import no_number, number
 from bgt_core.data.textfile import SUFFIXES, column_hint, text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.evaluation.sts.score import StsScores, StsSet
 from bgt_core.files import atomic_file
 from bgt_core.files.parquet import reading_parquet
 
@@ -45,6 +46,43 @@ TRACKS = {  # SemEval-2017: languages of the two columns in the files, which the
 # By name below the given folder, that folder's own name first, without the suffix of compression:
 # "data/sts/2012/OnWN.tsv"
 Files = dict[str, Path]
+
+
+@dataclass(frozen=True, eq=False)
+class StsSet:
+    """One data set: N sentence pairs and their gold similarity. Raises DataError if their correlation is undefined."""
+
+    year: str  # "2012"; other benchmarks have their name: "stsb", "sick", "sts17"
+    name: str
+    gold: np.ndarray  # (N,) float64, 0-5, SICK 1-5
+    left: Sequence[str]
+    right: Sequence[str]
+    left_lang: str = "en"
+    right_lang: str = "en"
+
+    def __post_init__(self) -> None:
+        if not len(self.gold) == len(self.left) == len(self.right):
+            raise DataError(
+                f"{self}: {len(self.gold)} gold scores, {len(self.left)} left and {len(self.right)} right sentences; "
+                "expected one of each per pair, in the same order."
+            )
+        if len(self.gold) < 2:
+            raise DataError(f"{self}: {len(self.gold)} pairs; a correlation needs at least 2.")
+        if not (finite := np.isfinite(self.gold)).all():
+            row = int(finite.argmin())
+            raise DataError(f"{self}: the gold score of pair {row + 1} is {self.gold[row]}; expected a number.")
+        if np.ptp(self.gold) == 0:
+            raise DataError(f"{self}: every gold score is {self.gold[0]}; a correlation needs different ones.")
+
+    def __str__(self) -> str:
+        return f"{self.year} {self.name}"
+
+
+class StsScores(NamedTuple):
+    """One system's similarity of every pair, usually the cosine."""
+
+    sets: list[StsSet]
+    cosines: list[np.ndarray]  # (N,) float64 for each set
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
@@ -98,18 +136,15 @@ def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[Sts
             f"{root}: no STS files of {year}; it {has}. Expected {year}/NAME.tsv, or STS.input.NAME.txt and "
             "STS.gs.NAME.txt in the folders of SemEval or SentEval.",
         )
-    paths = years[year]
-    only({path.parent for path in paths}, f"STS {year}")
-    sets: list[StsSet] = []
-    for path in paths:
+    only({path.parent for path in years[year]}, f"STS {year}")
+    sets: dict[str, StsSet] = {}
+    for path in years[year]:
         file = uncompressed(path.name)
         name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", file).removeprefix("surprise.")  # OnWN, SMTnews
-        if name in (data.name for data in sets):
+        if name in sets:
             raise DataError(f"{path}: {year} {name} is in this folder under another name too; remove one of the two.")
-        plain = file.endswith(".tsv")
-        langs = (lang, lang)
-        sets.append(read_tsv(path, year, name, langs) if plain else read_semeval(path, year, name, langs))
-    return sorted(sets, key=lambda data: data.name)
+        sets[name] = (read_tsv if file.endswith(".tsv") else read_semeval)(path, year, name, (lang, lang))
+    return [sets[name] for name in sorted(sets)]
 
 
 def year_files(files: Files) -> dict[str, list[Path]]:
@@ -164,7 +199,7 @@ def read_sick(root: Path, files: Files, split: str) -> StsSet:
     path = find(root, files, rf"(?:^|/)(?i:sick)[^/]*/{split}\.tsv|{official}", f"sick/{split}.tsv")
     if uncompressed(path.name).endswith(".tsv"):
         return read_tsv(path, "sick", split, ("en", "en"))
-    head = next((fields for _, fields in lines(path)), [])
+    head = next((line.split("\t") for _, line in text_lines(path)), [])
     names = ["relatedness_score", "sentence_A", "sentence_B"]
     if not set(names) <= set(head):
         raise DataError(f"{path}:1: expected a head with {', '.join(names)}; found {', '.join(head)[:80]}.")
@@ -200,10 +235,11 @@ def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSe
         if file.endswith(".tsv"):
             data = read_tsv(path, "sts17", label, langs)
         else:  # gold is in a separate folder
-            gold = [other for name, other in files.items() if name.split("/")[-1] == file.replace(".input.", ".gs.")]
-            data = read_semeval(path, "sts17", label, langs, gold[0] if gold else None)
-        swap = data.right_lang == "en"
-        sets.append(StsSet(data.year, label, data.gold, data.right, data.left, "en", data.left_lang) if swap else data)
+            gold = (other for name, other in files.items() if name.split("/")[-1] == file.replace(".input.", ".gs."))
+            data = read_semeval(path, "sts17", label, langs, next(gold, None))
+        if data.right_lang == "en":
+            data = replace(data, left=data.right, right=data.left, left_lang="en", right_lang=data.left_lang)
+        sets.append(data)
     return sets
 
 
@@ -223,8 +259,8 @@ def only(paths: Iterable[Path], what: str) -> Path:
     return first
 
 
-# Parse the lines of STS files (plain, .gz, .xz, .zst) as a `StsSet`; a DataError names the file and number of a bad
-# line.
+# Parse the lines of STS files (plain, .gz, .xz, .zst). A line separator inside a sentence, such as U+2028, does not end
+# a line.
 
 GOLD_FIRST = (0, 1, 2)  # columns of gold, left, right
 
@@ -238,20 +274,19 @@ def read_tsv(
     keep: Callable[[list[str]], bool] | None = None,
 ) -> StsSet:
     """Read a file of tab-separated columns, with the positions of gold, left and right; other columns are ignored."""
-    gold, left, right = [], [], []
-    for place, fields in lines(path):
+    rows: list[tuple[float, str, str]] = []
+    for place, line in text_lines(path):
+        fields = line.split("\t")
         if keep and not keep(fields):
             continue
         if len(fields) <= max(columns):
-            line, numbers = "\t".join(fields), ", ".join(str(column + 1) for column in columns)
+            numbers = ", ".join(str(column + 1) for column in columns)
             expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
             hint = column_hint(line, len(columns))
             raise DataError(f"{path}:{place}: {expected}, found {line[:60]!r}{hint}.")
-        score, left_text, right_text = (fields[column] for column in columns)
-        gold.append(gold_score(path, place, score))
-        left.append(left_text)
-        right.append(right_text)
-    return named(path, year, name, gold, left, right, langs)
+        score, left, right = (fields[column] for column in columns)
+        rows.append((gold_score(path, place, score), left, right))
+    return named(path, year, name, rows, langs)
 
 
 def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
@@ -259,49 +294,42 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
     score."""
     if gold is None:
         gold_name = uncompressed(path.name.replace(".input.", ".gs.", 1))
-        paths = [other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()]
-        if not paths:
+        gold = next((other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()), None)
+        if gold is None:
             raise NotFound(f"{path}: its gold scores, {gold_name}, are missing.")
-        gold = paths[0]
-    pairs, scores = list(lines(path)), list(lines(gold))
+    pairs, scores = list(text_lines(path)), list(text_lines(gold))
     if len(pairs) != len(scores):
         raise DataError(
             f"{gold}: {len(scores)} lines of gold for the {len(pairs)} pairs of {path.name}; "
             "line N must score pair N, empty where it has no score."
         )
-    values, left, right = [], [], []
-    for (place, fields), (_, given) in zip(pairs, scores, strict=True):
-        if not given[0].strip():
+    rows = []
+    for (place, line), (_, given) in zip(pairs, scores, strict=True):
+        score, (left, *others) = given.split("\t")[0], line.split("\t")
+        if not score.strip():
             continue
-        if len(fields) < 2:
-            hint = column_hint(fields[0], 2)
-            raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {fields[0][:60]!r}{hint}.")
-        values.append(gold_score(gold, place, given[0]))
-        left.append(fields[0])
-        right.append(fields[1])
-    return named(path, year, name, values, left, right, langs)
+        if not others:
+            hint = column_hint(left, 2)
+            raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {left[:60]!r}{hint}.")
+        rows.append((gold_score(gold, place, score), left, others[0]))
+    return named(path, year, name, rows, langs)
 
 
-def named(
-    path: Path, year: str, name: str, gold: list[float], left: list[str], right: list[str], langs: tuple[str, str]
-) -> StsSet:
-    """Make the set; its errors name the file."""
+def named(path: Path, year: str, name: str, rows: Sequence[tuple[float, str, str]], langs: tuple[str, str]) -> StsSet:
+    """Make the set of rows of gold, left and right; its errors name the file."""
+    gold = np.array([row[0] for row in rows], dtype=np.float64)
     try:
-        return StsSet(year, name, np.array(gold), left, right, *langs)
+        return StsSet(year, name, gold, [row[1] for row in rows], [row[2] for row in rows], *langs)
     except BgtError as error:
         raise type(error)(f"{path}: {error}") from None
 
 
 def gold_score(path: Path, line: int, text: str) -> float:
+    """Read a score; a DataError names the file and the line."""
     if math.isnan(value := number(text)):
         header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
         raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
     return value
-
-
-def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(number, columns) of each line; a line separator inside a sentence, such as U+2028, does not end a line."""
-    return ((number, line.split("\t")) for number, line in text_lines(path))
 
 
 # Store every pair's score in a Parquet file, to compare it later without its model, or to read it row by row.
@@ -318,19 +346,16 @@ def write_scores(out: Path, systems: Mapping[str, StsScores]) -> None:
     with atomic_file(out) as partial, parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
         for system, scores in systems.items():
             for data, cosine in zip(scores.sets, scores.cosines, strict=True):
-                file.write_table(table(system, data, cosine))
-
-
-def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
-    words = zip(WORDS, (system, data.year, data.name, data.left_lang, data.right_lang), strict=True)
-    columns = {name: pa.repeat(value, len(cosine)) for name, value in words}
-    columns |= {"pair": range(1, len(cosine) + 1), "gold": data.gold, "cosine": cosine}
-    return pa.table(columns | {"left": list(data.left), "right": list(data.right)}, schema=COLUMNS)
+                words = zip(WORDS, (system, data.year, data.name, data.left_lang, data.right_lang), strict=True)
+                columns = {name: pa.repeat(value, len(cosine)) for name, value in words}
+                columns |= {"pair": range(1, len(cosine) + 1), "gold": data.gold, "cosine": cosine}
+                columns |= {"left": list(data.left), "right": list(data.right)}
+                file.write_table(pa.table(columns, schema=COLUMNS))
 
 
 def read_scores(path: Path) -> dict[str, StsScores]:
     """Read the systems of a file, by name. NotFound if it can't be read, DataError if it is not a file of scores."""
-    with reading_parquet(path, "a file that bgt evaluate sts --out writes"), parquet.ParquetFile(path) as file:
+    with reading_parquet(path, "a file that bgt evaluate sts --items writes"), parquet.ParquetFile(path) as file:
         columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
     rows_of: dict[tuple[str, ...], list[int]] = {}
     for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
@@ -340,12 +365,10 @@ def read_scores(path: Path) -> dict[str, StsScores]:
         rows.sort(key=columns["pair"].__getitem__)
         if [columns["pair"][row] for row in rows] != list(range(1, len(rows) + 1)):
             raise DataError(f"{path}: {system}, {year} {name}: pairs are missing or repeated.")
-        gold, cosine, left, right = (
-            [columns[part][row] for row in rows] for part in ("gold", "cosine", "left", "right")
-        )
         sets, cosines = systems.setdefault(system, ([], []))
-        sets.append(named(path, year, name, gold, left, right, (left_lang, right_lang)))
-        cosines.append(np.array(cosine, dtype=np.float64))
+        pairs = [(columns["gold"][row], columns["left"][row], columns["right"][row]) for row in rows]
+        sets.append(named(path, year, name, pairs, (left_lang, right_lang)))
+        cosines.append(np.array([columns["cosine"][row] for row in rows], dtype=np.float64))
         if not np.isfinite(cosines[-1]).all():
             raise DataError(f"{path}: {system}, {year} {name}: a cosine is NaN, infinite or absent.")
     if not systems:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bgt_core.evaluation.syntax.pairing import OrderedTree
+from bgt_core.evaluation.tasks.syntax import OrderedTree
 
 
 class Forest(NamedTuple):

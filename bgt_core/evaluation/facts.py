@@ -1,0 +1,419 @@
+"""Facts of a sentence by simple rules: negation, numbers, names, length, classes of words; and checks of an output.
+
+docs/reliability.md gives the accuracy of each, by language. A language in which it is too low is left out: the rule
+returns None there. The rules know nothing of the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from difflib import SequenceMatcher
+from functools import partial
+from typing import NamedTuple
+
+from text_to_num import alpha2digit, text2num
+
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.languages import primary
+from bgt_core.data.properties import APOSTROPHES
+from bgt_core.data.words import COMBINING, MARK
+
+
+class Negation(NamedTuple):
+    """The patterns of negation in a language, for lower-cased text with straight apostrophes."""
+
+    negates: str
+    apart: str  # removed first: the same words in uses without negation
+
+
+_SECOND = r"(?:pas|jamais|rien|plus|personne|aucune?s?|guère|nuls?|nulles?|ni|point)\b"
+_STEPS = (
+    r"un|les?|des|du|aux?|ces|[mts]es|[nv]os|leurs?|quelques|plusieurs|chaque|deux|trois|quatre|cinq|six|sept|huit|neuf"
+    r"|dix|vingt|cent|mille|\d+|premiers?|derniers?|petits?|grands?|faux"
+)
+NEGATIONS = {
+    "en": Negation(
+        r"\b(?:not|never|no|nobody|nothing|none|nor|neither|nowhere|cannot|nope)\b|n't\b",
+        r"\bno\.\s*\d|\bno doubt\b|\bnot only\b|,\s*\w+n't (?:i|you|he|she|it|we|they|there)\s*\?",
+    ),
+    "fr": Negation(
+        # "ne" with its second word, after it or before it; then negations without "ne".
+        rf"\bn(?:e\b|')[^.!?;]*\b{_SECOND}|\b(?:personne|rien|jamais|aucune?|ni|nulle?)\b[^.!?;]*\bn(?:e\b|')"
+        r"|\b(?:pas|non|ni|aucune?|nulle part)\b|\bplus (?:jamais|rien|personne)\b"
+        r"|(?:^|[.!?,;:«—-] *|presque )jamais\b|(?:^|[.!?;:«—-] *)(?:rien\b|personne *(?:[.!?,]|$))",
+        rf"\b(?:{_STEPS})\s+pas\b|\bpas[ -]à[ -]pas\b|\bpas-de-|,\s*n'est-ce pas\b|\bnon seulement\b"
+        r"|\bde rien\b|\brien que?\b|\b(?:si|à|que) jamais\b|\bd'aucuns\b|\b(?:un|le|ce|du|au|à) point\b"
+        r"|\b(?:une|la|cette|chaque|quelle|autre|jeune|en) personne\b"
+        r"|\bplus (?:tard|tôt|loin|haut|bas|ou moins|que?\b)",
+    ),
+    "es": Negation(
+        r"\b(?:no|nunca|jamás|nada|nadie|ning(?:ún|un[oa]s?)|ni|tampoco)\b",
+        r"\bno\.\s*\d|¿\s*no\s*\?|\bde nada\b|\b(?:antes|más) que nada\b|\bno s[oó]lo\b|\bno solamente\b"
+        r"|\b(?:él|ella|usted) nada\b|\bno obstante\b|\b(?:más|mejor|peor)\b[^.,;]* que nunca\b",
+    ),
+    "de": Negation(
+        r"\b(?:nicht|kein(?:e[mnrs]?|erlei|esfalls|eswegs)?|nie|niemals|nimmer|nichts|niemand(?:e[mn])?|nirgend(?:s|wo)"
+        r"|weder|nein)\b",
+        r"\bnicht wahr\b|\bnicht nur\b",
+    ),
+    "ja": Negation(
+        r"ない|なかった|なく[てな、]|ません|ずに|(?<![必まは])ず、|[うくぐすつぬぶむる]な[。！!]|いいえ",
+        # Excuses, "perhaps", "surely", "must", invitations, questions, and adjectives that end like a negation.
+        r"すみません|かもしれ(?:ない|ません)|に(?:違|ちが)いない|(?:なければ|なくては|ないと)(?:なら|なり|いけ)(?:ない|ません)"
+        r"|ませんか|[ま間]もなく|[じで](?:ゃ|は)ない(?:です)?か|んじゃない[?？]"
+        r"|(?:危|少|汚|幼|切|あぶ|すく|きた|おさ|つまら|くだら|もったい|とんでも)な(?:い|かった|くて)",
+    ),
+}
+_NEGATIONS = {lang: Negation(*map(re.compile, rules)) for lang, rules in NEGATIONS.items()}  # type: ignore[arg-type]
+
+
+class NumberRules(NamedTuple):
+    """How a language writes numbers, in lower-cased text; number words are parsed by text2num."""
+
+    group: str  # separator of thousands in digits
+    scales: Mapping[str, int]  # words after digits: "2 million"
+    ordinal: str  # ending of an ordinal in digits, which is not counted; "" if it can't be distinguished from a number
+    percent: str  # words that contain a number word and are not numbers
+    unclear: str  # words for uncertain quantities and fractions
+
+
+NUMBERS = {
+    "en": NumberRules(
+        ",",
+        {"thousand": 10**3, "million": 10**6, "billion": 10**9},
+        r"(?:st|nd|rd|th)s?\b",
+        "per cent",
+        "dozens?|hundreds|thousands|millions|billions|half|halves|quarters?|thirds",
+    ),
+    "fr": NumberRules(
+        ".",
+        {"mille": 10**3, "millions?": 10**6, "milliards?": 10**9},
+        r"(?:ers?|r?es?|[eè]mes?|nde?s?)\b",
+        "pour cent",
+        "(?:di|douz|quinz|vingt|trent|quarant|cinquant|soixant|cent)(?:z?aine)s?|milliers?|des (?:millions|milliards)"
+        "|demie?s?|moitié|quarts?|tiers",
+    ),
+    "es": NumberRules(
+        ".",
+        {"mil": 10**3, "mill(?:ón|ones)": 10**6},
+        "[ºª°ᵃᵒ]",
+        "por cien(?:to)?",
+        "docenas?|decenas?|cientos|cientas|centenar(?:es)?|miles|millares?|medi[oa]s?|mitad|cuart[oa]s?|tercios?",
+    ),
+    "de": NumberRules(
+        ".",
+        {"tausend": 10**3, "million(?:en)?": 10**6, "milliarden?": 10**9},
+        "",
+        "hundertprozentig",
+        r"dutzende?|hunderte[rn]?|tausende[rn]?|halb\w*|hälften?|\w*viertel\w*|drittel|anderthalb\w*|\w+einhalb",
+    ),
+}
+_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_YEAR = re.compile(  # nineteen forty-five
+    rf"\b({_TEENS}|twenty) ((?:{_TEENS})|(?:{_TENS})(?: (?:one|two|three|four|five|six|seven|eight|nine))?)\b"
+)
+_FIGURES = r"\d+(?:[.,:]\d+)*"
+
+NAME_LANGS = ("en", "fr", "es", "tr")  # within a sentence, these languages capitalise names only
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}  # to a word
+_TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
+_STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # characters before the first word of a sentence
+
+
+def has_negation(text: str, lang: str) -> bool | None:
+    """Tell whether a sentence contains a negation; None for a language that is left out.
+
+    >>> has_negation("Je n'ai rien vu.", "fr"), has_negation("I can't.", "en"), has_negation("Nicht.", "xx")
+    (True, True, None)
+    """
+    if primary(lang) not in _NEGATIONS:
+        return None
+    negates, apart = _NEGATIONS[primary(lang)]
+    return bool(re.search(negates, re.sub(apart, " ", text.lower().translate(APOSTROPHES))))
+
+
+def numbers(text: str, lang: str) -> list[str] | None:
+    """List the numbers of a sentence as figures, sorted, whether they are written in digits or in words.
+
+    The number one is left out, because its word is mostly an article or a pronoun, and so are ordinals, except in
+    German. None for a language that is left out, and for a sentence with an uncertain quantity, as "dozens".
+
+    >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
+    (['22', '3'], ['22'], None)
+    """
+    if primary(lang) not in NUMBERS:
+        return None
+    rules = NUMBERS[primary(lang)]
+    text = re.sub(rf"\b(?:{rules.percent})\b", "%", text.lower().translate(APOSTROPHES))
+    if re.search(rf"\b(?:{rules.unclear})\b", text):
+        return None
+    text = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])", " ", text)
+    text = re.sub(r"(?<!\d)(\d{1,3}(?:[ \u00a0\u202f]\d{3})+)(?!\d)", lambda match: "".join(match[1].split()), text)
+    for word, value in rules.scales.items():
+        text = re.sub(rf"({_FIGURES})\s+{word}\b", partial(scaled, value=value, rules=rules), text)
+    if primary(lang) == "en":
+        text = _YEAR.sub(lambda match: str(100 * text2num(match[1], "en") + text2num(match[2], "en")), text)
+    if primary(lang) == "es":
+        text = re.sub(r"\bveintiún\b", "veintiuno", text)
+    read = alpha2digit(text, primary(lang), threshold=0)
+    ordinal = f"(?!{rules.ordinal})" if rules.ordinal else ""
+    values = [figure(match, rules) for match in re.findall(rf"(?>{_FIGURES}){ordinal}", read)]
+    return sorted(value for value in values if value != "1")
+
+
+def figure(digits: str, rules: NumberRules) -> str:
+    """Normalise a number in digits: "10,000.50" -> "10000.5"; times and dates stay as they are."""
+    group = re.escape(rules.group)
+    if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
+        digits = digits.replace(rules.group, "")
+    try:
+        return f"{Decimal(digits.replace(',', '.')).normalize():f}"
+    except InvalidOperation:
+        return digits
+
+
+def scaled(match: re.Match[str], value: int, rules: NumberRules) -> str:
+    """Multiply digits by the word after them: "1.5 million" -> "1500000"."""
+    try:
+        return f"{(Decimal(figure(match[1], rules)) * value).normalize():f}"
+    except InvalidOperation:
+        return match[0]
+
+
+def names(text: str, lang: str) -> list[str] | None:
+    """List the words within a sentence that have a capital, sorted: names, mostly, and in English days and "English".
+
+    The first word is skipped, because it has a capital anyway. None for a language that capitalises other words, or
+    none.
+
+    >>> names("Yesterday Tom met Mary in New York.", "en")
+    ['Mary', 'New', 'Tom', 'York']
+    """
+    if primary(lang) not in NAME_LANGS:
+        return None
+    return sorted(
+        word for before, word in words(text, lang) if word[:1].isupper() and word != "I" and not _STARTS.search(before)
+    )
+
+
+def words(text: str, lang: str) -> Iterator[tuple[str, str]]:
+    """Yield each word of a sentence and the text before it, without joined words: "Italie" for "l'Italie", "Tom" for
+    "Tom's"."""
+    text = _TITLES.sub("", text.translate(APOSTROPHES))
+    for match in _WORD.finditer(text):
+        yield text[: match.start()], re.sub(_JOINED.get(primary(lang), "(?!)"), "", match[0])
+
+
+def digits(text: str) -> list[str]:
+    """List the numbers written in digits, sorted; only the script of the digits is normalised.
+
+    >>> digits("At 2:30, ３人")
+    ['2:30', '3']
+    """
+    figures = re.findall(_FIGURES, text)
+    return sorted("".join(str(int(char)) if char.isdecimal() else char for char in figure) for figure in figures)
+
+
+def length(text: str, lang: str) -> int:
+    """Count words between spaces, or characters in a language without spaces."""
+    return len(text.replace(" ", "")) if primary(lang) in UNSPACED else len(text.split())
+
+
+# Classes of the words of a sentence.
+
+FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER = "function", "number", "name", "punctuation", "other"  # classes of words
+
+_FUNCTION = {  # articles, pronouns, prepositions, conjunctions, auxiliaries, negations, question words
+    "en": """a an the this that these those i you he she it we they me him her us them my your his its our their mine
+        yours hers ours theirs myself yourself himself herself itself ourselves themselves who whom whose which what
+        where when why how of in on at to from by with without for about into over under after before between through
+        during since until as than and or but if because though although while so nor yet not no never don doesn
+        didn isn aren wasn weren won wouldn shouldn couldn be am is are was were been being do does did done doing
+        have has had having will would shall should can could may might must ll ve re d s t m there here up down out off
+        too very just any some each every all both either neither""",
+    "fr": """le la les l un une des du de d ce cet cette ces c je j tu il elle on nous vous ils elles me m te t se s lui
+        leur leurs y en mon ma mes ton ta tes son sa ses notre nos votre vos moi toi soi eux qui que qu quoi dont où
+        quand pourquoi comment combien quel quelle quels quelles à au aux dans sur sous avec sans pour par chez vers
+        entre avant après depuis pendant jusqu et ou mais si car donc ni ne n pas jamais rien plus aucun aucune parce
+        lorsque lorsqu puisque puisqu comme être suis es est sommes êtes sont étais était étions étiez étaient été sera
+        serait avoir ai as a avons avez ont avais avait avions aviez avaient eu aura aurait fait faire là ici très trop
+        tout toute tous toutes""",
+    "es": """el la los las lo un una unos unas este esta esto estos estas ese esa eso esos esas yo tú él ella usted
+        nosotros vosotros ellos ellas ustedes me te se nos os le les mi mis tu tus su sus nuestro nuestra quien que qué
+        cual donde dónde cuando cuándo cómo por para con sin de del a al en sobre entre hasta desde y e o u pero si
+        porque como no nunca nada nadie ni ser soy eres es somos son era eran fue fueron estar estoy está están estaba
+        haber he has ha hemos han había hay muy más ya""",
+    "de": """der die das den dem des ein eine einen einem einer eines dieser diese dieses ich du er sie es wir ihr mich
+        dich ihn uns euch mir dir ihm ihnen mein meine dein deine sein seine unser euer wer was wo wann warum wie in im
+        an am auf aus bei mit nach von vom zu zum zur für ohne um über unter vor zwischen und oder aber wenn weil dass
+        ob als nicht kein keine nie nichts bin bist ist sind seid war waren gewesen habe hast hat haben hatte hatten
+        werde wirst wird werden wurde kann können konnte muss müssen will wollen soll sollte sehr auch nur""",
+}
+FUNCTION_WORDS = {lang: frozenset(words.split()) for lang, words in _FUNCTION.items()}
+_DIGIT = rf"\d[{COMBINING}]*"
+_PART = re.compile(rf"{_DIGIT}(?:[.,:]*{_DIGIT})*|[^\W\d_](?:[^\W\d_]|[{COMBINING}])*|{MARK}|_")
+_SENTENCE_STARTS = re.compile(r"(?:^|[.!?…:;«»“”\"(—–-])\s*$")
+
+
+def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
+    """Yield first character, end and class of each word, number and mark of a normalised text.
+
+    A word is a run of letters with their accents and vowel signs, so that "don't" is two words and a mark. A name is a
+    capitalised word inside a sentence ("I" aside), if the language capitalises names alone; in other languages names
+    are "other", as are function words of a language without a list.
+
+    >>> [kind for *_, kind in classed_words("Is Tom 5?", "en")]
+    ['function', 'name', 'number', 'punctuation']
+    """
+    functions = FUNCTION_WORDS.get(primary(lang), frozenset())
+    for match in _PART.finditer(text):
+        word = match[0]
+        if word[0].isdigit():
+            kind = NUMBER
+        elif not word[0].isalpha():
+            kind = PUNCTUATION
+        elif word.lower() in functions:
+            kind = FUNCTION
+        elif primary(lang) in NAME_LANGS and word[0].isupper() and not _SENTENCE_STARTS.search(text[: match.start()]):
+            kind = NAME
+        else:
+            kind = OTHER
+        yield *match.span(), kind
+
+
+# Checks of a generated sentence against its source.
+
+# Words that a question moves: "You can" and "Can you". Their order says nothing of who does what to whom.
+MOVED = frozenset(
+    "i you he she it we they there am are is was were be do does did have has had can could will would shall should "
+    "may might must je tu il elle on nous vous ils elles ce suis es est sommes êtes sont ai as a avons avez ont".split()
+)
+# Words that another style brings or drops, beside the function words: auxiliaries in all forms, "going to", "please".
+LIGHT = {
+    "en": r"cannot|(?:has|have|had|must|need|ai|sha)n|go(?:es|ing|ne|nna)?|went|gotta|got(?:ten)?|get(?:s|ting)?|nobody"
+    r"|let|please|one",
+    "fr": r"v(?:a|ais|as|ont)|all(?:er|ons|ez)|ir(?:ai|as|a|ons|ez|ont)|f(?:ais|ont|aites|ut|aut)|pla[îi]t|veuillez"
+    r"|cela|ceci|ça|(?:au|se)r(?:ai[st]?|as|a|ons|ez|ont|ions|iez|aient)|a(?:ie|it|yez|yons)|so(?:is|it|yez|yons|ient)",
+    "de": r"(?:ein|kein|mein|dein|sein|ihr|unse?r|eue?r|dies|jed|jen|welch)(?:e[mnrs]?)?|ihnen|sich|man|habt?|hatte?st"
+    r"|warst|wär(?:e[nt]?|st)|(?:hätte|würde|möchte)(?:n|st|t)?|werdet|sei|k[aoö]nn(?:st|te?)?(?:n|st|t)?"
+    r"|m[uü]ss?t(?:e[nt]?)?|d[aü]rf(?:st|en|t)?|woll(?:t|te|en?)|willst|soll(?:st|ten?)|geht|s|bitte|mal|doch|denn|so|da",
+}
+ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)
+RATIO = 1.5  # of lengths, above which an output is much longer or shorter
+
+
+class Check(NamedTuple):
+    """One property of a source: whether the output has it too, and how to say so, as in "negation lost"."""
+
+    passed: bool
+    verdict: str
+
+
+def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]:
+    """Compare negation, numbers, names, content words, the order of words, and the length.
+
+    All but the first two need two sentences of one language, content words English, French or German. A content word
+    is lost or added if no other one stands for it: a word for a word may be a synonym, and passes. Order tells "the
+    girl gave the boy" from "the boy gave the girl"; a passive changes it as well, though not the meaning. Case is
+    ignored.
+
+    >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
+    ['negation lost', '30 lost', 'late added']
+
+    Args:
+        source: What the output should mean.
+        source_lang: Its language.
+        output: The generated sentence.
+        lang: Its language.
+
+    Returns:
+        A check for each property that the source has and the rules of its language can tell; content words, order and
+        length only if they failed.
+    """
+    facts = [*_same_facts(source, source_lang, output, lang)]
+    return facts + _same_words(source, output, lang) if source_lang == lang else facts
+
+
+def differences(checked: Sequence[Check]) -> str:
+    """What an output changed, as in "negation lost, much shorter"; "" if it passed all checks."""
+    return ", ".join(check.verdict for check in checked if not check.passed)
+
+
+def _same_facts(source: str, source_lang: str, output: str, lang: str) -> Iterator[Check]:
+    before, after = has_negation(source, source_lang), has_negation(output, lang)
+    if before is not None and after is not None and (before or after):
+        yield Check(before == after, f"negation {'kept' if before == after else 'lost' if before else 'added'}")
+    values, written = numbers(source, source_lang), numbers(output, lang)
+    if values and written is not None:
+        yield _all_in(values, written, "numbers")
+
+
+def _same_words(source: str, output: str, lang: str) -> list[Check]:
+    found: list[Check] = []
+    if named := names(source, lang):
+        found.append(_all_in(named, [word for _, word in words(output, lang)], "names"))
+    found += [Check(False, verdict) for verdict in _other_content(source, output, lang)]
+    if primary(lang) not in UNSPACED and _shared(source, output, lang) != _shared(output, source, lang):
+        found.append(Check(False, "order of words changed"))
+    before, after = _length(source, lang), _length(output, lang)
+    if after > RATIO * max(1, before) or before > RATIO * after:
+        found.append(Check(False, "much longer" if after > before else "much shorter"))
+    return found
+
+
+def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
+    """Verdicts on content words of one text that no word of the other stands for; nothing of a word for a word."""
+    if primary(lang) not in LIGHT:
+        return
+    before, after = _content(source, lang), _content(output, lang)
+    lost, added = (
+        [word for word in mine if not any(_akin(word, other) for other in others)]
+        for mine, others in ((before, after), (after, before))
+    )
+    alike = sorted((-SequenceMatcher(None, one, two).ratio(), one, two) for one in lost for two in added)
+    for _, one, two in alike:  # the most similar first: forms of a verb; others may be synonyms
+        if one in lost and two in added:
+            lost.remove(one)
+            added.remove(two)
+    for verdict, left in (("lost", [word for word in lost if not before[word]]), ("added", added)):
+        if left:
+            yield f"{', '.join(left)} {verdict}"
+
+
+def _content(text: str, lang: str) -> dict[str, bool]:
+    """The lower-cased content words of a text, and whether each is known to be a name."""
+    content = {}
+    for start, end, kind in classed_words(text.translate(APOSTROPHES), lang):
+        word = text[start:end].lower()
+        if kind in (NAME, OTHER) and not re.fullmatch(LIGHT[primary(lang)], word) and not numbers(word, lang):
+            content[word] = kind == NAME
+    return content
+
+
+def _akin(word: str, other: str) -> bool:
+    """Whether two words look like forms of one: they share their first four letters, or all three of the shorter."""
+    letters = min(4, len(word), len(other))
+    return word == other or (letters > 2 and word[:letters] == other[:letters])
+
+
+def _length(text: str, lang: str) -> int:
+    """Count words, or characters in a language without spaces, but no marks and none of `ASIDES`."""
+    text = ASIDES.sub(" ", text.translate(APOSTROPHES))
+    units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
+    return sum(any(map(str.isalnum, unit)) for unit in units)
+
+
+def _all_in(wanted: list[str], written: list[str], kind: str) -> Check:
+    lower = {word.lower() for word in written}
+    lost = [word for word in dict.fromkeys(wanted) if word.lower() not in lower]
+    return Check(not lost, f"{', '.join(lost)} lost" if lost else f"{kind} kept")
+
+
+def _shared(text: str, other: str, lang: str) -> list[str]:
+    """The words that each of two texts has once, in the order of the first."""
+    mine, theirs = ([word.lower() for _, word in words(each, lang)] for each in (text, other))
+    return [word for word in mine if mine.count(word) == theirs.count(word) == 1 and word not in MOVED]

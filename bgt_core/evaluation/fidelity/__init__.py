@@ -1,1 +1,0 @@
-"""Compare generated sentences with their references: plans of generation, and measures."""

@@ -1,1 +1,0 @@
-"""Labelled pairs: files, measures of scores, and baselines of words alone."""

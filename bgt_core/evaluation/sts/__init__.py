@@ -1,1 +1,0 @@
-"""Semantic textual similarity: files -> sets of pairs -> scores."""

@@ -1,1 +1,0 @@
-"""Parsed sentences: files, queries and candidates, and the similarity of neighbours' parses."""

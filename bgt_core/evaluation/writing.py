@@ -1,0 +1,312 @@
+"""Plans of generation from latents, and measures of generated sentences: of the corpus, and of each sentence.
+
+chrF and BLEU are sacrebleu's, of the whole corpus. The bootstrap resamples the counts that sacrebleu makes of each
+sentence, so that a resample only takes a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import UNSPACED
+from bgt_core.data.languages import lang_hint, primary
+from bgt_core.data.properties import final_mark
+from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval, pearson
+from bgt_core.evaluation.comparison import Key
+from bgt_core.evaluation.facts import digits, has_negation, length, names, numbers, words
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+    from bgt_core.generation.writer import Writer  # imports torch, which the command's help does not need
+
+OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
+CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"
+LENGTH_R, LENGTH_OFF, STYLE_R = "length r x 100", "words off", "style r x 100"
+MARK, MARK_TAKEN = "same mark %", "other mark taken %"
+NEGATION, NO_NEGATION = "negation kept %", "no negation gained %"
+NUMBER, DIGITS, NAMES = "numbers kept %", "digits copied %", "names kept %"
+WRITTEN = (CHRF_SCORE, BLEU_SCORE, EXACT, LENGTH_R, LENGTH_OFF, STYLE_R, MARK, MARK_TAKEN)
+KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)
+
+Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations of each other
+OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N) -> scores, (B,)
+
+
+def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
+    """Wrap the models, by name, with beam search, unless they can write already.
+
+    Raises:
+        UsageError: A model without a decoder, or without one of these languages.
+    """
+    from bgt_core.generation.options import Beam
+    from bgt_core.generation.writer import Writer
+
+    named: dict[str, Writer] = {}
+    for name, model in models.items():
+        try:
+            writer = model if hasattr(model, "write") else Writer(model, Beam(beam))
+        except BgtError as error:
+            raise type(error)(f"{name}: {error}") from None
+        if missing := [lang for lang in langs if lang not in writer.langs]:
+            hint = lang_hint(missing[0], writer.langs)
+            raise UsageError(f"{missing[0]}: {name} has {', '.join(writer.langs)}.{hint}", parameter="langs")
+        named[name] = writer
+    return named
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """N sentences generated in `lang`: the meaning of row n of `source_lang` in the style of row `styles[n]` of `lang`.
+
+    The reference is row n of `lang`.
+    """
+
+    source_lang: str
+    lang: str
+    style_of: str  # OWN, REFERENCE, RANDOM or SWAPPED
+    styles: np.ndarray  # (N,) rows
+
+    @property
+    def meaning_of(self) -> str:
+        """Its meaning in tables: "its own" if the sentence is reconstructed."""
+        return OWN if self.style_of == OWN else self.source_lang
+
+
+def writings(langs: Sequence[str], rows: int, styles: bool, seed: int) -> list[Writing]:
+    """The plans for a file of pairs of `langs`; without `styles` those that need no language latent."""
+    own = np.arange(rows)
+    rng = np.random.default_rng(seed)
+    other = {lang: (own + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
+    plan = unstyled(langs, own)
+    if styles:
+        plan += [Writing(source, lang, RANDOM, other[lang]) for lang, source in permutations(langs, 2)]
+        plan += [Writing(lang, lang, RANDOM, other[lang]) for lang in langs]
+    return plan
+
+
+def role_writings(langs: Sequence[str], rows: int, styles: bool) -> list[Writing]:
+    """The plans for minimal pairs, twins side by side. In the twin's style, only the semantic latent holds the
+    roles."""
+    own, twin = np.arange(rows), np.arange(rows) ^ 1
+    return unstyled(langs, own) + [Writing(source, lang, SWAPPED, twin) for lang in langs for source in langs if styles]
+
+
+def unstyled(langs: Sequence[str], own: np.ndarray) -> list[Writing]:
+    """Reconstructions and translations."""
+    plan = [Writing(lang, lang, OWN, own) for lang in langs]
+    return plan + [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
+
+
+class Latents:
+    """The latents of some columns, each embedded once, as inputs of generation."""
+
+    def __init__(self, writer: Writer, columns: Columns):
+        self.vectors = {
+            (latent, lang): writer.embed(texts, lang=lang, latent=latent)
+            for lang, texts in columns.items()
+            for latent in writer.latents
+        }
+
+    def of(self, writing: Writing) -> dict[str, np.ndarray]:
+        """(N, L) by latent."""
+        of_style = {
+            latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
+        }
+        return of_style | {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
+
+
+# Measures of N sentences as a whole, as functions of the number of times each is drawn.
+
+
+def corpus_measures(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    styles: Sequence[str],
+    *,
+    lang: str,
+    lowercase: bool,
+    language_latents: tuple[np.ndarray, np.ndarray] | None = None,
+) -> dict[str, OfWeights]:
+    """Measure sentences of `lang`, compared with their references and styles.
+
+    `language_latents` are those of outputs and styles, (N, L) each: their correlation tells whether outputs show the
+    style. With `lowercase`, chrF and BLEU compare lower-cased text.
+    """
+    lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
+    off = np.abs(lengths - style_lengths)
+    measures: dict[str, OfWeights] = {
+        CHRF_SCORE: corpus_score(chrf(lowercase), outputs, references),
+        BLEU_SCORE: corpus_score(bleu(lang, lowercase), outputs, references),
+        LENGTH_R: lambda weights: 100 * pearson(weights, lengths[None], style_lengths)[:, 0],
+        LENGTH_OFF: lambda weights: weights @ off / len(off),
+    }
+    return measures | ({STYLE_R: latent_correlation(*language_latents)} if language_latents else {})
+
+
+def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
+    """100 times the correlation of two latents over all units, after subtracting each unit's mean: (N, L), (N, L)."""
+    left, right = (np.asarray(latent, dtype=float) - latent.mean(0) for latent in (outputs, styles))
+    products = np.stack([(left * right).sum(1), (left**2).sum(1), (right**2).sum(1)], axis=1)  # (N, 3)
+
+    def correlation(weights: np.ndarray) -> np.ndarray:
+        sums = weights @ products  # (B, 3)
+        return 100 * sums[:, 0] / np.sqrt(np.maximum(sums[:, 1] * sums[:, 2], np.finfo(float).tiny))
+
+    return correlation
+
+
+def chrf(lowercase: bool) -> Metric:
+    """chrF2 with sacrebleu's settings."""
+    from sacrebleu.metrics.chrf import CHRF  # imported here, because it imports file locks and much else
+
+    return CHRF(lowercase=lowercase)
+
+
+def bleu(lang: str, lowercase: bool) -> Metric:
+    """BLEU with sacrebleu's settings; over characters in a language without spaces."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(lowercase=lowercase, force=True, tokenize="char" if primary(lang) in UNSPACED else "13a")
+
+
+def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
+    """The corpus's score as a function of the number of times each sentence is drawn.
+
+    sacrebleu's own bootstrap returns a mean and a half-width, from its own draws. The two methods used here exist in
+    each of its metrics, and its paired tests call them.
+    """
+    statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
+    return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
+
+
+def corpus_scores(
+    corpus: Mapping[Key, Mapping[str, OfWeights]], systems: Sequence[str]
+) -> Callable[[Sequence[np.ndarray]], dict[Key, np.ndarray]]:
+    """The scores of all systems, (B, S) by key, from the weights of one sample of sentences."""
+    return lambda weights: {
+        key: by_system({name: score(weights[0]) for name, score in of.items()}, systems, len(weights[0])).T
+        for key, of in corpus.items()
+    }
+
+
+def by_system(rows: Mapping[str, np.ndarray], systems: Sequence[str], size: int) -> np.ndarray:
+    """Stack a row of each of S systems, (S, N); NaN for those without one."""
+    return np.stack([rows.get(name, np.full(size, np.nan)) for name in systems])
+
+
+# Measures of each sentence.
+
+
+def right_sentences(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str],
+    styles: Sequence[str],
+    *,
+    lang: str,
+    source_lang: str,
+    lowercase: bool,
+) -> dict[str, np.ndarray]:
+    """For each measure, which of its sentences are right, (M,) of 0 and 1; measures without sentences are left out.
+
+    A mark counts as taken over only if the reference has another mark than the style. Only the exact match depends on
+    case, unless `lowercase`.
+    """
+    marks = [tuple(map(final_mark, texts)) for texts in zip(outputs, references, styles, strict=True)]
+    right = {
+        EXACT: [same(*pair, lowercase) for pair in zip(outputs, references, strict=True)],
+        MARK: [output == style for output, _, style in marks],
+        MARK_TAKEN: [output == style for output, reference, style in marks if style != reference],
+    } | kept(outputs, references, sources, lang, source_lang)
+    return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
+
+
+def same(output: str, reference: str, lowercase: bool) -> bool:
+    """Whether both texts are equal."""
+    return output.lower() == reference.lower() if lowercase else output == reference
+
+
+def kept(
+    outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], lang: str, source_lang: str
+) -> dict[str, list[bool]]:
+    """For sentences whose source and reference agree on a negation, no negation, a number, or a name: which outputs
+    agree too?
+
+    A sentence is skipped if its reference expresses it otherwise ("no longer", "cease"), or if a detector leaves it
+    out.
+    """
+    right: dict[str, list[bool]] = {name: [] for name in KEPT}
+    for output, reference, source in zip(outputs, references, sources, strict=True):
+        negated = has_negation(reference, lang)
+        if negated is not None and negated == has_negation(source, source_lang):
+            right[NEGATION if negated else NO_NEGATION].append(has_negation(output, lang) == negated)
+        if (values := numbers(reference, lang)) and values == numbers(source, source_lang):
+            right[NUMBER].append(numbers(output, lang) == values)
+        if shared := {*(names(source, source_lang) or ())} & {*(names(reference, lang) or ())}:
+            written = {word.lower() for _, word in words(output, lang)}
+            right[NAMES].append({name.lower() for name in shared} <= written)
+        if (figures := digits(source)) and figures == digits(reference):
+            right[DIGITS].append(digits(output) == figures)
+    return right
+
+
+# Translations against references.
+
+
+class Score(NamedTuple):
+    """A number with its 95 % interval, and its number of sentences."""
+
+    value: float
+    low: float
+    high: float
+    sentences: int
+
+
+class TranslationScore(NamedTuple):
+    """One measure of N translations."""
+
+    name: str  # chrF, BLEU
+    score: Score
+    copied: float  # the score of the untranslated sources: the baseline
+    signature: str  # sacrebleu's settings, as papers quote them
+
+
+def score_translations(
+    translations: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str],
+    *,
+    lang: str,
+    lowercase: bool = False,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> list[TranslationScore]:
+    """Score N translations into `lang` by chrF and BLEU, with or without case; intervals come from resampled sentences.
+
+    BLEU uses sacrebleu's words, or characters if `lang` has no spaces. DataError for fewer than two sentences.
+    """
+    if len(references) < 2:
+        raise DataError(f"{len(references)} translations to score; expected 2 or more.")
+    metrics = {CHRF_SCORE: chrf(lowercase), BLEU_SCORE: bleu(lang, lowercase)}
+    of_weights = {name: corpus_score(metric, translations, references) for name, metric in metrics.items()}
+    values, draws = bootstrap(
+        lambda weights: {name: score(weights[0]) for name, score in of_weights.items()},
+        [ItemSample(len(references))],
+        resamples=resamples,
+        seed=seed,
+    )
+    scores = []
+    for name, metric in metrics.items():
+        copied = metric.corpus_score(sources, [references]).score  # also sets the signature
+        low, high = interval(draws[name], 0.95)
+        score = Score(float(values[name]), float(low), float(high), len(references))
+        scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))
+    return scores

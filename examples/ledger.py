@@ -1,0 +1,153 @@
+"""The ledger: how many nats a text costs a decoder that is given no latent, one, or all of them.
+
+    python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
+
+The negative log-likelihood of text by the model's own decoder, teacher-forced. Latents that are given are the
+sentence's posterior means; the others are the means of their priors (of a writer's vectors, the mean over its training
+text). A writer has seen such rows in training. Other models have not, so they pay more than necessary for "nothing" and
+for one latent, and what a latent holds may be overstated. Rules find the classes of words; "end" is the end of the
+sentence. Without a file, the built-in sentences are scored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bgt_core import evaluate, open_encoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.columns import text_columns
+from bgt_core.data.examples import example_sentences
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.text import normalise
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.facts import FUNCTION, NAME, NUMBER, OTHER, PUNCTUATION, classed_words
+from bgt_core.evaluation.task import Langs, Task, one_path
+from bgt_core.generation.options import Beam
+from bgt_core.generation.writer import Writer
+from bgt_core.tables import markdown_text
+
+NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent", "both"
+HELD = "held by the semantic latent"  # NOTHING - MEANING
+END = "end"
+CLASSES = (FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END)
+FEWEST = 5  # words of a class that has a row
+
+Columns = Mapping[str, Sequence[str]]  # language -> N sentences
+
+
+class LedgerKey(NamedTuple):
+    lang: str
+    words: str
+    nats_per: str
+    given: str
+    items: int  # sentences or words
+
+
+@dataclass(frozen=True)
+class Ledger(Task[Columns]):
+    """Ledger: nats of held-out text, given nothing, the language latent, the semantic latent, or both."""
+
+    data = "Sentences that were not trained on, a column for each language: TSV, Parquet, or X for X.en and X.fr."
+    across = "given"
+
+    langs: Langs
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
+        """Read the columns."""
+        columns, langs = text_columns(self.langs)
+        rows = read_pairs(one_path(paths, "one file of sentences"), columns, Skipped(), strict=True)
+        return dict(zip(langs, zip(*rows, strict=True), strict=True))
+
+    def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Score the text under each condition."""
+        models = [Writer(encoder, Beam(1)) for encoder in encoders.values()]  # type: ignore[arg-type]
+        costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and what they are divided by (N,)
+        for lang, texts in items.items():
+            nats = [nats_of(model, texts, lang) for model in models]
+            kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
+            counts = np.array([[of_text.count(kind) for kind in CLASSES] for of_text in kinds])  # (N, C)
+            for given in (NOTHING, OTHERS, MEANING, BOTH, HELD):
+                cost = np.stack([of.get(given, np.full(counts.shape, np.nan)) for of in nats])  # (S, N, C)
+                costs[LedgerKey(lang, "all", "sentence", given, len(texts))] = cost.sum(2), np.ones(len(texts))
+                for number, kind in enumerate(CLASSES):
+                    if (words := int(counts[:, number].sum())) >= FEWEST:
+                        costs[LedgerKey(lang, kind, "word", given, words)] = cost[:, :, number], counts[:, number]
+        rows = len(next(iter(items.values())))
+        return Statistic(
+            systems=list(encoders),
+            scores=lambda weights: {
+                key: weights[0] @ cost.T / np.maximum(weights[0] @ count, 1)[:, None]
+                for key, (cost, count) in costs.items()
+            },
+            samples=[ItemSample(rows)],
+            about=f"{rows:,} lines in {', '.join(items)}; nats of the text by the decoder, teacher-forced; "
+            "a latent that is not given is the mean of its prior",
+            lower_is_better=[key for key in costs if key.given != HELD],
+        )
+
+
+def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
+    """Nats of the words of each class in each sentence, given each choice of latents, (N, C); also their difference."""
+    latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
+    hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
+    others = [latent for latent in latents if latent != SEMANTIC]
+    given = {NOTHING: [], MEANING: [SEMANTIC], **({OTHERS: others, BOTH: [*latents]} if others else {})}
+    kinds = [token_classes(text, tokens, lang) for text, tokens in zip(texts, writer.tokens(texts), strict=True)]
+    nats = {name: np.zeros((len(texts), len(CLASSES))) for name in given}
+    for name, known in given.items():
+        parts = {latent: (latents if latent in known else hidden)[latent] for latent in latents}
+        of_tokens = writer.token_nats(parts, texts, lang=lang)
+        for row, (values, of_kinds) in enumerate(zip(of_tokens, kinds, strict=True)):
+            np.add.at(nats[name][row], [CLASSES.index(kind) for kind in of_kinds], values)
+    return nats | {HELD: nats[NOTHING] - nats[MEANING]}
+
+
+def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
+    """The class of each token: that of its first character that is no space; and last `END`.
+
+    Tokens are aligned with the text by their letters and marks, in order; a character that the tokenizer replaced by
+    several, or by another, moves the alignment by as much, until the next space.
+    """
+    text = normalise(text)
+    kinds = np.empty(len(text), dtype=object)  # of each character; none of spaces
+    for start, end, kind in classed_words(text, lang):
+        kinds[start:end] = kind
+    spaced = [list(kinds[match.start() : match.end()]) for match in re.finditer(r"\S+", text)] or [[OTHER]]
+    classes, word, place = [], -1, 0
+    for token in tokens:
+        if token.startswith(" ") or word < 0:
+            word, place = word + 1, 0
+        within = spaced[min(word, len(spaced) - 1)]
+        classes.append(within[min(place, len(within) - 1)])
+        place += len(token.strip())
+    return [*classes, END]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="?", help=Ledger.data)
+    parser.add_argument("--langs", default="en")
+    parser.add_argument("--model", action="append", help="a model that generates; repeatable")
+    parser.add_argument("--limit", type=int, default=1_000, help="lines at most")
+    options = parser.parse_args()
+    task = Ledger(options.langs)
+    langs = text_columns(options.langs)[1]
+    if options.data:
+        columns = task.load([Path(options.data)], seed=0)
+    else:
+        columns = dict(zip(langs, zip(*example_sentences(langs), strict=True), strict=True))
+    encoders = {spec: open_encoder(spec) for spec in options.model or ["bgt-en-fr"]}
+    result = evaluate(task, encoders, {lang: texts[: options.limit] for lang, texts in columns.items()})
+    print(markdown_text(result.table(), result.about))
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,7 @@ import dask
 import numpy as np
 from dask.distributed import Client
 
-from bgt_core.bulk.shards import stat_signature
+from bgt_core.bulk import stat_signature
 from bgt_core.errors import BgtError, check_least
 from bgt_core.files import atomic_file
 from bgt_core.neighbours import bitext, margin

@@ -11,7 +11,7 @@ import string
 import unicodedata
 from functools import cache
 
-from bgt_core.data.detokenise import CJK
+from bgt_core.data.trees import CJK
 from bgt_core.data.words import MARK, WITHIN
 
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{WITHIN}])*")

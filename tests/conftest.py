@@ -24,7 +24,6 @@ import bgt_core
 import probes
 from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.fetch import transfer
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
@@ -282,8 +281,7 @@ class Site:
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)  # path -> ETag; '"1"' where not named, none where ""
-    trouble: list[str] = field(default_factory=list)  # of GETs: "500", "503 after 9", "cut 1", "no ranges", "careless"
+    trouble: list[str] = field(default_factory=list)  # of GETs: a status, as "503", or "cut 9" after nine bytes
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # method, path, headers
 
     def url(self, path: str) -> str:
@@ -307,37 +305,17 @@ class Handler(BaseHTTPRequestHandler):
         path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy is asked for whole addresses
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
-        status = re.fullmatch(r"(\d+)(?: after (\d+))?", trouble)
-        if content is None or status:
-            self.send_response(int(status[1]) if status else 404)
-            if status and status[2]:
-                self.send_header("Retry-After", status[2])
+        if content is None or trouble.isdecimal():
+            self.send_response(int(trouble) if trouble else 404)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        tag = self.site.versions.get(path, '"1"')
-        start = 0
-        part = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        same = self.headers.get("If-Range", tag) == tag or trouble == "careless"
-        if part and same and trouble != "no ranges":
-            start = int(part[1])
-        if start >= len(content) > 0:
-            self.send_response(416)
-            self.send_header("Content-Range", f"bytes */{len(content)}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        if tag:
-            self.send_header("ETag", tag)
-        self.send_header("Content-Length", str(len(content) - start))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command == "GET":
-            cut = re.fullmatch(r"cut (\d+)", trouble)
-            self.wfile.write(content[start : start + int(cut[1])] if cut else content[start:])
-            self.close_connection = bool(cut)
+            self.close_connection = trouble.startswith("cut ")
+            self.wfile.write(content[: int(trouble[4:])] if self.close_connection else content)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -345,8 +323,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine, asked directly whatever proxies the environment names, twice again without waiting."""
-    monkeypatch.setattr(transfer, "RETRIES", transfer.RETRIES.new(total=2, backoff_factor=0))
+    """A server on this machine, asked directly whatever proxies the environment names."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

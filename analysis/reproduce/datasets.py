@@ -26,8 +26,7 @@ from bgt_core.data import store
 from bgt_core.data.clean import CleaningRules, clean
 from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
-from bgt_core.data.pairfile import SUFFIXES
-from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.parallel import TABLES, Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
@@ -124,7 +123,7 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     pair = "-".join(langs)
-    sources = sorted(path for path in folder.glob(f"parallel/{pair}.*") if path.name.endswith(SUFFIXES))
+    sources = sorted(path for path in folder.glob(f"parallel/{pair}.*") if path.name.endswith(TABLES))
     if not sources:
         raise NotFound(f"{folder}: no translations of {pair}; expected parallel/{pair}.NAME.tsv.xz or such.")
     sets = read_years(folder)
@@ -178,7 +177,6 @@ def prepare(
     recipe: Recipe,
     out: Path,
     say: Say,
-    workers: int,
     device: str = "auto",
     tokenizer: Path | None = None,
 ) -> TrainingData:
@@ -212,6 +210,5 @@ def prepare(
             max_tokens=recipe.data.max_tokens,
             valid_pairs=recipe.data.valid_pairs,
             seed=SPLIT_SEED,
-            workers=workers,
         )
     return files

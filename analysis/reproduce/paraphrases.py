@@ -28,13 +28,11 @@ from bgt_core import recipes, run
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import Source
-from bgt_core.data.encode import number
 from bgt_core.data.filters import Candidates
-from bgt_core.data.filters.perplexity import Perplexity
-from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores
 from bgt_core.data.manifest import card_path
-from bgt_core.data.pairfile import SUFFIXES, pair_file
-from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.parallel import TABLES, Skipped, pair_file, read_pairs
+from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_scores
+from bgt_core.data.textfile import number
 from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts_files import StsSet
@@ -114,7 +112,7 @@ def tables_in(
     tables = []
     for path in sorted(folder.glob(f"{below}/{prefix}*")):
         name = path.name.removeprefix(prefix).partition(".tsv")[0]
-        if path.name.endswith(SUFFIXES[:-1]):  # a Parquet file would need its own column names
+        if path.name.endswith(TABLES[:-1]):  # a Parquet file would need its own column names
             references = len({row[0] for row in read_pairs(path, columns, Skipped())})
             tables.append(ParaphraseTable(name, path, columns, references, content_hash([path], sets, {})))
     return sorted(tables, key=lambda table: -table.references)

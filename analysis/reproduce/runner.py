@@ -126,9 +126,8 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
         workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it starts again")
         clear(folder)
     data = workspace.out / "data"
-    threads = torch.get_num_threads()
     tokenizer = first / checkpoint.TOKENIZER if first else None
-    files = prepare(dataset, recipe, data, workspace.say, threads, workspace.device, tokenizer)
+    files = prepare(dataset, recipe, data, workspace.say, workspace.device, tokenizer)
     if not (folder / FINAL).exists():
         if not (folder / SETTINGS).exists():
             run.share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)

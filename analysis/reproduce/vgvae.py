@@ -37,7 +37,7 @@ from analysis.reproduce.shares import Shares
 from bgt_core.contracts import SYNTACTIC
 from bgt_core.data.clean import CleaningRules
 from bgt_core.data.manifest import facts
-from bgt_core.data.pairfile import SUFFIXES
+from bgt_core.data.parallel import TABLES
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts_files import StsSet
@@ -102,7 +102,7 @@ def read_parsed(folder: Path, most: int) -> ParsedDataset:
     sources = [
         path
         for path in sorted(folder.glob(f"paraphrase/{LANG}.*"))
-        if path.name.endswith(SUFFIXES[:-1]) and not path.name.startswith(f"{LANG}.{WORDS_ONLY}")
+        if path.name.endswith(TABLES[:-1]) and not path.name.startswith(f"{LANG}.{WORDS_ONLY}")
     ]
     if not sources:
         raise NotFound(f"{folder}: no paraphrases; expected paraphrase/{LANG}.NAME.tsv.xz or such.")

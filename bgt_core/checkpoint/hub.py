@@ -97,7 +97,7 @@ def _reason(error: BaseException | None) -> str:
             return f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
         case _ if status:
             return f"the hub answered {status}; try again later."
-    from bgt_core.data.fetch.transfer import proxy_of
+    from bgt_core.data.web import proxy_of
 
     through, advice = proxy_of(constants.ENDPOINT), "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
     return f"no such folder here, not fetched before, and the hub can't be reached{through}; {advice}."

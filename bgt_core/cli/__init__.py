@@ -16,7 +16,6 @@ import typer
 
 from bgt_core import __version__
 from bgt_core.cli import (
-    alter,
     app,
     backtranslate,
     data,
@@ -36,7 +35,6 @@ from bgt_core.cli import (
 from bgt_core.cli.errors import Command, run
 
 program = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-data.app.command(cls=Command)(alter.alter)
 data.app.command(cls=Command)(backtranslate.backtranslate)
 program.add_typer(data.app, name="data")
 program.add_typer(evaluate.app, name="evaluate")

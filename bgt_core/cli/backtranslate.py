@@ -62,13 +62,13 @@ def backtranslate(
     Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
+    from bgt_core.bulk.backtranslation import check
     from bgt_core.cli.options import rows_bar
-    from bgt_core.data.resumable_table import ResumableTable
 
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
     search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
-    ResumableTable(out, (), (), "", "").check()  # before the model opens
+    check(out)  # before the model opens
     translator = open_translator(context, model, command, device, precision, **search)
     with rows_bar(out.name) as report:
         done = translate_file(

@@ -35,10 +35,9 @@ def embed(
     """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
     from bgt_core import bulk
     from bgt_core.cli.options import rows_bar
-    from bgt_core.vectors.file import ResumableWriter
 
     numbers = parse_shard(shard) if shard else None
-    ResumableWriter(out, 1).check()  # before the encoder opens
+    bulk.check(out)  # before the encoder opens
     encoder = open_encoder(model, device, precision)
     with rows_bar(out.name) as report:
         written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)

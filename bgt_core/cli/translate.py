@@ -16,7 +16,7 @@ from bgt_core.cli.options import load
 from bgt_core.errors import UsageError, check_least
 
 if TYPE_CHECKING:
-    from bgt_core.data.translations import SentenceTranslator
+    from bgt_core.data.parallel import SentenceTranslator
     from bgt_core.evaluation.writing import TranslationScore
 
 PORTION = 1_024  # lines translated together

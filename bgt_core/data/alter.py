@@ -18,8 +18,7 @@ from typing import NamedTuple
 from bgt_core.data import manifest
 from bgt_core.data.clean import Cleaned
 from bgt_core.data.columns import ALTERED
-from bgt_core.data.pairfile import pair_file, suffix
-from bgt_core.data.parallel import Skipped, read_pairs, source_files
+from bgt_core.data.parallel import Skipped, pair_file, read_pairs, source_files, suffix
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration

@@ -19,13 +19,11 @@ import numpy as np
 from bgt_core.data import filters, manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, read_columns
 from bgt_core.data.filters import Candidates, Filter, Seen
-from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.languages import primary
-from bgt_core.data.numbers import no_number, number
-from bgt_core.data.pairfile import pair_file, suffix
-from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
+from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, pair_file, source_files, suffix
+from bgt_core.data.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.text import Tokenizer, normalise
-from bgt_core.data.textfile import text_lines
+from bgt_core.data.textfile import no_number, number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "tokens")
@@ -44,7 +42,7 @@ class CleaningRules:
     max_pairs: int | None = None  # size of a random sample, which is the same for any order of the sources
     seed: int = 1
     keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column as a translation of the first
-    words: str = "spaces"  # how these scores split words, see `filters.scores.word_tokenizer`
+    words: str = "spaces"  # how these scores split words, see `scores.word_tokenizer`
     # of pairs with the same first column, keep only the first that passes all other rules
     first_of_reference: bool = False
 
@@ -211,6 +209,12 @@ def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], see
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
     """Hashes that must be unique among pairs, (N,) uint64."""
     return candidates.first_hashes if rules.first_of_reference else candidates.hashes
+
+
+def length_unit(columns: Sequence[str]) -> str:
+    """The unit of lengths of these columns: words, or characters if a language puts no spaces between words."""
+    langs = parse_columns(read_columns(columns)).values()
+    return "characters" if UNSPACED & set(map(primary, langs)) else "words"
 
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:

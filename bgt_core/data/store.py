@@ -1,6 +1,6 @@
 """The token store: translations tokenised, filtered and split, on disk.
 
-    `chunks` -> `encode` -> `prepare` -> `Corpus`, or a `Mixture` of them
+    `chunks` -> `tokenise` -> `prepare` -> `Corpus`, or a `Mixture` of them
 
 Nothing here holds a corpus in memory: rows stream in, token ids stream out, and a `Corpus` maps them read-only.
 """
@@ -12,24 +12,24 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
-from itertools import groupby
-from operator import itemgetter
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from bgt_core.data.columns import LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
-from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
-from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
-from bgt_core.data.targets import read_targets, target_width
+from bgt_core.data.filters import hashes
+from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import DataError, NotFound, UsageError, check_least
+from bgt_core.data.textfile import no_number, number
+from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
+from bgt_core.vectors.convert import read_npy
 
 BLOCK = 2**16  # positions handled together
-SMALL = 2**21  # bytes of sources; fewer are encoded before other processes have even started
 
 
 def prepare(
@@ -43,7 +43,6 @@ def prepare(
     valid_pairs: int,
     seed: int,
     strict: bool = False,
-    workers: int | None = None,
 ) -> Corpus | Mixture:
     """Read, tokenise and filter `sources` into a store at `out`, and open its train split.
 
@@ -53,21 +52,17 @@ def prepare(
     first column's case-folded text. So all translations of a sentence are in the same split, in every corpus where it
     is in the first column, and a few rows more may be held out.
 
-    `workers` processes share the work, by default one per core; the store is the same for any number.
-
     The store appears at `out` complete or not at all. A store made before from the same files, tokenizer and settings
     is reused. Raises `BgtError` for bad sources (see `read_pairs`), if no row is left to train on, and if `out` holds
     anything else.
     """
     out = Path(out)
     langs = parse_columns(columns)
-    workers = min(cores(), MAX_PROCESSES) if workers is None else workers
     limits = {"min_tokens": min_tokens, "max_tokens": max_tokens, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_tokens <= max_tokens or min(valid_pairs, seed) < 0:
         raise UsageError(f"{limits}; need 1 <= min_tokens <= max_tokens, and nothing negative")
     if not sources:
         raise UsageError("sources: none; expected one file or more")
-    check_least(1, workers=workers)
     parts = _group(sources, langs)
     settings = [  # everything that determines a store
         {
@@ -88,7 +83,7 @@ def prepare(
     work = out.with_name(f".{out.name}.{os.getpid()}.partial")  # a sibling, so that the rename stays on one disk
     shutil.rmtree(work, ignore_errors=True)
     try:
-        _write(work, parts, settings, tokenizer, strict, workers)
+        _write(work, parts, settings, tokenizer, strict)
         try:
             work.rename(out)
         except OSError:
@@ -130,7 +125,6 @@ def _write(
     settings: Sequence[Json],
     tokenizer: Tokenizer,
     strict: bool,
-    workers: int,
 ) -> None:
     """Write the store into the new folder `work`: a corpus, or a folder for each corpus of a mixture."""
     mixed = len(parts) > 1
@@ -138,10 +132,8 @@ def _write(
     stores: list[Json] = []
     for folder, of_part, setting in zip(folders, parts.values(), settings, strict=True):
         folder.mkdir(parents=True)
-        size = sum(file.stat().st_size for source in of_part for file in _files(source))
         skipped = Skipped()
-        processes = 1 if size < SMALL else workers
-        encoded = _encode(of_part, _encoder(setting, tokenizer), folder, skipped, strict, processes)
+        encoded = _encode(of_part, setting, tokenizer, folder, skipped, strict)
         stores.append({"settings": setting, **encoded, "skipped": skipped.counts, "skipped_examples": skipped.examples})
     limit = _held_out_limit(folders, settings[0]["valid_pairs"])
     for folder, store in zip(folders, stores, strict=True):
@@ -158,12 +150,6 @@ def _write(
         (work / MIXTURE).write_text(json.dumps({"format": FORMAT, "corpora": names}, indent=1), encoding="utf-8")
 
 
-def _encoder(settings: Json, tokenizer: Tokenizer) -> RowTokenizer:
-    names: tuple[str, ...] = tuple(settings.get("file_columns") or settings["columns"])
-    label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
-    return RowTokenizer(tokenizer, names, label, settings["min_tokens"], settings["max_tokens"], settings["seed"])
-
-
 def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixture:
     opened = open_corpus(out)
     corpora = opened.corpora if isinstance(opened, Mixture) else [opened]
@@ -177,58 +163,105 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
     return opened
 
 
+class Tokenised(NamedTuple):
+    """One tokenised chunk; a row is kept if the number of tokens of every side is within the limits."""
+
+    kept: np.ndarray  # int64: the indices of the rows that stay
+    bad: list[Bad]
+    short: int  # dropped rows that are too short
+    long: int
+    lengths: np.ndarray  # int64 (texts, kept rows): tokens, EOS included
+    ids: list[np.ndarray]  # for each column of text: the tokens of the kept rows, one sentence after another
+    hashes: np.ndarray  # uint64: of the first column's case-folded text
+    labels: np.ndarray  # float32; empty without a column of labels
+
+
+def tokenise(rows: Sequence[Row], settings: Json, tokenizer: Tokenizer) -> Tokenised:
+    """Check, tokenise and filter some rows by the settings of a store."""
+    names = tuple(settings.get("file_columns") or settings["columns"])
+    label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
+    pairs, bad = check(rows, names)
+    sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
+    columns = list(zip(*pairs, strict=True)) or [() for _ in read_columns(names)]
+    labels = np.zeros(len(pairs), np.float32)
+    if label >= 0:
+        given = columns.pop(label)
+        labels = np.array([number(text) for text in given], np.float32)
+        wrong = np.flatnonzero(np.isnan(labels))
+        bad = sorted([*bad, *((int(sound[i]), "no number", f"the label {no_number(given[i])}") for i in wrong)])
+    sides = [tokenizer.encode(texts, normalised=True) for texts in columns]
+    lengths = np.array([list(map(len, side)) for side in sides], np.int64)
+    labelled = ~np.isnan(labels)
+    short = labelled & (lengths - 1 < settings["min_tokens"]).any(axis=0)
+    long = labelled & ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
+    kept = np.flatnonzero(labelled & ~short & ~long)
+    dtype, stays = _dtype(tokenizer), kept.tolist()
+    return Tokenised(
+        kept=sound[kept].astype(np.int64),
+        bad=bad,
+        short=int(short.sum()),
+        long=int(long.sum()),
+        lengths=lengths[:, kept],
+        ids=[np.fromiter(chain.from_iterable(side[i] for i in stays), dtype) for side in sides],
+        hashes=hashes([columns[0][i].casefold() for i in stays], settings["seed"]),
+        labels=labels[kept] if label >= 0 else labels[:0],
+    )
+
+
+def _dtype(tokenizer: Tokenizer) -> np.dtype:
+    """The dtype of the stored ids."""
+    return np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
+
+
 def _encode(
-    sources: Sequence[Source], encoder: RowTokenizer, work: Path, skipped: Skipped, strict: bool, workers: int
+    sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
     """Write ids, offsets, labels, targets and a hash of every kept row, and counts."""
-    texts = encoder.texts
+    texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
     tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
-    rows = ((number, chunk) for number, source in enumerate(sources) for chunk in chunks(source.path, source.columns))
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes", "labels", "targets"]
     width = target_width(sources)
     with ExitStack() as stack:
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}
         for column in texts:
             files[f"{column}.offsets"].write(np.zeros(1, np.int64).tobytes())
-        results = stack.enter_context(closing(encode(encoder, rows, workers)))
-        for number, of_source in groupby(results, itemgetter(0)):
-            audit = Audit(sources[number].path, sources[number].columns, skipped, strict)
-            path = sources[number].targets
-            targets = read_targets(path) if path else np.zeros((0, 0), np.float32)
-            for _, chunk in of_source:
-                kept = audit.rows + np.frombuffer(chunk.kept, np.int64)
-                audit.add(chunk.rows, chunk.bad)
-                kinds[sources[number].kind] += len(kept)
+        for source in sources:
+            audit = Audit(source.path, source.columns, skipped, strict)
+            targets = read_targets(source.targets) if source.targets else np.zeros((0, 0), np.float32)
+            for rows in chunks(source.path, source.columns):
+                chunk = tokenise(rows, settings, tokenizer)
+                kept = audit.rows + chunk.kept
+                audit.add(len(rows), chunk.bad)
+                kinds[source.kind] += len(kept)
                 counts.update({"kept": len(kept), "too short": chunk.short, "too long": chunk.long})
                 for column, ids, lengths in zip(texts, chunk.ids, chunk.lengths, strict=True):
-                    of_side = np.frombuffer(lengths, np.int64)
-                    files[f"{column}.ids"].write(ids)
-                    files[f"{column}.offsets"].write((tokens[column] + of_side.cumsum()).tobytes())
-                    tokens[column] += int(of_side.sum())
-                    longest[column] = int(of_side.max(initial=longest[column]))
-                files["hashes"].write(chunk.hashes)
-                files["labels"].write(chunk.labels)
+                    files[f"{column}.ids"].write(ids.tobytes())
+                    files[f"{column}.offsets"].write((tokens[column] + lengths.cumsum()).tobytes())
+                    tokens[column] += int(lengths.sum())
+                    longest[column] = int(lengths.max(initial=longest[column]))
+                files["hashes"].write(chunk.hashes.tobytes())
+                files["labels"].write(chunk.labels.tobytes())
                 if width:
                     if audit.rows > len(targets):
-                        raise DataError(f"{path} has {len(targets)} rows, {audit.source} more")
+                        raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} more")
                     vectors = np.asarray(targets[kept], np.float32)
                     if not np.isfinite(vectors).all():
-                        raise DataError(f"{path}: a vector contains NaN or infinity")
+                        raise DataError(f"{source.targets}: a vector contains NaN or infinity")
                     files["targets"].write(vectors.tobytes())
             audit.end()
             if width and audit.rows != len(targets):
-                raise DataError(f"{path} has {len(targets)} rows, {audit.source} {audit.rows}")
-    for name, used in (("labels", encoder.label >= 0), ("targets", width)):
+                raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} {audit.rows}")
+    for name, used in (("labels", len(texts) < len(settings["columns"])), ("targets", width)):
         if not used:
             (work / name).unlink()
     if not counts["kept"]:
-        rule = f"each side needs {encoder.min_tokens} to {encoder.max_tokens} tokens"
+        rule = f"each side needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
         dropped = f"{counts['too short']} are too short, {counts['too long']} too long"
         raise DataError(f"no pair is left of {counts.total()}: {rule}, {dropped}")
     return {
-        "dtype": encoder.dtype.name,
+        "dtype": _dtype(tokenizer).name,
         "pairs": dict(counts),
         "kinds": kinds,
         "tokens": tokens,
@@ -277,3 +310,26 @@ def _split(work: Path, store: Json, limit: int) -> None:
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
     """Read at most `count` values from position `start`. The file is not mapped: its pages would fill the memory."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)
+
+
+def target_width(sources: Sequence[Source]) -> int:
+    """Units of the vectors of one corpus's rows; 0 without vectors."""
+    widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
+    for source, width in zip(sources, widths, strict=True):
+        if width and not all(widths):
+            columns = "-".join(source.columns)
+            raise UsageError(f"targets: some files of {columns} have vectors and others none; give them to all or none")
+        if width != widths[0]:
+            raise DataError(
+                f"{source.targets}: vectors of {width} units, but {sources[0].targets} has {widths[0]}; give vectors "
+                "of one encoder"
+            )
+    return widths[0]
+
+
+def read_targets(path: Path) -> np.ndarray:
+    """Map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for another kind of file."""
+    targets = read_npy(path)
+    if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
+        raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
+    return targets

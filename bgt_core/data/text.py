@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import random
 import re
 import unicodedata
@@ -17,6 +18,8 @@ from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of a larger text, to bound its memory
+MANY = 512  # sentences; fewer are tokenised before other threads have started
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 CLOSING_MARKS = set(".!?…。！？؟")
 INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
 
@@ -145,7 +148,7 @@ class Tokenizer:
         Raises UsageError as `sentence_list`.
         """
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
-        return self._pieces.encode(texts, add_eos=True, num_threads=1)
+        return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
 
     def unread(self, ids: Iterable[Sequence[int]]) -> int:
         """Count the sentences, of the ids of `encode`, that hold no known token; empty ones do not count."""

@@ -1,15 +1,86 @@
-"""Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))."""
+"""Turn space-separated tokens back into ordinary text.
+
+SentEval's files are tokenised as by Moses ("I can 't", "&quot;"), xprobe's in a way of their own ("l' action",
+"Madrid ' in"), trees as in the Penn Treebank ("ca n't", "-LRB-"). The models read text, so tokens are joined before
+use. Lost information is guessed: straight quotes open and close in turn, French keeps a space within « » and
+before ! ? : ;.
+"""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
-from bgt_core.data.detokenise import detokenise
+import conllu
+from conllu.exceptions import ParseException
+
+from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
+
+CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, as the inside of a regular expression's brackets
+
+_TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+_CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
+_OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
+_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # spaces on both sides
+_GERMAN = frozenset("“ ‘".split())  # „these close“
+_APOSTROPHE = frozenset("' ’".split())
+_ENDS = frozenset("s t re ve ll d m clock".split())
+_CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
+_ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi|quel)?qu|aujourd|dell|all)$", re.IGNORECASE)
+_WIDE = rf"[{CJK}\u3000-\u303f\uff00-\uffef]"  # characters, punctuation, full-width forms
+_WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
+
+
+def detokenise(sentence: str, lang: str) -> str:
+    """Tokens separated by spaces -> normalised text."""
+    tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
+    text, glued = "", True  # glued: no space between the text and the next token
+    quoting: set[str] = set()  # the kinds of quotes that are open
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        left, right = _glued(token, before, after, lang)
+        if token in ('"', "'", "`") and not (left or right):
+            right = token not in quoting and bool(after)
+            left = not right
+            quoting ^= {token}
+        text += token if glued or left else f" {token}"
+        glued = right
+    if lang == "ja":
+        text = _WIDE_SPACE.sub("", text)
+    return normalise(text)
+
+
+def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
+    """Whether a token is written without a space before it, and without one after."""
+    if token in _APOSTROPHE:
+        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
+            return True, True
+        if _ELIDED.match(before) or after.lower() in _ENDS:
+            return True, True
+        if lang == "en" and before[-1:] == "s":  # the dogs' bones
+            return True, False
+    if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # a time, as in 2:30
+        return True, True
+    if lang == "fr" and token in _FRENCH:
+        return False, False
+    if token in _CLOSE or (lang == "de" and token in _GERMAN):
+        return True, False
+    if token in _OPEN or (token in ("$", "£", "#") and after[:1].isdigit()):
+        return False, True
+    if token == "’":
+        return True, False
+    if (token[-1] in "'’" and _ELIDED.match(token[:-1])) or (token == "%" and lang == "tr"):
+        return False, True
+    return bool(_CONTRACTED.match(token)) or (token == "%" and lang == "en"), False
+
+
+# Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
 
 DEEPEST = 200  # nested brackets: real sentences have fewer, and a tree is walked by recursion
 _PART = re.compile(r"[()]|[^\s()]+")
@@ -109,3 +180,135 @@ def _top(tree: Tree) -> Tree:
 def _plain(label: str) -> str:
     """The label without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
     return label if label.startswith("-") else re.split("[-=|]", label)[0] or label
+
+
+# CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that they are trees.
+
+COLUMNS = 10
+FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # that are read here
+
+
+@dataclass(frozen=True)
+class Word:
+    """One syntactic word; `head` is the number of its head, 0 for the root."""
+
+    number: int  # from 1, in the order of the sentence
+    form: str
+    upos: str
+    feats: dict[str, str]
+    head: int
+    relation: str  # with its subtype, as in nsubj:pass
+
+    def is_a(self, relation: str) -> bool:
+        """Whether this is the relation to the head, whatever its subtype."""
+        return self.relation.partition(":")[0] == relation
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A run of written text: one word, or several as one (French "du", words 3 and 4)."""
+
+    first: int
+    last: int
+    form: str
+    space: bool  # follows
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A sentence: one root, no cycle."""
+
+    words: list[Word]
+    surfaces: list[Surface]
+
+    @cached_property
+    def children(self) -> dict[int, list[Word]]:
+        """Number of a head -> its dependents in order; 0 -> the root alone."""
+        dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
+        for word in self.words:
+            dependents[word.head].append(word)
+        return dependents
+
+    @property
+    def root(self) -> Word:
+        return self.children[0][0]
+
+    def under(self, word: Word) -> set[int]:
+        """Numbers of a word and of all its descendants."""
+        numbers, stack = set(), [word]
+        while stack:
+            numbers.add(stack[-1].number)
+            stack += self.children[stack.pop().number]
+        return numbers
+
+    def text(self, surfaces: Sequence[Surface] | None = None) -> str:
+        """The sentence, or part of it, as written."""
+        parts = self.surfaces if surfaces is None else surfaces
+        return normalise("".join(part.form + " " * part.space for part in parts))
+
+
+def read_conllu(files: Sequence[Path]) -> list[Parsed]:
+    """The sentences of all files (plain, .gz, .xz, .zst).
+
+    Raises DataError with file and line for a sentence that is not CoNLL-U or not a tree.
+    """
+    return [sentence for file in files for sentence in _sentences(file)]
+
+
+def _sentences(file: Path) -> Iterator[Parsed]:
+    for blank, lines in groupby(_rows(file), lambda row: not row[1].strip()):
+        rows = [] if blank else list(lines)
+        if rows:
+            yield _parsed([line for _, line in rows], f"{file}:{rows[0][0]}")
+
+
+def _rows(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of words, and the blank ones between sentences."""
+    for number, line in text_lines(file):
+        columns = line.count("\t") + 1
+        if line.strip() and not line.startswith("#"):
+            if columns != COLUMNS:
+                raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
+            yield number, re.sub(" {2,}", " ", line)  # the library would take two spaces for a tab
+        elif not line.strip():
+            yield number, ""
+
+
+def _parsed(rows: list[str], location: str) -> Parsed:
+    """`location` is the file and the first word's line."""
+    words: list[Word] = []
+    surfaces: list[Surface] = []
+    try:
+        (tokens,) = conllu.parse("\n".join(rows))
+    except (ParseException, ValueError) as error:
+        raise DataError(f"{location}: sentence with a bad number: {error}") from None
+    for token in tokens:
+        if missing := [name for name in FIELDS if name not in token]:
+            raise DataError(f"{location}: sentence with a word that has no {missing[0]}.")
+        space = (token["misc"] or {}).get("SpaceAfter") != "No"
+        number = token["id"]
+        if not isinstance(number, int):
+            if number and number[1] == "-":  # "3-4": two words written as one; "4.1", an empty node, is not written
+                surfaces.append(Surface(number[0], number[2], token["form"], space))
+            continue
+        feats = token["feats"] or {}
+        if token["head"] is None or not all(feats.values()):
+            raise DataError(f"{location}: sentence with a bad number or feature: word {number}, {token['form']}.")
+        words.append(Word(number, token["form"], token["upos"], feats, token["head"], token["deprel"]))
+        if not (surfaces and surfaces[-1].first <= number <= surfaces[-1].last):
+            surfaces.append(Surface(number, number, token["form"], space))
+    parsed = Parsed(words, surfaces)
+    _check_tree(parsed, location)
+    return parsed
+
+
+def _check_tree(parsed: Parsed, location: str) -> None:
+    """DataError unless words are numbered and hang on one root."""
+    words = parsed.words
+    roots = sum(word.head == 0 for word in words)
+    if [word.number for word in words] != list(range(1, len(words) + 1)):
+        raise DataError(f"{location}: sentence whose words are not numbered 1, 2, 3, ...")
+    if roots != 1 or not all(0 <= word.head <= len(words) for word in words):
+        raise DataError(f"{location}: sentence with {roots} roots or a head that is not a word; expected one root.")
+    if len(parsed.under(parsed.root)) < len(words):
+        raise DataError(f"{location}: sentence with a cycle; expected a tree.")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from bgt_core.data.columns import UNSPACED
 from bgt_core.data.languages import primary
-from bgt_core.data.text import INVISIBLE, normalise
+from bgt_core.data.text import INVISIBLE, Tokenizer, normalise
+from bgt_core.errors import DataError
 
 
 def _characters(categories: set[str]) -> str:
@@ -46,3 +48,36 @@ def spans(text: str, lang: str) -> list[tuple[int, int]]:
 def without(text: str, lang: str) -> Iterator[str]:
     """The text without each of its words and marks in turn; all at once take the square of its length."""
     return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))
+
+
+# How similar the writing of two languages is: the overlap of their letters, and of the tokens of one vocabulary.
+
+SENTENCES = 20_000  # maximum number of translations to measure an overlap on
+
+
+def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
+    """The share, from 0 to 1, of one language's letters, ignoring case, that the other's frequencies cover."""
+    return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
+
+
+def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) -> float:
+    """The same for the tokens of one tokenizer, trained on both sides in lower case; DataError as for its training."""
+    tokenizer = Tokenizer.train([*first, *second], vocab_size, lowercase=True)
+    return overlap(
+        *(Counter(token for ids in tokenizer.encode(texts) for token in ids[:-1]) for texts in (first, second))
+    )
+
+
+def is_letter(char: str) -> bool:
+    """Count letters and marks: scripts of Asia write vowels as marks."""
+    return unicodedata.category(char)[0] in "LM"
+
+
+def overlap(first: Counter, second: Counter) -> float:
+    """The sum over kinds of the smaller relative frequency: 1 minus the total variation distance.
+
+    Raises DataError if one side is empty.
+    """
+    if not first or not second:
+        raise DataError("One side has no letters; give text in both languages.")
+    return sum(min(count / first.total(), second[kind] / second.total()) for kind, count in first.items())

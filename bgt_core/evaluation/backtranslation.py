@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import entropy, spearmanr
 
 from bgt_core.data.filters import Candidates
-from bgt_core.data.filters.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
+from bgt_core.data.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate, Table
@@ -114,7 +114,7 @@ def compare(
 ) -> Comparison:
     """Measure N references and a translation of each.
 
-    `words` as in `filters.scores.word_tokenizer`; `costs` (N,) of the translations; word frequencies are counted in
+    `words` as in `scores.word_tokenizer`; `costs` (N,) of the translations; word frequencies are counted in
     `documents` (the paper: Wikipedia), by default the sentences of both sides. `models` may hold "perplexity", reported
     as its logarithm, bits per word, and "classifier", the probability of being a reference.
 

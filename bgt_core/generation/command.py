@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
+from bgt_core.data.parallel import Translation
 from bgt_core.data.text import normalise
-from bgt_core.data.translations import Translation
 from bgt_core.errors import DataError, NotFound, UsageError
 
 

@@ -9,8 +9,8 @@ import torch
 from bgt_core.capabilities import TranslationModel
 from bgt_core.contracts import Tokens
 from bgt_core.data.languages import matching
+from bgt_core.data.parallel import Translation
 from bgt_core.data.text import normalise
-from bgt_core.data.translations import Translation
 from bgt_core.device import autocast
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import Beam

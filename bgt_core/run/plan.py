@@ -10,7 +10,7 @@ from typing import Any
 
 from bgt_core import checkpoint, recipes
 from bgt_core.data.columns import Source, canonical_column, parse_columns, parse_source, read_columns
-from bgt_core.data.targets import read_targets
+from bgt_core.data.store import read_targets
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
 from bgt_core.objectives.distillation import Distillation

@@ -106,8 +106,8 @@ def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
 def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
     """Distances by letters and by tokens for each language with a file; empty without files."""
     from bgt_core.data.columns import split_langs
-    from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
     from bgt_core.data.parallel import Skipped, read_pairs
+    from bgt_core.data.words import SENTENCES, letter_overlap, piece_overlap
 
     letters, tokens = {}, {}
     for text in pairs:

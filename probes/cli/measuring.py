@@ -114,11 +114,11 @@ def download_senteval(folder: Path) -> None:
     """Download SentEval's probing sets into that folder, if they are not there yet."""
     from bgt_core.cli.data import agree
     from bgt_core.cli.options import rows_bar
-    from bgt_core.data import fetch
+    from bgt_core.data.fetch import download
+    from bgt_core.data.sources import choose
 
     with rows_bar("downloading") as report:
-        request = fetch.Request.parse(fetch.source("senteval-probing"))
-        fetch.download(request, folder, agree=lambda offer: agree(offer, yes=True), report=report)
+        download(choose("senteval-probing"), folder, agree=lambda offer: agree(offer, yes=True), report=report)
 
 
 def read_pair(text: str, subjects: Sequence[Subject]) -> tuple[Side, Side]:

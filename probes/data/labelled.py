@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from bgt_core.data.detokenise import detokenise
 from bgt_core.data.textfile import column_hint, text_lines
+from bgt_core.data.trees import detokenise
 from bgt_core.errors import DataError
 from probes.task import Items
 from probes.words import split_words

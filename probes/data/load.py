@@ -10,8 +10,7 @@ from random import Random
 from typing import Any
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.conllu import read_conllu
-from bgt_core.data.trees import read_trees
+from bgt_core.data.trees import read_conllu, read_trees
 from bgt_core.errors import DataError
 from bgt_core.files import sha256_file
 from probes.data.corpora import provenance_of

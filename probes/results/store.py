@@ -19,8 +19,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.files import parse_json
-from bgt_core.files.parquet import reading_parquet
+from bgt_core.files import parse_json, reading_parquet
 from probes.result import SCHEMA as DOCUMENT
 from probes.result import CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
 

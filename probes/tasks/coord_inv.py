@@ -18,7 +18,7 @@ from probes.task import Items, ProbeTask
 from probes.words import count_words
 
 if TYPE_CHECKING:
-    from bgt_core.data.conllu import Parsed, Surface
+    from bgt_core.data.trees import Parsed, Surface
 
 ORIGINAL, INVERTED = "O", "I"
 SUBJECTS = ("nsubj", "csubj", "expl")

@@ -17,8 +17,7 @@ from probes.data.items import SIZES, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from bgt_core.data.conllu import Parsed, Word
-    from bgt_core.data.trees import Tree
+    from bgt_core.data.trees import Parsed, Tree, Word
 
 AT_MOST = sum(SIZES.values()) // 8  # items per label
 

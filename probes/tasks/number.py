@@ -18,7 +18,7 @@ from probes.data.items import balance, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from bgt_core.data.conllu import Parsed
+    from bgt_core.data.trees import Parsed
 
 LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 

@@ -17,7 +17,7 @@ from probes.data.items import balance, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from bgt_core.data.conllu import Parsed
+    from bgt_core.data.trees import Parsed
 
 LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of the feature Tense
 

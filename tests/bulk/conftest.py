@@ -38,38 +38,20 @@ def begin() -> Callable[..., None]:
 
 @pytest.fixture
 def states(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Path]]:
-    """states(out, work): does the work, which writes the file `out`, and returns copies of its folder.
+    """states(folder, work): does the work, and returns copies of the folder: as a kill would leave it before and after
+    each file takes its name."""
 
-    They are made around each call that settles something on disk: as a kill would leave the folder, and as a power cut
-    may leave it, of `out` only what was synced. Nothing is synced any more afterwards.
-    """
-
-    def call(out: Path, work: Callable[[], object]) -> list[Path]:
-        copies, synced, partial = [], b"", f"{out.name}.partial"
-
-        def copy() -> None:
-            for rows_lost in (False, True):
-                copies.append(Path(shutil.copytree(out.parent, f"state-{len(copies)}")))
-                if rows_lost and (copies[-1] / partial).exists():
-                    (copies[-1] / partial).write_bytes(synced)
-
-        def fsync(file: int) -> None:
-            nonlocal synced
-            copy()
-            path = out.with_name(partial)
-            synced = path.read_bytes() if os.path.samestat(os.fstat(file), path.stat()) else synced
-            copy()
+    def call(folder: Path, work: Callable[[], object]) -> list[Path]:
+        copies: list[Path] = []
 
         def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
-            copy()
+            copies.append(Path(shutil.copytree(folder, f"state-{len(copies)}")))
             real(old, new)
-            copy()
+            copies.append(Path(shutil.copytree(folder, f"state-{len(copies)}")))
 
         with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", fsync)
             patched.setattr(os, "replace", replace)
             work()
-        monkeypatch.setattr(os, "fsync", lambda file: None)
         return copies
 
     return call

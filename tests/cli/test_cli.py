@@ -24,7 +24,6 @@ from bgt_core.cli.options import tune_training
 from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.generation.search import decode
 from bgt_core.grammar import Pair
-from bgt_core.vectors.file import ResumableWriter
 from tests.close import BFLOAT16, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -315,18 +314,6 @@ def test_an_interruption_tells_what_it_leaves(bgt: Bgt, here: Path, monkeypatch:
         done = bgt(*command.split(), "--model", "model")
         assert (done.code, done.out, done.err) == (130, "", f"bgt: {told}\n")
         assert not list(here.glob("x*"))
-
-
-def test_what_can_not_be_recognised_is_not_continued(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with ResumableWriter(tmp_path / "x.npy", 2) as rows:
-            rows.begin({})
-            rows.append(np.ones((3, 2)))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        interrupted()
-    assert stopped.value.__notes__ == [f"Stopped; remove {tmp_path}/x.npy.partial."]
 
 
 def test_embed_in_shards(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from bgt_core.cli import data
-from bgt_core.data import fetch
-from bgt_core.data.fetch import opus, sources
+from bgt_core.data import fetch, sources
 
 ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
 
@@ -23,7 +22,7 @@ Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 @pytest.fixture
 def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
-    """bgt("list", answer="y"): `bgt data list` in this process and a folder of its own, at a terminal that answers."""
+    """bgt("download", answer="y"): `bgt data download` at a terminal that answers."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: object, answer: str | None = None) -> tuple[int, str, str]:
@@ -50,27 +49,14 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 DOWNLOAD = ("download", "books", "--pair", "en-fr", "--out", "here")
 
 
-def test_list_says_name_licence_and_who_vouches(bgt: Bgt) -> None:
-    done = bgt("list")
-    rows = [line.split("\t") for line in done.out.splitlines()]
-    assert [row[0] for row in rows[1:]] == [source.name for source in fetch.SOURCES]
-    assert all(len(row) == 6 and row[4] and row[5] for row in rows)
-    of = {row[0]: row for row in rows}
-    assert of["sick"][3] == of["giga-fren"][3] == "published"
-    assert of["opensubtitles"][3] == "published for de-en, en-es, en-fr; else first download"
-    assert of["tatoeba"][3] == "first download"
-    document = json.loads(bgt("list", "--json").out)
-    assert document["schema"] == "bgt-data-list/1"
-    assert [source["name"] for source in document["sources"]] == [row[0] for row in rows[1:]]
-
-
-def test_list_of_a_pair_asks_opus(bgt: Bgt, site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opus, "API", site.url("api"))
+def test_without_a_name_it_lists(bgt: Bgt, site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [line.split("\t") for line in bgt("download").out.splitlines()]
+    assert [row[0] for row in rows[1:]] == [source.name for source in sources.SOURCES]
+    assert all(len(row) == 5 and row[3] and row[4] for row in rows)
+    monkeypatch.setattr(sources, "API", site.url("api"))
     item = {"corpus": "Books", "version": "v1", "alignment_pairs": 1234567, "size": 2000, "url": "https://x/y.zip"}
     site.files["api"] = json.dumps({"corpora": [item]}).encode()
-    assert bgt("list", "--pair", "en-fr").out.splitlines()[1] == "opus:Books\tv1\t1,234,567\t2.0 MB"
-    document = json.loads(bgt("list", "--pair", "en-fr", "--json").out)
-    assert (document["schema"], document["corpora"][0]["pairs"]) == ("bgt-data-opus/1", 1234567)
+    assert bgt("download", "--pair", "en-fr").out.splitlines()[1] == "opus:Books\tv1\t1,234,567\t2.0 MB"
 
 
 def test_download_says_what_comes_and_prints_the_files(bgt: Bgt, books: Any) -> None:
@@ -100,34 +86,20 @@ def test_a_gigabyte_is_asked_for(
 
 
 def test_a_size_that_nobody_says_is_asked_for(bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch.transfer, "size", lambda *_: None)
+    monkeypatch.setattr(fetch, "remote_size", lambda *_: None)
     done = bgt(*DOWNLOAD)
     assert done.code == 2 and "of unknown size" in done.err
 
 
-def test_a_stopped_download_goes_on(bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = fetch.transfer._write
-
-    def stop(file: Any, block: bytes) -> None:
-        real(file, block[:100])
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fetch.transfer, "_write", stop)
-        done = bgt(*DOWNLOAD)
-    assert (done.code, done.out) == (130, "") and "the same command continues" in done.err
-    assert bgt(*DOWNLOAD).code == 0
-    assert books.gets()[-1]["Range"] == "bytes=100-"
-
-
 def test_prepare_says_what_it_dropped(bgt: Bgt) -> None:
     Path("in.tsv").write_text("\n".join(ROWS), encoding="utf-8")
-    done = bgt("prepare", "in.tsv", "--langs", "en,fr", "--out", "out.tsv.gz", "--licence", "CC0")
+    done = bgt("prepare", "in.tsv", "--langs", "en,fr", "--out", "out.tsv.gz")
     assert (done.code, done.out) == (0, "out.tsv.gz\n")
     assert "skipped in.tsv:4: 1 column" in done.err
     assert "2 kept, 1 copy, 1 wrong number of columns" in done.err
-    again = json.loads(bgt("prepare", "in.tsv", "--langs", "en,fr", "--out", "out.tsv.gz", "--json").out)
-    assert again["schema"] == "bgt-data-prepare/1" and again["pairs"]["kept"] == 2
+    done = bgt("alter", "out.tsv.gz", "--langs", "en,fr", "--of", "en", "--out", "altered.tsv")
+    assert (done.code, done.out) == (0, "altered.tsv\n") and "2 kept" in done.err
+    assert all(len(line.split("\t")) == 3 for line in Path("altered.tsv").read_text("utf-8").splitlines())
 
 
 @pytest.mark.parametrize(
@@ -138,7 +110,8 @@ def test_prepare_says_what_it_dropped(bgt: Bgt) -> None:
         ("download books --pair en-fr --release v9 --out here", 3, "404"),
         ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "IN absent.tsv: no such file or folder"),
         ("prepare . --langs en,fr --out o.txt", 2, "ending in"),
-        ("list --pair english", 2, "--pair english"),
+        ("download --pair english", 2, "--pair english"),
+        ("download books --pair en-fr", 2, "--out is needed"),
     ],
 )
 def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, bgt: Bgt, books: Any) -> None:

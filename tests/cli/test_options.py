@@ -36,7 +36,6 @@ MEANINGS = {
     "--model": "A checkpoint or run",
     "--n-best": "Number of",
     "--out": "Output",
-    "--pair": "Two languages",
     "--precision": "fp32, bf16",
     "--shard": "Part I of N only",
     "--strict": "Stop on",
@@ -87,7 +86,7 @@ DEFAULTS = {
     "--level": {},
     "--precision": {},
     "--resamples": {},
-    "--seed": {"bgt data prepare": 1},
+    "--seed": {},
 }
 
 

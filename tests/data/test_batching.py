@@ -1,8 +1,5 @@
 """Updates, micro-batches and their order."""
 
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,12 +9,22 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch
-from bgt_core.data.batching import Batching, StepBatch, make_batch, permute, prefetch, validation
-from bgt_core.data.columns import altered_columns, parse_columns
-from bgt_core.data.corpus import Corpus
+from bgt_core.data.batching import (
+    Batching,
+    StepBatch,
+    draw,
+    make_batch,
+    permute,
+    prefetch,
+    rows_per_epoch,
+    shuffle_words,
+    validation,
+)
+from bgt_core.data.columns import Source, altered_columns, parse_columns, parse_source, parse_weights
+from bgt_core.data.corpus import Corpus, Mixture, Stratum, open_corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError
+from bgt_core.errors import BgtError, DataError, UsageError
 
 LANGS = ("en", "fr")
 
@@ -200,24 +207,6 @@ def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
             assert anchors == [LANGS[(seed + step + i) % 2] for i in range(len(anchors))]
 
 
-@pytest.mark.slow
-def test_training_may_start_at_any_step(corpus: Corpus) -> None:
-    batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
-    far = 3 * batching.updates(corpus) + 2
-    in_order = [whole(batching, corpus, step) for step in range(far + 1)]
-    again = whole(Batching(1000, 200, 7), Corpus.open(corpus.folder), far)
-    assert same(again, in_order[far])
-    assert not same(in_order[far], in_order[far - 1])
-    script = (
-        "import sys; from bgt_core.data.batching import Batching; from bgt_core.data.store import Corpus\n"
-        "batches = Batching(1000, 200, 7).update(Corpus.open(sys.argv[1]), int(sys.argv[2])).batches.values()\n"
-        "print([(b.anchor, b.sides['en'].ids.tolist()) for b in batches])"
-    )
-    command = [sys.executable, "-c", script, str(corpus.folder), str(far)]
-    other_process = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert other_process == str([(batch.anchor, batch.sides["en"].ids.tolist()) for batch in in_order[far]])
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3, 50])
 def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, workers: int) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
@@ -246,11 +235,6 @@ def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
 
     with pytest.raises(BgtError, match="no step 3"):
         next(prefetch(make, range(3, 9)))
-
-
-def test_seeds_give_other_updates(corpus: Corpus) -> None:
-    left, right = (whole(Batching(1000, 200, seed), corpus, 0) for seed in (1, 2))
-    assert set(numbers(left)) != set(numbers(right))
 
 
 def test_more_updates_than_pairs_are_never_asked_for(corpus: Corpus) -> None:
@@ -284,15 +268,6 @@ def test_impossible_settings_are_refused(numbers: tuple[int, int, int]) -> None:
         Batching(*numbers)
 
 
-def test_both_languages_anchor_equally_often(corpus: Corpus) -> None:
-    batching = Batching(batch_tokens=1000, micro_tokens=150, seed=1)
-    pairs: Counter[str] = Counter()
-    for step in range(40):
-        for batch in whole(batching, corpus, step):
-            pairs[batch.anchor] += len(batch)
-    assert abs(pairs["en"] / pairs.total() - 0.5) < 0.02
-
-
 def test_a_column_of_altered_sentences_needs_the_one_that_it_alters() -> None:
     assert altered_columns({"en": "en", "altered_b": "fr", "fr": "fr", "other": "fr"}) == {"altered_b": "fr"}
     with pytest.raises(BgtError, match=r"columns en, altered: 'altered' needs another column of its language"):
@@ -314,3 +289,217 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     assert list(batch.altered) == ["en"] and batch.altered["en"].lang == "en"
     sides = [tokenizer.decode(side.ids.tolist()) for side in (*batch.sides.values(), *batch.altered.values())]
     assert set(zip(*sides, strict=True)) <= set(rows)
+
+
+# Sampling by temperature and by kind.
+
+COLUMNS = ("en", "fr", "de", "es")
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
+    """English with French (two kinds, the files of one not side by side), German and Spanish."""
+    folder = tmp_path_factory.mktemp("sampling")
+    files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
+    sources, number = [], 0
+    for kind, lang, rows in files:
+        path = folder / f"{len(sources)}.tsv"
+        some = range(number, number + rows)
+        path.write_text("".join(f"sentence {'very ' * (n % 9)}{n}\tphrase {n}\n" for n in some), "utf-8")
+        sources.append(parse_source(f"{kind}{'/' * bool(kind)}en-{lang}={path}", COLUMNS))
+        number += rows
+    tokenizer = Tokenizer.train([f"sentence very {n} phrase" for n in range(400)], 40, lowercase=True)
+    store = prepare(sources, COLUMNS, tokenizer, folder / "store", min_tokens=1, valid_pairs=12, seed=1)
+    assert isinstance(store, Mixture)
+    return store
+
+
+def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
+    for split in ("train", "valid"):
+        part = open_corpus(mixture.folder, split)
+        kinds = [(stratum.columns[1], stratum.kind) for stratum in part.strata]
+        assert kinds == [pair for pair in [("fr", "news"), ("fr", "talks"), ("de", ""), ("es", "")] if pair in kinds]
+        assert sum(stratum.rows for stratum in part.strata) == len(part)
+        edge = 0
+        for stratum in part.strata:
+            assert stratum.first == edge
+            edge += stratum.rows
+            ((corpus, rows),) = part.parts(np.arange(stratum.first, edge))
+            assert stratum.tokens == corpus.lengths(rows).max(axis=1).sum()
+    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90, less what is held out
+
+
+@pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
+def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ratio: float) -> None:
+    """10^8 tokens and 10^4: of a mean of 20 and of 10 tokens a row."""
+    strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
+    large, small = rows_per_epoch(strata, temperature, {})
+    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # each is half a row off, at most
+    assert 20 * large / (10 * small) == pytest.approx(ratio, rel=6e-4)
+
+
+def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
+    """At any temperature: kinds weigh within a corpus, and make it larger among corpora."""
+    thrice = [
+        Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
+        if times
+        else Stratum(("en", "fr"), "", 0, 400, 4_000)
+        for times in (3, 0)
+    ]
+    other = Stratum(("en", "de"), "", 0, 300, 3_000)
+    once = [thrice[0]._replace(rows=100, tokens=2_000), thrice[1], other]
+    for temperature in (1, 2, 5):
+        weighed = rows_per_epoch(once, temperature, {"news": 3.0})
+        given = rows_per_epoch([*thrice, other], temperature, {})
+        of_given = np.array(given) * 9_000 / 13_000  # an epoch has as many tokens as there are
+        assert np.abs(np.array(weighed) - of_given).max() <= 1
+
+
+def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
+    """At any step: no row of a stratum was drawn twice more than another."""
+    batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
+    updates = batching.updates(mixture)
+    assert updates == -(-mixture.tokens // 130)
+    expected = rows_per_epoch(mixture.strata, 5, {"news": 2.5})
+    counts = np.zeros(len(mixture), int)
+    for step in range(7 * updates):
+        rows = batching.rows(mixture, step)
+        np.add.at(counts, rows, 1)
+        for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
+            of_stratum = counts[stratum.first : stratum.first + stratum.rows]
+            assert of_stratum.max() - of_stratum.min() <= 1
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the share, in each update too
+    drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
+    assert drawn == pytest.approx(mixture.tokens, rel=0.02)
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish is small, and comes often
+
+
+def test_two_strata_of_one_size_go_through_different_permutations() -> None:
+    strata = [Stratum(("en", lang), "", 500 * number, 500, 5_000) for number, lang in enumerate(("fr", "de"))]
+    rows = draw(strata, [500, 500], 0, 10, seed=1)
+    assert len(rows) == 100 and len(set(rows[:50] % 500) & set(rows[50:] % 500)) < 20
+
+
+def same_batch(left: object, right: object) -> bool:
+    """Two batches."""
+    return all(
+        left.sides[column].ids.equal(side.ids) and left.anchor == right.anchor  # type: ignore[attr-defined]
+        for column, side in right.sides.items()  # type: ignore[attr-defined]
+    )
+
+
+def test_any_step_alone_and_shared_by_workers_is_that_of_the_sequence(mixture: Mixture) -> None:
+    batching = Batching(batch_tokens=300, micro_tokens=100, seed=2, temperature=2, micro_batches=2)
+    far = 5 * batching.updates(mixture) + 1
+    in_order = [batching.update(mixture, step) for step in range(far + 1)]
+    again = open_corpus(mixture.folder)
+    alone = batching.update(again, far)
+    assert alone.pairs == in_order[far].pairs == sum(map(len, alone.batches.values()))
+    shares = [batching.update(again, far, worker, 3) for worker in range(3)]
+    joined = {number: batch for share in shares for number, batch in share.batches.items()}
+    for number, batch in in_order[far].batches.items():
+        assert same_batch(alone.batches[number], batch) and same_batch(joined[number], batch)
+    assert all(share.pairs == alone.pairs for share in shares)
+    assert sum(len(share.batches) for share in shares) == len(alone.batches)
+    other = batching.update(mixture, far - 1)
+    assert not all(same_batch(batch, other.batches[n]) for n, batch in alone.batches.items() if n in other.batches)
+
+
+def test_kinds_of_one_corpus_share_micro_batches(mixture: Mixture) -> None:
+    """Short rows of either kind are computed together: as many micro-batches as corpora, where all fit."""
+    update = Batching(batch_tokens=1_000, micro_tokens=10_000, seed=1, temperature=5).update(mixture, 0)
+    assert sorted(tuple(batch.sides) for batch in update.batches.values()) == [("en", "de"), ("en", "es"), ("en", "fr")]
+
+
+def test_without_temperature_and_weights_nothing_changes(mixture: Mixture) -> None:
+    """Every row once an epoch, whatever its kind, and validation knows none of it."""
+    plain = Batching(batch_tokens=150, micro_tokens=60, seed=1)
+    epoch = np.concatenate([plain.rows(mixture, step) for step in range(plain.updates(mixture))])
+    assert sorted(epoch) == list(range(len(mixture)))
+    valid = open_corpus(mixture.folder, "valid")
+    assert sum(len(batch) for batch in validation(valid, 60)) == len(valid)
+
+
+def test_updates_smaller_than_the_number_of_corpora_are_never_empty(mixture: Mixture) -> None:
+    batching = Batching(batch_tokens=1, micro_tokens=10, seed=1, temperature=5)
+    assert min(len(batching.rows(mixture, step)) for step in range(batching.updates(mixture))) >= 1
+
+
+def test_a_store_of_other_kinds_is_not_used_again(tmp_path: Path) -> None:
+    source = tmp_path / "a.tsv"
+    source.write_text("".join(f"sentence {n}\tphrase {n}\n" for n in range(30)), "utf-8")
+    tokenizer = Tokenizer.train([f"sentence phrase {n}" for n in range(100)], 30, lowercase=True)
+    options = {"min_tokens": 1, "valid_pairs": 5, "seed": 1}
+    corpus = prepare([source], ("en", "fr"), tokenizer, tmp_path / "store", **options)
+    assert corpus.strata == [Stratum(("en", "fr"), "", 0, len(corpus), corpus.tokens)]
+    with pytest.raises(UsageError, match="other kinds"):
+        prepare([Source(source, ("en", "fr"), kind="news")], ("en", "fr"), tokenizer, tmp_path / "store", **options)
+
+
+def test_kinds_and_weights_are_parsed() -> None:
+    source = parse_source("news/en-fr=x.tsv", COLUMNS)
+    assert source == Source(Path("x.tsv"), ("en", "fr"), kind="news")
+    assert parse_source(str(source)) == source
+    assert parse_weights("news:3,docs:0.5") == {"news": 3.0, "docs": 0.5} and parse_weights("") == {}
+
+
+@pytest.mark.parametrize("text", ["news", "news:", "news:0", "news:-1", "news:a", "a:1,a:2", "a b:1", "news:inf"])
+def test_weights_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="kind_weights"):
+        parse_weights(text)
+
+
+@pytest.mark.parametrize("how", [{"temperature": 0}, {"temperature": -1.0}, {"weights": {"news": 0.0}}])
+def test_a_temperature_or_weight_of_nothing_is_refused(how: dict) -> None:
+    with pytest.raises(UsageError, match="above 0"):
+        Batching(100, 100, 1, **how)
+
+
+# Scrambled sentences.
+
+SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
+
+
+def moved(share: float, *draw: int) -> np.ndarray:
+    """Which sentences are no longer in order."""
+    shuffled = shuffle_words(SENTENCES, share, *draw)
+    for before, after in zip(SENTENCES, shuffled, strict=True):
+        assert after[-1] == EOS
+        assert sorted(after) == sorted(before)
+    return np.array([(a != b).any() for a, b in zip(SENTENCES, shuffled, strict=True)])
+
+
+def test_a_share_is_permuted_and_the_end_stays() -> None:
+    assert abs(moved(0.3, 1).mean() - 0.3) < 0.04  # four standard errors
+    assert not moved(0.0, 1).any()
+    assert moved(1.0, 1).all()
+
+
+def test_every_place_is_as_likely() -> None:
+    firsts = np.array([ids[0] for ids in shuffle_words(SENTENCES, 1.0, 5)])
+    counts = np.bincount(firsts - 10, minlength=12)
+    assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square of 11 degrees of freedom, p = 0.0001
+
+
+def test_it_follows_from_the_draw() -> None:
+    assert np.array_equal(moved(0.3, 1, 2), moved(0.3, 1, 2))
+    assert not np.array_equal(moved(0.3, 1, 2), moved(0.3, 1, 3))
+
+
+def test_sentences_are_scrambled_anew_each_time_an_update_reads_them(
+    tsv: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    corpus = prepare([tsv], ("en", "fr"), tokenizer, tmp_path / "store", min_tokens=2, valid_pairs=20, seed=1)
+    plain, shuffled = (Batching(10_000, 100_000, seed=1, scramble=share) for share in (0.0, 1.0))
+    assert plain.updates(corpus) == 1  # an update is an epoch
+
+    def read(plan: Batching, step: int) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """The French of an epoch: its tokens in order, and as they came."""
+        side = plan.update(corpus, step).batches[0].sides["fr"]
+        rows = [tuple(ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]
+        return {tuple(sorted(row)): row for row in rows}
+
+    first, second, again = read(shuffled, 0), read(shuffled, 1), read(shuffled, 0)
+    assert first.keys() == second.keys() == read(plain, 0).keys()
+    assert first == again != second
+    assert first != read(plain, 0) == read(plain, 1)

@@ -14,8 +14,8 @@ import pytest
 
 from bgt_core.data import manifest
 from bgt_core.data.clean import CleaningRules, clean, copy_key, join_copies
-from bgt_core.data.filters.scores import ScoreRange
 from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.scores import ScoreRange
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
@@ -274,26 +274,18 @@ def test_scores_that_do_not_fit_are_refused_in_one_line(
 
 
 def test_the_commands_do_the_same(bgt: Callable[..., Any], translations: Path, tmp_path: Path) -> None:
-    named = ("--columns", ",".join(COLUMNS))
+    named = ("--langs", ",".join(COLUMNS))
     options = ("--keep", "cost=..0.5", "--keep", "words=..8", "--first-of-reference")
     done = bgt("data", "prepare", translations, *named, "--out", tmp_path / "o.tsv", *options)
     assert (done.code, done.out) == (0, f"{tmp_path / 'o.tsv'}\n"), done.err
     assert "in.tsv:6: the cost is not a number" in done.err and "1 another of its reference" in done.err
     assert (tmp_path / "o.tsv").read_text("utf-8").splitlines() == [TRANSLATIONS[1], TRANSLATIONS[3], TRANSLATIONS[7]]
-    done = bgt("data", "compare", tmp_path / "o.tsv", *named)
-    lines = [line.split("\t") for line in done.out.splitlines()]
-    assert lines[0] == ["", "references", "translations", "difference", "rho, translations", "rho, all"]
-    values = {line[0]: line[1:3] for line in lines[1:]}
-    assert values["words"] == ["2.67", "5.33"] and values["cost"] == ["", "0.37"]
-    document = json.loads(bgt("data", "compare", tmp_path / "o.tsv", *named, "--json", "--idf", translations).out)
-    assert (document["schema"], document["pairs"]) == ("bgt-data-compare/1", 3)
-    assert document["statistics"]["cost"]["translation"] == pytest.approx(1.1 / 3)
 
 
 def test_a_language_model_filters_too(bgt: Callable[..., Any], translations: Path, tmp_path: Path) -> None:
     (tmp_path / "references.txt").write_text("she does sing\nit is raining\n" * 9, encoding="utf-8")
     options = ("--keep", "perplexity=..3", "--language-model", tmp_path / "references.txt")
-    done = bgt("data", "prepare", translations, "--columns", ",".join(COLUMNS), "--out", tmp_path / "o.tsv", *options)
+    done = bgt("data", "prepare", translations, "--langs", ",".join(COLUMNS), "--out", tmp_path / "o.tsv", *options)
     assert done.code == 0, done.err
     assert (tmp_path / "o.tsv").read_text("utf-8").splitlines() == [TRANSLATIONS[4], TRANSLATIONS[7]]
 
@@ -301,25 +293,23 @@ def test_a_language_model_filters_too(bgt: Callable[..., Any], translations: Pat
 @pytest.mark.parametrize(
     ("options", "message", "code"),
     [
-        ((), "--langs or --columns: give one", 2),
-        (("--columns=a:en,b:en", "--langs=en,fr"), "give one of them", 2),
+        ((), "--langs", 2),
         (
-            ("--columns=a:en,b:en,c:label", "--keep=perplexity=..9"),
+            ("--langs=a:en,b:en,c:label", "--keep=perplexity=..9"),
             "--keep perplexity=MIN..MAX and --language-model go together",
             2,
         ),
         (
-            ("--columns=a:en,b:en,c:label", "--classifier=nowhere"),
+            ("--langs=a:en,b:en,c:label", "--classifier=nowhere"),
             "--keep classifier=MIN..MAX and --classifier go together",
             2,
         ),
         (
-            ("--columns=a:en,b:en,c:label", "--classifier=nowhere", "--keep=classifier=0.5.."),
+            ("--langs=a:en,b:en,c:label", "--classifier=nowhere", "--keep=classifier=0.5.."),
             "--classifier nowhere: no such run; train one",
             3,
         ),
-        (("--columns=a:en,b:en,c:label", "--keep=bleu"), "--keep 'bleu': expected SCORE=MIN..MAX", 2),
-        (("--columns=a:en,b:en,c:label", "--words=tabs"), "--words 'tabs'", 2),
+        (("--langs=a:en,b:en,c:label", "--keep=bleu"), "--keep 'bleu': expected SCORE=MIN..MAX", 2),
     ],
 )
 def test_the_command_refuses_in_one_line(
@@ -329,22 +319,6 @@ def test_the_command_refuses_in_one_line(
     assert (done.code, done.out) == (code, "")
     assert message in done.err and done.err.count("\n") == 1
     assert not list(tmp_path.glob("o.tsv*"))
-
-
-@pytest.mark.parametrize(
-    ("columns", "message", "code"),
-    [
-        ("a:en,b:en,cost:label", r"in.tsv:6: the cost is not a number", 4),
-        ("a:en,cost:label", "--columns a:en,cost:label: expected two of text", 2),
-        ("a:en,b:en", "3 columns, expected 2", 4),
-    ],
-)
-def test_the_comparison_refuses_in_one_line(
-    columns: str, message: str, code: int, bgt: Callable[..., Any], translations: Path
-) -> None:
-    done = bgt("data", "compare", translations, "--columns", columns)
-    assert (done.code, done.out) == (code, "")
-    assert message in done.err and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

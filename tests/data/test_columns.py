@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bgt_core import run
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import (
     Source,
@@ -79,7 +75,7 @@ def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: To
     (tmp_path / "narrow.tsv").write_text(
         "".join("\t".join(row[::2] + row[3:]) + "\n" for row in rows), encoding="utf-8"
     )
-    columns, limits = ["a:en", "gold:label", "b:fr"], {"min_tokens": 1, "valid_pairs": 20, "seed": 1, "workers": 1}
+    columns, limits = ["a:en", "gold:label", "b:fr"], {"min_tokens": 1, "valid_pairs": 20, "seed": 1}
     sources = {"wide": ("a", "_", "gold", "b"), "narrow": ("a", "gold", "b")}
     wide, narrow = (
         prepare([Source(tmp_path / f"{name}.tsv", names)], columns, tokenizer, tmp_path / name, **limits)
@@ -102,24 +98,6 @@ def test_cleaned_pairs_have_the_columns_that_are_read(wide: Path, tmp_path: Path
     assert (tmp_path / "out.tsv").read_text("utf-8") == "one cat\ttwo cats\na dog\ta big dog\n"
     with pytest.raises(UsageError, match="expected one, and two columns of text"):
         clean([wide], ["a:en", "_", "_", "_"], tmp_path / "out.tsv")
-
-
-def test_a_comparison_leaves_them_out(wide: Path, tmp_path: Path, bgt: Callable[..., Any]) -> None:
-    narrow = tmp_path / "narrow.tsv"
-    narrow.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS), encoding="utf-8")
-    answers = [
-        json.loads(bgt("data", "compare", path, "--columns", columns, "--json").out)["statistics"]
-        for path, columns in ((wide, "a:en,_,b:en,_"), (narrow, "a:en,b:en"))
-    ]
-    assert answers[0] == answers[1]
-
-
-def test_a_run_trains_on_them(grammar: list[Pair], tmp_path: Path) -> None:
-    path = tmp_path / "wide.tsv"
-    path.write_text("".join(f"{pair.texts['en']}\t0.5\t{pair.texts['fr']}\n" for pair in grammar), encoding="utf-8")
-    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "min_tokens": 1}
-    folder = run.train("sp", [f"en,_,fr={path}"], tmp_path / "run", overrides=settings, device="cpu")
-    assert folder.name == "step-0000000"
 
 
 def test_columns_are_parsed() -> None:

@@ -1,6 +1,5 @@
 """The token store: what is kept, who is held out, and that it is whole or not there."""
 
-import filecmp
 import gzip
 import json
 import signal
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from bgt_core.contracts import EOS
-from bgt_core.data import encode, parallel, store, textfile
+from bgt_core.data import parallel, store, textfile
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.parallel import Skipped, read_pairs, sentences
 from bgt_core.data.store import prepare
@@ -162,105 +161,28 @@ def test_skipped_lines_are_reported_by_the_store(source: Path) -> None:
             make(source, strict=True, out=source.with_name(out))
 
 
-@pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """Those that have encoded: text this small has several only because the limits are lowered here."""
-    monkeypatch.setattr(store, "SMALL", 0)
-    monkeypatch.setattr(textfile, "BLOCK", 5000)
-    monkeypatch.setattr(parallel, "CHUNK", 5000)
-    started: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
-
-    def noted(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
-        started.append(popen(*arguments, **options))
-        return started[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", noted)
-    return started
-
-
 def trained(source: Path) -> Tokenizer:
     return Tokenizer.train(sentences([source], LANGS), 40, lowercase=True)
 
 
-def test_any_number_of_processes_makes_the_same_store(source: Path, processes: list[subprocess.Popen[bytes]]) -> None:
+def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textfile, "BLOCK", 5000)
     second = source.with_name("second.tsv")
     second.write_bytes(b"bad\n" + source.read_bytes()[:9000] + b"\nworse")
-    tokenizer = trained(source)
     limits = {"min_tokens": 18, "max_tokens": 23, "valid_pairs": 40, "seed": 1}
-    folders = [source.with_name(f"by-{workers}") for workers in (1, 3)]
-    for folder, workers in zip(folders, (1, 3), strict=True):
-        prepare([source, second], LANGS, tokenizer, folder, **limits, workers=workers)
-    assert len(processes) == 3
-    told = Corpus.open(folders[0]).store
+    told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
     assert all(told["pairs"].values())  # some are kept, too short, too long
-    names = {file.name for file in folders[0].iterdir()}
-    assert names == {file.name for file in folders[1].iterdir()}
-    assert filecmp.cmpfiles(*folders, names, shallow=False)[1:] == ([], [])
-
-
-def test_what_comes_first_is_reported_first(
-    source: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bad line is told although the damage after it has been met by then; nothing is left of either."""
-    monkeypatch.setattr(parallel, "CHUNK", 12_000)  # three chunks: all are read before the first is back
     packed = source.with_name("corpus.tsv.gz")
-    text = b"bad\n" + source.read_bytes()
-    for data, strict, message in ((text, True, "gz:1: 1 column"), (text, False, "gz is cut short or damaged")):
-        packed.write_bytes(gzip.compress(data)[:-9])
+    packed.write_bytes(gzip.compress(b"bad\n" + source.read_bytes())[:-9])
+    for strict, message in ((True, "gz:1: 1 column"), (False, "gz is cut short or damaged")):
         with pytest.raises(BgtError, match=message):
-            make(packed, tokenizer=trained(source), strict=strict, workers=2)
-    assert len(processes) == 4
-    assert all(process.poll() is not None for process in processes)
-    assert sorted(file.name for file in source.parent.iterdir()) == ["corpus.tsv", "corpus.tsv.gz"]
+            make(packed, strict=strict, out=source.with_name("other"))
+    assert {path.name for path in source.parent.iterdir()} == {"corpus.tsv", "second.tsv", "corpus.tsv.gz", "store"}
 
 
-def test_an_interruption_ends_the_processes(
-    source: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    tokenizer = trained(source)
-    monkeypatch.setattr(parallel.Audit, "add", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        make(source, tokenizer=tokenizer, workers=2)
-    assert len(processes) == 2
-    assert all(process.poll() is not None for process in processes)
-    assert list(source.parent.iterdir()) == [source]
-
-
-def test_a_process_that_dies_ends_the_work(
-    source: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encode, "COMMAND", (sys.executable, "-c", "raise SystemExit(7)"))
-    with pytest.raises(RuntimeError, match="ended with exit code 7"):
-        make(source, tokenizer=trained(source), workers=2)
-    assert list(source.parent.iterdir()) == [source]
-
-
-def test_a_kill_ends_the_processes_too(source: Path) -> None:
-    """They hold the pipe of its errors: `run` waits until the last of them has ended."""
-    script = (
-        "import os, signal, sys\n"
-        "from bgt_core.data import parallel, store\n"
-        "from bgt_core.data.text import Tokenizer\n"
-        "store.SMALL, parallel.CHUNK = 0, 5000\n"
-        "store.Audit.add = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "store.prepare([sys.argv[1]], ('en', 'fr'), Tokenizer.load(sys.argv[2]), sys.argv[3],\n"
-        "    valid_pairs=9, seed=1, workers=2)\n"
-    )
-    model, out = source.with_name("tokenizer.model"), source.with_name("store")
-    trained(source).save(model)
-    command = [sys.executable, "-c", script, *map(str, (source, model, out))]
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, timeout=60)
-    assert (done.returncode, done.stderr) == (-signal.SIGKILL, b"")
-
-
-def test_encoding_needs_no_torch() -> None:
-    """Each process would pay for it with a second and 200 MB."""
-    script = "import bgt_core.data.encode, sys; raise SystemExit('torch' in sys.modules)"
+def test_preparing_needs_no_torch() -> None:
+    script = "import bgt_core.data.store, sys; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
@@ -308,9 +230,7 @@ def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
         make(source, valid_pairs=400)
 
 
-@pytest.mark.parametrize(
-    "options", [{"min_tokens": 0}, {"max_tokens": 4}, {"valid_pairs": -1}, {"seed": -1}, {"workers": 0}]
-)
+@pytest.mark.parametrize("options", [{"min_tokens": 0}, {"max_tokens": 4}, {"valid_pairs": -1}, {"seed": -1}])
 def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
     with pytest.raises(BgtError) as error:
         make(source, **options)

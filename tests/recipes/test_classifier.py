@@ -15,9 +15,11 @@ from safetensors.torch import load_file
 import bgt_core
 from bgt_core import recipes, run
 from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import NotFound, UsageError
+from bgt_core.evaluation.backtranslation import compare
 from bgt_core.grammar import Pair, pairs
 
 COLUMNS = ("reference:en", "translation:en")
@@ -143,7 +145,7 @@ def test_it_filters_and_is_compared(
     texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]
     mixed.write_text("".join(f"{one}\t{two}\n" for one, two in sides), encoding="utf-8")
-    options = ("--columns", ",".join(COLUMNS), "--classifier", trained)
+    options = ("--langs", ",".join(COLUMNS), "--classifier", trained)
     done = bgt("data", "prepare", mixed, *options, "--keep", "classifier=0.5..", "--out", tmp_path / "o.tsv")
     assert done.code == 0, done.err
     left = [line.split("\t")[1] for line in (tmp_path / "o.tsv").read_text("utf-8").splitlines()]
@@ -151,8 +153,8 @@ def test_it_filters_and_is_compared(
     kept = {two for one, two in sides if score([two])[0] >= 0.5}
     assert left and set(left) <= kept and not any("indeed" in text for text in left)
     assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"classifier": score.fingerprint}
-    named = ("--columns", "reference:en,translation:en,cost:label", "--classifier", trained)
-    document = json.loads(bgt("data", "compare", backtranslated, *named, "--json").out)["statistics"]
+    rows = zip(*read_pairs(backtranslated, ("reference", "translation", "_"), Skipped()), strict=True)
+    document = compare(*rows, models={"classifier": score}).as_dict()["statistics"]
     assert document["classified right"]["reference"] > 95 and document["classified right"]["translation"] > 95
     assert document["classifier"]["reference"] > 0.9 > 0.1 > document["classifier"]["translation"]
     assert document["words"]["correlation_of_all"]["high"] < 0  # translations are longer

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import requests
 import torch
 from pyarrow import parquet
@@ -23,16 +24,14 @@ from app.core import address, state
 from app.core.results import gather
 from app.core.uploads import formats
 from bgt_core import checkpoint
-from bgt_core.data import manifest
+from bgt_core.data import manifest, sources
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
-from bgt_core.data.conllu import read_conllu
 from bgt_core.data.corpus import open_corpus
-from bgt_core.data.fetch import opus
-from bgt_core.data.fetch.unpack import unpack
+from bgt_core.data.fetch import unpack
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.targets import read_targets
+from bgt_core.data.store import read_targets
 from bgt_core.data.text import Tokenizer
-from bgt_core.data.trees import read_trees
+from bgt_core.data.trees import read_conllu, read_trees
 from bgt_core.encoders.vectors import look_up
 from bgt_core.evaluation.sts_files import COLUMNS, read_scores, read_sets
 from bgt_core.evaluation.tasks.pairs import read_labelled
@@ -171,10 +170,10 @@ def rows(path: Path) -> object:
 def answer(path: Path) -> object:
     """OPUS's index, as a server sends it."""
     response = requests.Response()
-    response.status_code, response._content = 200, path.read_bytes()
-    http = requests.Session()
-    http.get = lambda *_, **__: response  # type: ignore[method-assign]
-    return opus.corpora(http, ("en", "fr"))
+    response._content = path.read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "request", lambda *_, **__: response)
+        return sources.opus_corpora(("en", "fr"))
 
 
 def upload(path: Path) -> object:

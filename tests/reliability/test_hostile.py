@@ -23,7 +23,7 @@ from safetensors.numpy import load_file, save_file
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.data.fetch.unpack import unpack
+from bgt_core.data.fetch import unpack
 from bgt_core.encoders.publish import model_card
 from bgt_core.errors import BgtError
 from bgt_core.files import sha256_file

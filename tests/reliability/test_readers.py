@@ -193,7 +193,7 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
         command = [
             sys.executable,
             "-c",
-            "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','list']; main()",
+            "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','download']; main()",
         ]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     *before, last = done.stderr.splitlines()

@@ -20,7 +20,7 @@ from pyarrow import compute, parquet
 
 from app.core import startup
 from bgt_core.errors import BgtError, DataError, NotFound
-from bgt_core.files.parquet import reading_parquet
+from bgt_core.files import reading_parquet
 from probes.results.store import SCHEMA as STORED
 from probes.results.store import Cell, all_predictions, document_cells
 

@@ -15,7 +15,7 @@ from app.core import checks, rows
 from app.core.startup import ParallelText
 from app.core.uploads import formats
 from bgt_core.data.examples import LANGS
-from bgt_core.data.numbers import no_number, number
+from bgt_core.data.textfile import no_number, number
 from bgt_core.errors import DataError
 
 GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text

@@ -16,8 +16,7 @@ from app.core.rows import LANG_OF_TITLE, title_key
 from app.core.uploads.text import ADVICE, decoded, rows_of
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError
-from bgt_core.files import parse_json
-from bgt_core.files.parquet import reading_parquet
+from bgt_core.files import parse_json, reading_parquet
 
 KINDS = ["csv", "tsv", "txt", "jsonl", "parquet"]
 MAX_MEGABYTES = 20

@@ -20,8 +20,8 @@ from analysis.reproduce.experiments import SETS, Comparison, ExperimentSpec, Sel
 from analysis.reproduce.paraphrases import Paraphrases, read_paraphrases
 from analysis.reproduce.results import choices
 from analysis.reproduce.training_plan import verdict
-from bgt_core.data.filters.scores import overlap
 from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.scores import overlap
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import BootstrappedScore
 from bgt_core.evaluation.sts_files import read_sets

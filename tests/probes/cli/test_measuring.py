@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bgt_core.data import fetch
-from bgt_core.data.fetch import layouts
+from bgt_core.data import sources
 from probes.data.splitfile import read_splits, with_splits
 from probes.task import Items
 
@@ -169,8 +168,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "site"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/subj_number.txt"
-    source = fetch.DataSource("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
-    monkeypatch.setattr(fetch, "source", lambda name: {"senteval-probing": source}[name])
+    source = sources.DataSource("senteval-probing", "sets", "no licence stated", (address,))
+    monkeypatch.setattr(sources, "SOURCES", (source,))
     yield []
     server.shutdown()
     server.server_close()

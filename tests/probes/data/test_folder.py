@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.data.conllu import read_conllu
-from bgt_core.data.trees import Tree, read_trees
+from bgt_core.data.trees import Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
 from probes.data.corpora import UNKNOWN, provenance_of
 from probes.data.folder import find_source

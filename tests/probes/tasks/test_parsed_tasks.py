@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from bgt_core.data.conllu import Parsed, read_conllu
-from bgt_core.data.trees import Tree, read_trees
+from bgt_core.data.trees import Parsed, Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
 from probes.task import Items
 from probes.tasks import TASKS

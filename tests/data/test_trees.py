@@ -2,7 +2,7 @@
 
 import pytest
 
-from bgt_core.data.detokenise import detokenise
+from bgt_core.data.trees import detokenise
 
 
 @pytest.mark.parametrize(

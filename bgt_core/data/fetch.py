@@ -1,0 +1,373 @@
+"""Download data sets: check, unpack and convert them, and record their sources.
+
+    download(choose("tatoeba", pair="en-fr"), Path("data"))
+
+`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all; `LAYOUTS` turn the
+unpacked files into ours; the manifest OUT/bgt-data.json records source, SHA-256 and licence.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core.data import manifest
+from bgt_core.data.parallel import Row, pair_file
+from bgt_core.data.sources import PUBLISHED, Choice
+from bgt_core.data.textfile import lines
+from bgt_core.data.web import HEADERS, TIMEOUT, explained, remote_size
+from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.files import file_lock, sha256_file, writing
+
+SPARE = 5  # bytes of disk for each byte of an archive: the archive, its files, and ours
+SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20
+CHUNK = 4096  # rows written together
+STS_COLUMNS = ("gold", "sentence", "sentence")
+NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of replies that are not the requested text
+
+Report = Callable[[int, int | None], None]  # bytes so far, and bytes in all if the server gives them
+
+
+class Offer(NamedTuple):
+    """A description of the download, for the user's consent."""
+
+    name: str
+    licence: str
+    addresses: list[str]
+    bytes: int | None  # total; None if a server does not say
+
+
+class Downloaded(NamedTuple):
+    """The files in the folder after a download."""
+
+    files: list[Path]
+    left_out: dict[str, int]
+    new: bool  # False if all files were there before
+
+
+class OutputFile(NamedTuple):
+    """A file made by a layout, with its columns and rows if it is a table of ours."""
+
+    path: Path
+    columns: Sequence[str] = ()
+    rows: int | None = None
+
+
+Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
+
+
+def download(
+    choice: Choice,
+    out: Path,
+    *,
+    agree: Callable[[Offer], None] = lambda offer: None,
+    report: Report = lambda done, total: None,
+) -> Downloaded:
+    """Download the chosen data into the folder `out`, unless it is there.
+
+    Args:
+        choice: What to download, from `sources.choose`.
+        out: A folder, which is made if it does not exist.
+        agree: Gets the offer before anything large is transferred, and raises an error to refuse.
+        report: Gets the bytes of the current archive.
+
+    Returns:
+        The files in `out`, and the numbers of rows left out, by reason.
+
+    Raises:
+        NotFound: A server fails, or the disk is full; finished archives stay for the next call.
+        DataError: An archive is damaged, or its SHA-256 is not the published one, or not that of the first download.
+    """
+    choice, addresses = choice.resolve()
+    records = manifest.read_manifest(out)
+    if files := _present(records, choice.stem, out):
+        return Downloaded(files, records["sources"][choice.stem]["left_out"], new=False)
+    sizes = [remote_size(address) for address in addresses]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
+    if total is not None and SPARE * total > free:
+        raise NotFound(f"{out}: about {SPARE * total:,} bytes are needed, but only {free:,} are free; free some space.")
+    agree(Offer(choice.stem, choice.source.licence, addresses, total))
+    trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
+    for address in PUBLISHED.keys() & addresses:
+        trusted[address] = {"sha256": PUBLISHED[address], "trusted": "published"}
+    work = out / ".download" / choice.stem
+    archives, unpacked, left_out = {}, list[Path](), Counter[str]()
+    try:
+        for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
+            archive = _get(address, work, trusted.get(address, {}), size, report)
+            why = trusted.get(address, {}).get("trusted", "first download")
+            archives[address] = {**manifest.facts(archive), "trusted": why}
+            unpacked += unpack(archive, work / f"{number}.d")
+        made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
+    except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
+    entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
+    with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be adding its files
+        records = manifest.read_manifest(out)
+        for path, columns, rows in made:
+            facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
+            records["files"][path.relative_to(out).as_posix()] = facts
+        records["sources"][choice.stem] = entry
+        manifest.write_manifest(out, records)
+    shutil.rmtree(work)
+    with suppress(OSError):  # another process holds the lock, or has downloads of its own
+        if [path.name for path in work.parent.iterdir()] == ["manifest.lock"]:
+            shutil.rmtree(work.parent)
+    return Downloaded([file.path for file in made], dict(left_out), new=True)
+
+
+def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:
+    """The files of an earlier download, if all exist with their sizes."""
+    files = {out / name: facts for name, facts in records["files"].items() if facts["source"] == entry}
+    whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in files.items())
+    return list(files) if whole and entry in records["sources"] else []
+
+
+def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, report: Report) -> Path:
+    """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
+    import pooch
+
+    name = address.rpartition("/")[2]
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise DataError(f"{address}: expected an address that ends in the name of a file.")
+    pooch.get_logger().setLevel("ERROR")
+    get = pooch.HTTPDownloader(progressbar=_Bar(report), headers=HEADERS, timeout=TIMEOUT)
+    path = folder / name
+    with writing(path, "; the same command starts this file again"), explained(address):
+        with suppress(FileNotFoundError):
+            if size is not None and path.stat().st_size != size:
+                path.unlink()
+        pooch.retrieve(address, None, fname=name, path=folder, downloader=get)
+        digest = sha256_file(path)
+    if digest != trusted.get("sha256", digest):
+        raise DataError(
+            f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}): the file there has "
+            f"changed, or the download is damaged. To accept a new version, remove its source from {manifest.NAME}."
+        )
+    return path
+
+
+class _Bar:
+    """What `pooch` takes for a progress bar."""
+
+    def __init__(self, report: Report):
+        self.report, self.total, self.done = report, 0, 0
+
+    def update(self, count: int) -> None:
+        self.done += count
+        self.report(min(self.done, self.total or self.done), self.total or None)
+
+    def reset(self) -> None:
+        self.done = 0
+
+    def close(self) -> None:
+        self.total = self.done = 0
+
+
+def unpack(archive: Path, folder: Path) -> list[Path]:
+    """Unpack a zip, tar, tar.gz or gz into a new folder, and nowhere else; any other file is returned as it is.
+
+    Args:
+        archive: The file; names in it are not trusted.
+        folder: Where to; replaced if it exists.
+
+    Returns:
+        The files in the order of their names, without what systems add to their archives.
+
+    Raises:
+        DataError: The archive is damaged, holds a link or a device, or grows as no text does.
+        NotFound: The disk is full, or a name is impossible.
+    """
+    damage = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, ValueError, LookupError, RuntimeError)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with writing(folder):
+            folder.mkdir(parents=True)
+            if zipfile.is_zipfile(archive):
+                with zipfile.ZipFile(archive) as inside:
+                    _check_size(archive, sum(entry.file_size for entry in inside.infolist()))
+                    inside.extractall(folder)  # which keeps every name inside, and writes links as files
+            elif tarfile.is_tarfile(archive):
+                with tarfile.open(archive) as tar:
+                    size = 0
+                    for member in tar:  # in a compressed archive, listing means unpacking
+                        _check_size(archive, size := size + member.size)
+                        if not (member.isfile() or member.isdir()):
+                            raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
+                    tar.extraction_filter = tarfile.data_filter
+                    tar.extractall(folder)
+            elif archive.suffix == ".gz":
+                with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:
+                    while block := packed.read(2**20):
+                        _check_size(archive, file.tell() + len(block))
+                        file.write(block)
+            else:
+                return [archive]
+    except BgtError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except (*damage, OSError) as error:  # OSError: gzip's and zlib's
+        shutil.rmtree(folder, ignore_errors=True)
+        raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if "__MACOSX" not in path.parts and not path.name.startswith(("._", ".DS_Store"))]
+
+
+def _check_size(archive: Path, size: int) -> None:
+    """Raise DataError if an archive expands more than text does: it may be meant to fill a disk."""
+    allowed = max(SMALL, MOST * archive.stat().st_size)
+    if size > allowed:
+        raise DataError(
+            f"{archive}: grows to {size:,} bytes or more, expected at most {allowed:,}, {MOST} times its size; nothing "
+            "was unpacked."
+        )
+
+
+def _whole(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Move every file to a folder of the source's name."""
+    moved = []
+    for path in files:
+        inside = path.relative_to(out / ".download" / choice.stem)
+        parts = inside.parts[1:] if inside.parts[0].endswith(".d") else inside.parts
+        moved.append(_moved(path, out.joinpath(choice.stem, *parts)))
+    return moved
+
+
+def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Combine SemEval-2017's archives of sentences and scores into one folder, STS.input.* beside STS.gs.*."""
+    sets = [path for path in files if path.name.startswith("STS.")]
+    if not sets:
+        raise DataError(f"{choice.stem}: the archives hold no STS.input.NAME.txt; the addresses may have changed.")
+    return [_moved(path, out / choice.stem / path.name) for path in sorted(sets, key=lambda path: path.name)]
+
+
+def _moses(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Convert OPUS's line-aligned files to one TSV, columns in the order of the languages; pairs with an empty side are
+    left out. With `max_pairs`, a random sample is kept, in order."""
+    sides = []
+    for lang in choice.langs:
+        if len(chosen := [path for path in files if path.name.endswith(f".{lang}")]) != 1:
+            names = ", ".join(path.name for path in files)
+            raise DataError(f"{choice.stem}: expected one file ending in .{lang}, found {names}.")
+        sides += chosen
+    rows = _full(_rows(sides), left_out)
+    if choice.max_pairs is not None:
+        total = sum(1 for _ in _full(_rows(sides), Counter()))
+        rows = _sample(rows, total, choice.max_pairs)
+        left_out["not in the sample"] = max(0, total - choice.max_pairs)
+    table = _table(out / f"{choice.stem}.tsv.zst", choice.langs, rows)
+    if not table.rows:
+        table.path.unlink()
+        raise DataError(f"{choice.stem}: the archive holds no pairs.")
+    notes = [path for path in files if path.name in ("LICENSE", "README")]
+    return [table, *(_moved(path, out / f"{choice.stem}.{path.name}") for path in notes)]
+
+
+def _tatoeba(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Convert LASER's two line-aligned files to one TSV."""
+    by_side = {path.name.endswith(".eng"): path for path in files}
+    for path in files:
+        _check_text(path)
+    return [_table(out / f"{choice.stem}.tsv", choice.langs, _rows([by_side[lang == "en"] for lang in choice.langs]))]
+
+
+def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv: gold, sentence, sentence.
+
+    Pairs without a score (most of 2015 and 2016) are left out.
+    """
+    texts: dict[str, dict[str, list[bytes]]] = {}  # name of the set -> "input" or "gs" -> lines
+    for path in files:
+        match = re.fullmatch(r"STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", path.name)
+        if match and match[2] != "ALL":
+            texts.setdefault(match[2], {})[match[1]] = list(lines(path))
+    if not texts:
+        raise DataError(f"{choice.stem}: the archive holds no STS.input.NAME.txt; the address may have changed.")
+    tables = []
+    for name, of_set in sorted(texts.items()):
+        gold, pairs = of_set.get("gs", []), [line.split(b"\t")[:2] for line in of_set.get("input", [])]
+        if len(gold) != len(pairs) or any(len(pair) < 2 for pair in pairs):
+            raise DataError(f"{choice.stem}: {name} has {len(gold)} scores for {len(pairs)} lines of two sentences.")
+        rows = [[_cell(cell) for cell in (score, *pair)] for score, pair in zip(gold, pairs, strict=True)]
+        scored = [row for row in rows if row[0]]
+        table = out / choice.source.name.removeprefix("sts") / f"{name}.tsv"
+        tables.append(_table(table, STS_COLUMNS, iter(scored)))
+        left_out["no score"] += len(rows) - len(scored)
+    return tables
+
+
+LAYOUTS: dict[str, Layout] = {
+    "files": _whole, "tracks": _tracks, "moses": _moses, "tatoeba": _tatoeba, "sts": _sts
+}  # fmt: skip
+
+
+def _table(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> OutputFile:
+    count = 0
+    with pair_file(path, columns) as add:
+        while chunk := list(islice(rows, CHUNK)):
+            add(chunk)
+            count += len(chunk)
+    return OutputFile(path, columns, count)
+
+
+def _rows(files: Sequence[Path]) -> Iterator[Row]:
+    """Read aligned files line by line; DataError if their numbers of lines differ."""
+    for row in zip_longest(*map(lines, files)):
+        if None in row:
+            raise DataError(f"{' and '.join(path.name for path in files)} differ in their number of lines.")
+        yield [_cell(side) for side in row]
+
+
+def _cell(line: bytes) -> bytes:
+    """Turn a line into a cell of a TSV."""
+    return line.replace(b"\t", b" ").replace(b"\r", b" ").strip()
+
+
+def _full(rows: Iterator[Row], left_out: Counter[str]) -> Iterator[Row]:
+    """Keep rows with text on every side; count the others."""
+    for row in rows:
+        if all(row):
+            yield row
+        else:
+            left_out["empty side"] += 1
+
+
+def _sample(rows: Iterator[Row], total: int, count: int, seed: int = 1) -> Iterator[Row]:
+    """Choose `count` of the `total` rows at random, in order (Knuth, TAOCP 3.4.2, algorithm S)."""
+    draw = random.Random(seed)
+    for row in rows:
+        if draw.random() * total < count:
+            count -= 1
+            yield row
+        total -= 1
+
+
+def _moved(path: Path, out: Path) -> OutputFile:
+    _check_text(path)
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(out)
+    return OutputFile(out)
+
+
+def _check_text(path: Path) -> None:
+    """Raise DataError for common replies in place of a text: a web page, or the pointer of a large file."""
+    with path.open("rb") as file:
+        if (start := file.read(64).lower().lstrip()).startswith(NOT_TEXT):
+            raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")

@@ -1,0 +1,391 @@
+"""Sources end to end, from a server of small archives to files that our readers read; what fails on the way."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections import namedtuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bgt_core.data import fetch, sources, web
+from bgt_core.data.fetch import Downloaded, download, unpack
+from bgt_core.data.manifest import facts
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.sources import SOURCES, Choice, DataSource, choose, opus_corpora
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.sts.files import read_sets
+
+PATH = "OPUS-Books/v1/moses/de-en.txt.zip"
+ENGLISH = [f"sentence {number}" for number in range(100)]
+GERMAN = [f"Satz {number}" for number in range(100)]
+CORPUS = {
+    "Books.de-en.de": "\n".join([*GERMAN, "", "ein\tTab"]).encode() + b"\r\n",
+    "Books.de-en.en": "\n".join([*ENGLISH, "no German", "a\ttab"]).encode() + b"\n",
+    "Books.de-en.xml": b"<links/>",
+    "LICENSE": b"for this test",
+    "README": b"read me",
+}
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def tarred(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname, entry.size = kind, "/etc/passwd", len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return file.getvalue()
+
+
+@pytest.fixture
+def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloaded]:
+    """books(folder, pair="de-en"): downloads a corpus of OPUS, release v1, in German and English."""
+    monkeypatch.setattr(sources, "OPUS", site.url("OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"))
+    monkeypatch.setattr(sources, "SOURCES", (sources._opus("Books", "v1", "novels", "public domain"),))
+    site.files[PATH] = zipped(CORPUS)
+    return lambda out, **options: download(choose("books", **{"pair": "de-en"} | options), out)
+
+
+@pytest.fixture
+def get(site: Any, tmp_path: Path) -> Callable[..., list[str]]:
+    """get(layout, files, *langs): the files that a source of these addresses becomes."""
+
+    def call(layout: str, files: dict[str, bytes], *langs: str, name: str = "x") -> list[str]:
+        site.files |= files
+        source = DataSource(name, "", "", tuple(map(site.url, files)), layout)
+        done = download(Choice(source, langs), tmp_path)
+        return [path.relative_to(tmp_path).as_posix() for path in done.files]
+
+    return call
+
+
+def manifest(out: Path) -> dict:
+    return json.loads((out / "bgt-data.json").read_text("utf-8"))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_opus_becomes_a_table_in_the_order_of_the_languages(site: Any, books: Any, tmp_path: Path) -> None:
+    done = books(tmp_path, pair="en-de")
+    names = ["books.v1.en-de.tsv.zst", "books.v1.en-de.LICENSE", "books.v1.en-de.README"]
+    assert [path.name for path in done.files] == names
+    assert {path.name for path in tmp_path.iterdir()} == {*names, "bgt-data.json"}
+    pairs = list(read_pairs(done.files[0], ("en", "de"), Skipped(), strict=True))
+    assert pairs == [*zip(ENGLISH, GERMAN, strict=True), ("a tab", "ein Tab")]
+    assert done.left_out == {"empty side": 1}
+    (source,) = manifest(tmp_path)["sources"].values()
+    digest = hashlib.sha256(site.files[PATH]).hexdigest()
+    assert source["licence"] == "public domain"
+    assert list(source["archives"].values()) == [
+        {"bytes": len(site.files[PATH]), "sha256": digest, "trusted": "first download"}
+    ]
+    assert manifest(tmp_path)["files"][names[0]]["rows"] == 101
+    assert all(record.items() >= facts(tmp_path / name).items() for name, record in manifest(tmp_path)["files"].items())
+    calls = len(site.asked)
+    again = books(tmp_path, pair="en-de")
+    assert (done.new, again.new, len(site.asked)) == (True, False, calls)
+    assert (again.files, again.left_out) == (done.files, done.left_out)
+
+
+def test_two_downloads_at_once_are_both_in_the_manifest(books: Any, tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda pair: books(tmp_path, pair=pair), ("en-de", "de-en")))
+    names = {path.name for one in done for path in one.files}
+    assert len(manifest(tmp_path)["sources"]) == 2 and manifest(tmp_path)["files"].keys() == names
+
+
+def test_a_sample_keeps_the_order_and_is_the_same_again(books: Any, tmp_path: Path) -> None:
+    done = [books(tmp_path / name, max_pairs=40) for name in "ab"]
+    rows = [list(read_pairs(one.files[0], ("de", "en"), Skipped())) for one in done]
+    assert len(rows[0]) == 40 and rows[0] == rows[1]
+    places = [GERMAN.index(german) for german, _ in rows[0] if german != "ein Tab"]
+    assert places == sorted(places) and max(places) > 50
+    assert done[0].left_out == {"empty side": 1, "not in the sample": 61}
+    counts: dict[tuple, int] = {}
+    for seed in range(3000):  # 2 of 4 rows are one of 6 pairs, each with chance 1/6
+        chosen = tuple(fetch._sample(iter("abcd"), 4, 2, seed))
+        counts[chosen] = counts.get(chosen, 0) + 1
+    assert len(counts) == 6
+    assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 20.5  # chi2(5), p = 0.001
+
+
+def test_a_changed_archive_is_refused_once_trusted(site: Any, books: Any, tmp_path: Path) -> None:
+    books(tmp_path).files[0].unlink()
+    kept = manifest(tmp_path)
+    site.files[PATH] = zipped(CORPUS | {"README": b"another"})
+    with pytest.raises(DataError, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\).* remove its source"):
+        books(tmp_path)
+    assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_a_published_checksum_decides(
+    good: bool, site: Any, books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha256(site.files[PATH] + b"!" * (not good)).hexdigest()
+    monkeypatch.setitem(sources.PUBLISHED, site.url(PATH), digest)
+    if good:
+        books(tmp_path)
+        (source,) = manifest(tmp_path)["sources"].values()
+        assert next(iter(source["archives"].values()))["trusted"] == "published"
+    else:
+        with pytest.raises(DataError, match=rf"expected {digest} \(published\)"):
+            books(tmp_path)
+        assert not files_in(tmp_path)
+
+
+def test_a_full_disk_is_noticed_before(books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(100))
+    with pytest.raises(NotFound, match=r"bytes are needed, but only 100 are free; free some space"):
+        books(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_disk_that_fills_keeps_the_archive(
+    site: Any, books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bgt_core.data.parallel._compressed", full)
+        with pytest.raises(NotFound, match="No space left"):
+            books(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("pooch.HTTPDownloader.__call__", full)
+        with pytest.raises(NotFound, match=r"can't be written \(No space left on device\); the same command"):
+            books(tmp_path / "other")
+    gets = len(site.gets())
+    assert books(tmp_path).new and len(site.gets()) == gets
+    assert not (tmp_path / ".download").exists()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch leaves it to the collector
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        ("404", r"zip: the server says 404 .*; is there such a file\?"),
+        ("503", r"zip: the server says 503 .*; try again later"),
+        ("cut 9", r"zip: the connection broke; the same command starts this file again"),
+    ],
+)
+def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, books: Any, tmp_path: Path) -> None:
+    site.trouble.append(trouble)
+    with pytest.raises(NotFound, match=message) as error:
+        books(tmp_path)
+    assert "\n" not in str(error.value) and not files_in(tmp_path)
+    assert books(tmp_path).new
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", r"proxy 127\.0\.0\.1:9 \(HTTPS_PROXY\) \(Connection refused\)"),
+        ("ALL_PROXY", "http://127.0.0.1:9", r"proxy http://127\.0\.0\.1:9 \(ALL_PROXY\) \(Connection refused\)"),
+        ("NO_PROXY", "*", r"no connection \(.*\); check the network"),
+    ],
+)
+def test_a_dead_proxy_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(NotFound, match=told) as error:
+        web.remote_size("https://localhost.invalid/x")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://" + "a" * 300 + ".invalid/x", "https://", "http://a b/"])
+def test_an_address_that_is_none(address: str, site: Any) -> None:
+    with pytest.raises(NotFound) as error:
+        web.request("HEAD", address)
+    assert "\n" not in str(error.value)
+
+
+def test_every_hop_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    import requests
+
+    reply = requests.Response()
+    reply.status_code, reply.url = 200, "http://other/x"
+    monkeypatch.setattr(requests, "request", lambda *_, **__: reply)
+    with pytest.raises(NotFound, match=r"redirects to http://other/x, which is not encrypted"):
+        web.request("GET", "https://here/x")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"Books.de-en.de": b"eins\nzwei\n", "Books.de-en.en": b"one\n"}, "differ in their number of lines"),
+        ({"Books.de-en.de": b"eins\n"}, r"expected one file ending in \.en"),
+        ({"Books.de-en.de": b"\n", "Books.de-en.en": b"one\n"}, "holds no pairs"),
+        (None, r"expected one file ending in \.de"),
+    ],
+)
+def test_a_bad_archive_is_one_line_and_leaves_nothing(
+    files: dict[str, bytes] | None, message: str, site: Any, books: Any, tmp_path: Path
+) -> None:
+    site.files[PATH] = zipped(files) if files else b"<html>moved</html>"
+    with pytest.raises(DataError, match=message) as error:
+        books(tmp_path)
+    assert "\n" not in str(error.value) and not files_in(tmp_path)
+
+
+def test_sts_becomes_what_the_evaluation_reads(get: Any, tmp_path: Path) -> None:
+    files = {
+        "test/STS.input.MSRpar.txt": "A dog.\tA hound.\nA “cat”.\tA car.\nunscored\tpair\n",
+        "test/STS.gs.MSRpar.txt": "4.5\n0.2\n\n",
+        "test/STS.input.surprise.OnWN.txt": "a\tb\nc\td\n",
+        "test/STS.gs.surprise.OnWN.txt": "1\n2\n",
+        "test/STS.gs.ALL.txt": "4.5\n",
+        "__MACOSX/test/._STS.gs.OnWN.txt": "junk",
+    }
+    get("sts", {"STS2012.zip": zipped({name: text.encode() for name, text in files.items()})}, name="sts2012")
+    sets = {data.name: data for data in read_sets(tmp_path, ["2012"])}
+    assert sets.keys() == {"MSRpar", "OnWN"} and sets["MSRpar"].gold.tolist() == [4.5, 0.2]
+    assert sets["MSRpar"].right == ["A hound.", "A car."] and sets["MSRpar"].left[1] == "A “cat”."
+    with pytest.raises(DataError, match="MSRpar has 0 scores for 1 lines of two"):
+        get("sts", {"b.zip": zipped({"STS.input.MSRpar.txt": b"a\tb\n"})}, name="sts2013")
+
+
+def test_files_of_other_layouts(get: Any, tmp_path: Path) -> None:
+    inputs = zipped({"a/STS.input.track1.ar-ar.txt": b"x\ty\n", "a/README.txt": b"1"})
+    scores = zipped({"b/STS.gs.track1.ar-ar.txt": b"1\n", "b/README.txt": b"2"})
+    tracks = ["t/STS.gs.track1.ar-ar.txt", "t/STS.input.track1.ar-ar.txt"]
+    assert get("tracks", {"eval.zip": inputs, "gs.zip": scores}, name="t") == tracks
+    assert get("tatoeba", {"t.fra-eng.eng": b"yes\nno\n", "t.fra-eng.fra": b"oui\nnon\n"}, "fr", "en") == [
+        "x.fr-en.tsv"
+    ]
+    assert (tmp_path / "x.fr-en.tsv").read_text("utf-8") == "oui\tyes\nnon\tno\n"
+    archive = tarred({"stsbenchmark/sts-dev.csv": b"x", "stsbenchmark/._sts-dev.csv": b"junk"})
+    assert get("files", {"stsb.tar.gz": archive}, name="stsb") == ["stsb/stsbenchmark/sts-dev.csv"]
+    assert get("files", {"one.txt": b"tr\tO\tgood\n"}, name="probing") == ["probing/one.txt"]
+    assert get("files", {"plain.tsv.gz": gzip.compress(b"text")}, name="plain") == ["plain/plain.tsv"]
+    with pytest.raises(DataError, match="expected text, found"):
+        get("files", {"two.txt": b"version https://git-lfs.github.com/spec/v1\n"}, name="pointer")
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_an_archive_stays_in_its_folder(pack: Any, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(pack({"a/b.txt": b"1", "../out.txt": b"2", "__MACOSX/d.txt": b"", "a/.DS_Store": b""}))
+    with pytest.MonkeyPatch.context() if pack is zipped else pytest.raises(DataError, match="damaged"):
+        assert (tmp_path / "deep/out/a/b.txt") in unpack(tmp_path / "x", tmp_path / "deep" / "out")
+    assert not (tmp_path / "deep" / "out.txt").exists() and not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_links_and_devices_are_refused(kind: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(tarred({"x": b""}, kind))
+    with pytest.raises(DataError, match="a link or a device; nothing was unpacked"):
+        unpack(tmp_path / "x", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+LINES = b"a line\n" * (12 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.zip", zipped({"one": b"a", "two": b"content"}).replace(b"two", b"\0wo"), "damaged"),
+        ("x.tar.gz", tarred({"one": os.urandom(2000)})[:-900], "damaged"),
+        ("x.gz", gzip.compress(os.urandom(2000))[:-900], "damaged"),
+        ("bomb.zip", zipped({"a.txt": LINES}), "expected at most 67,108,864, 100 times its size; nothing was unpacked"),
+        ("bomb.gz", gzip.compress(LINES), "nothing was unpacked"),
+    ],
+)
+def test_a_bad_archive_leaves_nothing(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        unpack(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+ENTRY = '{"corpora": [{"corpus": "X", "version": %s, "alignment_pairs": %s, "size": %s, "url": %s}]}'
+
+
+def test_opus_is_asked_for_the_latest_release(
+    site: Any, books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "API", site.url("opusapi/"))
+    item = {"corpus": "Books", "version": "v1", "alignment_pairs": 102, "size": 3, "url": site.url(PATH)}
+    small = {**item, "corpus": "Small", "alignment_pairs": ""}
+    site.files["opusapi/"] = json.dumps({"corpora": [small, item]}).encode()
+    entries = opus_corpora(("en", "de"))
+    assert entries[0] == ("Books", "v1", 102, 3072, site.url(PATH)) and [entry.pairs for entry in entries] == [102, 0]
+    assert "source=de&target=en" in site.asked[0][1]
+    done = download(choose("opus:Books", pair="en-de"), tmp_path)
+    assert done.files[0].name == "books.v1.en-de.tsv.zst"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ('{"corpora": []}', "OPUS has nothing for en-fr"),
+        ("<html>", "unexpected form"),
+        ("[" * 100_000, "unexpected form"),
+        (ENTRY % ('"/../../evil"', "1", "1", '"https://a/b"'), "unexpected form"),
+        (ENTRY % ('".."', "1", "1", '"https://a/b"'), "unexpected form"),
+        (ENTRY % ("7", "1", "1", '"https://a/b"'), "unexpected form"),
+        (ENTRY % ('"v1"', "1", "Infinity", '"https://a/b"'), "unexpected form"),
+        (ENTRY % ('"v1"', "1", "1", '"file:///etc/passwd"'), "unexpected form"),
+    ],
+)
+def test_an_index_that_leads_astray_is_refused(
+    answer: str, message: str, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "API", site.url("api"))
+    site.files["api"] = answer.encode()
+    with pytest.raises(NotFound, match=message):
+        opus_corpora(("en", "fr"))
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "message"),
+    [
+        ("no-such", {}, "No data 'no-such'; choose from opensubtitles, "),
+        ("tatoeba", {}, "pair is needed: "),
+        ("tatoeba", {"pair": "en"}, "pair en: expected two"),
+        ("tatoeba", {"pair": "en-en"}, "expected two"),
+        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "max_pairs 0"),
+        ("tatoeba-1000", {"pair": "fr-es"}, "aligned with en"),
+        ("giga-fren", {"pair": "en-de"}, "has en-fr only"),
+        ("sick", {"pair": "en-fr"}, "no language pairs"),
+        ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
+        ("sick", {"release": "v1"}, "no releases"),
+        ("sick", {"max_pairs": 9}, "max_pairs 9"),
+    ],
+)
+def test_an_impossible_choice_is_refused(name: str, how: dict, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose(name, **how)
+
+
+def test_every_source_can_be_resolved() -> None:
+    assert len({source.name for source in SOURCES}) == len(SOURCES)
+    for source in SOURCES:
+        assert source.what and source.licence and source.layout in fetch.LAYOUTS
+        if source.release != "latest":
+            choice, addresses = choose(source.name, pair={"": None, "en-fr": None}.get(source.pairs, "en-fr")).resolve()
+            assert not any("{" in address for address in addresses)
+            assert len({address.rpartition("/")[2] for address in addresses}) == len(addresses)
+            assert choice.stem.startswith(source.name)
+    assert all(len(bytes.fromhex(digest)) == 32 for digest in sources.PUBLISHED.values())

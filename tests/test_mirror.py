@@ -25,8 +25,7 @@ WITHOUT_A_FILE = """
 bgt_core/data/sources.py bgt_core/data/web.py
 analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py app/core/latents/spaces.py
 app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py app/languages/chart.py
-app/languages/page.py bgt_core/__init__.py bgt_core/contracts.py 
-
+app/languages/page.py bgt_core/__init__.py bgt_core/contracts.py
 bgt_core/device.py bgt_core/errors.py
 bgt_core/evaluation/edit_distance.py bgt_core/generation/writer.py
 bgt_core/models/classifier.py bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py

@@ -19,8 +19,7 @@ from bgt_core.encoders.distances import PROBABILITY, WMD, DuplicateEncoder, comp
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, LabelledPairs, TfIdfClassifier, measured
-from bgt_core.files import atomic_file
-from bgt_core.files import reading_parquet
+from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
 LABEL, WORDS = "label", "tf-idf"  # columns; the second is the probability by tf-idf and logistic regression

@@ -24,8 +24,7 @@ from pyarrow import parquet
 from bgt_core.data.columns import split_langs
 from bgt_core.data.textfile import SUFFIXES, column_hint, no_number, number, text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.files import atomic_file
-from bgt_core.files import reading_parquet
+from bgt_core.files import atomic_file, reading_parquet
 
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
 DEPTH = 4  # maximum depth of a file below the given folder

@@ -23,7 +23,7 @@ from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.sources import SOURCES, Choice, DataSource, choose, opus_corpora
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts_files import read_sets
 
 PATH = "OPUS-Books/v1/moses/de-en.txt.zip"
 ENGLISH = [f"sentence {number}" for number in range(100)]

@@ -26,9 +26,8 @@ import numpy as np
 from scipy import sparse
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.trees import Parsed, Word, read_conllu
 from bgt_core.data.textfile import uncompressed
-from bgt_core.data.trees import ROOTS, Tree, read_trees
+from bgt_core.data.trees import ROOTS, Parsed, Tree, Word, read_conllu, read_trees
 from bgt_core.errors import DataError, UsageError, check_least, needs
 from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic

@@ -133,19 +133,22 @@ def compare(
         values = np.log2(of_sides) if name == "perplexity" else np.array(of_sides)
         rows[name] = values, np.ones_like(values)
     probabilities = scores.get("classifier")
-    pairs = list(zip(references, translations, strict=True))
-    statistics = [_entropy(sides, 1, "unigram"), _entropy(sides, 3, "trigram")]
+    statistics = []
+    for n, called in ((1, "unigram"), (3, "trigram")):
+        reference, translation = (ngram_entropy(side, n) for side in sides)
+        statistics.append(Statistic(f"{called} entropy", "bits", reference, translation, reference - translation))
     statistics += _ratios(rows, probabilities)
-    statistics += _of_pairs(Candidates(pairs, np.zeros((len(pairs), 2)), numbers=costs), words, probabilities)
+    pairs = list(zip(references, translations, strict=True))
+    candidates = Candidates(pairs, np.zeros((len(pairs), 2)), numbers=costs)
+    for name, score in pair_scores(words, {}).items():  # of the filters; only a translation has them
+        if name != "words" and (name != "cost" or costs is not None):
+            values = score(candidates)
+            rho = _spearman(values, probabilities[1]) if probabilities else None
+            statistics.append(Statistic(name, "", None, float(values.mean()), None, rho))
     if probabilities:
         right = [100 * float(hits.mean()) for hits in (probabilities[0] > 0.5, probabilities[1] <= 0.5)]
         statistics.append(Statistic("classified right", "%", right[0], right[1]))
     return Comparison(len(pairs), statistics)
-
-
-def _entropy(sides: Sequence[Sentences], n: int, called: str) -> Statistic:
-    reference, translation = (ngram_entropy(side, n) for side in sides)
-    return Statistic(f"{called} entropy", "bits", reference, translation, reference - translation)
 
 
 def _of_sentences(
@@ -162,8 +165,10 @@ def _of_sentences(
     return rows
 
 
-def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, tuple[float, float]]:
-    """The bounds of each difference's interval; all measures meet the same resamples of pairs."""
+def _ratios(
+    rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
+) -> Iterator[Statistic]:
+    """Measures of both sides: the ratio of their sums, and the correlations over single sentences."""
     sums = np.concatenate([part for parts in rows.values() for part in parts])  # (4 x measures, N)
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -172,35 +177,18 @@ def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str,
         means = above / np.maximum(below, 1)
         return {name: means[:, row, 0] - means[:, row, 1] for row, name in enumerate(rows)}
 
+    # all measures meet the same resamples of pairs
     _, draws = bootstrap(differences, [ItemSample(sums.shape[1])], resamples=RESAMPLES, seed=1)
-    ends = {name: interval(draw, LEVEL) for name, draw in draws.items()}
-    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
-
-
-def _ratios(
-    rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
-) -> Iterator[Statistic]:
-    """Measures of both sides: the ratio of their sums, and the correlations over single sentences."""
-    drawn = _differences(rows)
     for name, (above, below) in rows.items():
         reference, translation = map(float, above.sum(1) / np.maximum(below.sum(1), 1))
-        difference = Estimate(reference - translation, *drawn[name])
-        if probabilities is None or name == "classifier":
-            yield Statistic(name, UNITS.get(name, ""), reference, translation, difference)
-            continue
-        each = above / np.maximum(below, 1)
-        of_all = _spearman(each.ravel(), np.concatenate(probabilities))
-        rho = _spearman(each[1], probabilities[1])
+        low, high = interval(draws[name], LEVEL)
+        rho = of_all = None
+        if probabilities is not None and name != "classifier":
+            each = above / np.maximum(below, 1)
+            rho = _spearman(each[1], probabilities[1])
+            of_all = _spearman(each.ravel(), np.concatenate(probabilities))
+        difference = Estimate(reference - translation, float(low), float(high))
         yield Statistic(name, UNITS.get(name, ""), reference, translation, difference, rho, of_all)
-
-
-def _of_pairs(candidates: Candidates, words: str, probabilities: Sequence[np.ndarray] | None) -> Iterator[Statistic]:
-    """Scores of the filters that only a translation has: the mean."""
-    for name, score in pair_scores(words, {}).items():
-        if name != "words" and (name != "cost" or candidates.numbers is not None):
-            values = score(candidates)
-            rho = _spearman(values, probabilities[1]) if probabilities else None
-            yield Statistic(name, "", None, float(values.mean()), None, rho)
 
 
 def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:

@@ -317,9 +317,8 @@ def differences(
 ) -> list[Difference]:
     """All differences between two systems in each score, (S,), from its paired resamples, (B, S)."""
     names = list(statistic.systems)
-    compared = [names.index(name) for name in statistic.compared_systems]
     gaps = []
-    for first, second in combinations(compared, 2):
+    for first, second in combinations(map(names.index, statistic.compared_systems), 2):
         for key, value in values.items():
             gain, gains = value[first] - value[second], draws[key][:, first] - draws[key][:, second]
             if np.isnan(gain):
@@ -327,12 +326,14 @@ def differences(
             rows = statistic.hits.get(key)
             p = float(two_sided_p(gain, gains)) if rows is None else sign_test(rows[first], rows[second])
             low, high = interval(gains, level)
-            estimate = Estimate(float(gain), float(low), float(high))
-            gaps.append(Difference(key, names[first], names[second], estimate, p, p))
-    families = [statistic.families.get(gap.key, "") for gap in gaps]
-    for family in dict.fromkeys(families):
-        members = [row for row, of in enumerate(families) if of == family]
-        for row, p in zip(members, holm(np.array([gaps[row].p for row in members])), strict=True):
+            gaps.append(
+                Difference(key, names[first], names[second], Estimate(float(gain), float(low), float(high)), p, p)
+            )
+    families: dict[str, list[int]] = {}
+    for row, gap in enumerate(gaps):
+        families.setdefault(statistic.families.get(gap.key, ""), []).append(row)
+    for rows_of in families.values():
+        for row, p in zip(rows_of, holm(np.array([gaps[row].p for row in rows_of])), strict=True):
             gaps[row] = gaps[row]._replace(p_holm=float(p))
     return gaps
 

@@ -33,18 +33,16 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 def _forest(trees: Sequence[OrderedTree], codes: dict[str, int]) -> Forest:
     """Encode trees; `codes` are the numbers of labels, and new labels are added to it."""
     labels = [codes.setdefault(label, len(codes)) for tree in trees for label in tree.labels]
-    keyroots = [node in last for tree in trees for last in [_last(tree.first)] for node in range(len(tree.first))]
+    keyroots: list[bool] = []
+    for tree in trees:
+        last = {leaf: node for node, leaf in enumerate(tree.first)}  # the last node of each leftmost leaf
+        keyroots += [last[leaf] == node for node, leaf in enumerate(tree.first)]
     return Forest(
         np.array(labels, dtype=np.int32),
         np.array([node for tree in trees for node in tree.first], dtype=np.int32),
         np.array(keyroots, dtype=np.bool_),
         np.cumsum([0, *(len(tree.labels) for tree in trees)]),
     )
-
-
-def _last(first: Sequence[int]) -> set[int]:
-    """The last node of each leftmost leaf."""
-    return set({leaf: node for node, leaf in enumerate(first)}.values())
 
 
 @numba.njit(cache=True)

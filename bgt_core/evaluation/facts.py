@@ -334,35 +334,30 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
         A check for each property that the source has and the rules of its language can tell; content words, order and
         length only if they failed.
     """
-    facts = [*_same_facts(source, source_lang, output, lang)]
-    return facts + _same_words(source, output, lang) if source_lang == lang else facts
+    checked: list[Check] = []
+    before, after = has_negation(source, source_lang), has_negation(output, lang)
+    if before is not None and after is not None and (before or after):
+        verdict = "kept" if before == after else "lost" if before else "added"
+        checked.append(Check(before == after, f"negation {verdict}"))
+    values, written = numbers(source, source_lang), numbers(output, lang)
+    if values and written is not None:
+        checked.append(_all_in(values, written, "numbers"))
+    if source_lang != lang:
+        return checked
+    if named := names(source, lang):
+        checked.append(_all_in(named, [word for _, word in words(output, lang)], "names"))
+    checked += [Check(False, verdict) for verdict in _other_content(source, output, lang)]
+    if primary(lang) not in UNSPACED and _shared(source, output, lang) != _shared(output, source, lang):
+        checked.append(Check(False, "order of words changed"))
+    lengths = _length(source, lang), _length(output, lang)
+    if lengths[1] > RATIO * max(1, lengths[0]) or lengths[0] > RATIO * lengths[1]:
+        checked.append(Check(False, "much longer" if lengths[1] > lengths[0] else "much shorter"))
+    return checked
 
 
 def differences(checked: Sequence[Check]) -> str:
     """What an output changed, as in "negation lost, much shorter"; "" if it passed all checks."""
     return ", ".join(check.verdict for check in checked if not check.passed)
-
-
-def _same_facts(source: str, source_lang: str, output: str, lang: str) -> Iterator[Check]:
-    before, after = has_negation(source, source_lang), has_negation(output, lang)
-    if before is not None and after is not None and (before or after):
-        yield Check(before == after, f"negation {'kept' if before == after else 'lost' if before else 'added'}")
-    values, written = numbers(source, source_lang), numbers(output, lang)
-    if values and written is not None:
-        yield _all_in(values, written, "numbers")
-
-
-def _same_words(source: str, output: str, lang: str) -> list[Check]:
-    found: list[Check] = []
-    if named := names(source, lang):
-        found.append(_all_in(named, [word for _, word in words(output, lang)], "names"))
-    found += [Check(False, verdict) for verdict in _other_content(source, output, lang)]
-    if primary(lang) not in UNSPACED and _shared(source, output, lang) != _shared(output, source, lang):
-        found.append(Check(False, "order of words changed"))
-    before, after = _length(source, lang), _length(output, lang)
-    if after > RATIO * max(1, before) or before > RATIO * after:
-        found.append(Check(False, "much longer" if after > before else "much shorter"))
-    return found
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:

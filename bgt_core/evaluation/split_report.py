@@ -165,7 +165,17 @@ def report(
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
     compared = [name for name in vectors if not name.endswith(PRIVATE)]
-    tasks = measurements(columns, langs, sts, drawn, seed)
+    tasks: dict[str, tuple[Task[Any], Any]] = {}
+    for other in range(1, len(langs)):
+        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
+        pairs = {"held-out lines": (columns[0], columns[other])}
+        tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
+    if sts:
+        similarity = Sts(sets="2012-2015")
+        tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
+    for lang in sorted(set(langs) & set(LANGS)):
+        triples = TriplesTask(lang=lang, count=drawn)
+        tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
     progress(0, 1 + len(tasks))
     settings: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
     measured = {"What a linear probe tells": compare(probed(vectors, columns, langs, seed=seed), **settings)}
@@ -187,24 +197,6 @@ def report(
         lang=langs[-1],
     )
     return Report(measured, tables, page)
-
-
-def measurements(
-    columns: Sequence[Sequence[str]], langs: Sequence[str], sts: Path | None, drawn: int, seed: int
-) -> dict[str, tuple[Task[Any], Any]]:
-    """By title, each task and its data, as `report` describes them."""
-    tasks: dict[str, tuple[Task[Any], Any]] = {}
-    for other in range(1, len(langs)):
-        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
-        pairs = {"held-out lines": (columns[0], columns[other])}
-        tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
-    if sts:
-        similarity = Sts(sets="2012-2015")
-        tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
-    for lang in sorted(set(langs) & set(LANGS)):
-        triples = TriplesTask(lang=lang, count=drawn)
-        tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
-    return tasks
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:

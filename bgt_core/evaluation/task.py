@@ -88,9 +88,9 @@ def evaluate(
     settings = {each.name: getattr(task, each.name) for each in fields(task)}  # type: ignore[arg-type]
     settings = json.loads(json.dumps(settings, default=str))  # paths become texts
     source = ", ".join(map(str, paths or ()))
-    return replace(
-        result, models=named, task=task_name(type(task)), settings=settings, across=task.across, source=source
-    )
+    package, _, module = type(task).__module__.rpartition(".")
+    name = module.replace("_", "-") if package == "bgt_core.evaluation.tasks" else type(task).__name__
+    return replace(result, models=named, task=name, settings=settings, across=task.across, source=source)
 
 
 def task_names() -> list[str]:
@@ -117,12 +117,6 @@ def find_task(name: str) -> type[Task[Any]]:
     if points:
         return next(iter(points)).load()
     return import_module(f"bgt_core.evaluation.tasks.{name.replace('-', '_')}").TASK
-
-
-def task_name(task: type) -> str:
-    """The name of one of our tasks, or the class of another one."""
-    package, _, module = task.__module__.rpartition(".")
-    return module.replace("_", "-") if package == "bgt_core.evaluation.tasks" else task.__name__
 
 
 def one_path(paths: Sequence[Path], what: str) -> Path:

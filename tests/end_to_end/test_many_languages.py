@@ -34,33 +34,18 @@ VERBS = {
     "fr": ["voit", "veut", "ne voit pas", "ne veut pas", "a trouvé", "a perdu"],
     "ja": ["見る", "欲しい", "見ない", "欲しくない", "見つけた", "失った"],
     "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
-}
+}  # fmt: skip
 FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
 ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # English sentences that they share
 SETTINGS: dict[str, object] = {
-    "data.vocab_size": 118,
-    "data.valid_pairs": 20,
-    "data.min_tokens": 1,
-    "train.sampling_temperature": 5.0,
-    "train.kind_weights": "plain:2",
-    "train.epochs": 6.0,
-    "train.batch_tokens": 300,
-    "train.micro_tokens": 600,
-    "train.warmup_steps": 5,
-    "train.save_every": 5,
-    "train.valid_every": 5,
-}
+    "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
+    "train.kind_weights": "plain:2", "train.epochs": 6.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
+    "train.warmup_steps": 5, "train.save_every": 5, "train.valid_every": 5,
+}  # fmt: skip
 BGT: dict[str, object] = {
-    "model.d_model": 16,
-    "model.average_dim": 16,
-    "model.bound_dim": 16,
-    "model.roles_dim": 16,
-    "model.language_dim": 6,
-    "model.tag_dim": 4,
-    "model.ffn_dim": 16,
-    "model.heads": 2,
-    "train.learning_rate": 3e-3,
-}
+    "model.d_model": 16, "model.average_dim": 16, "model.bound_dim": 16, "model.roles_dim": 16,
+    "model.language_dim": 6, "model.tag_dim": 4, "model.ffn_dim": 16, "model.heads": 2, "train.learning_rate": 3e-3,
+}  # fmt: skip
 
 
 def sentences(lang: str) -> list[str]:
@@ -117,40 +102,6 @@ def test_every_language_learns_and_small_corpora_have_their_share(trained: Path,
         assert last[f"translate/{lang}"] < first[f"translate/{lang}"]
 
 
-def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
-    trained: Path, data: list[str], killed_run: Callable[..., int], tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    killed_run("bgt-bound", SETTINGS | BGT, out, *(f"--data={source}" for source in data))
-    folder = run.resume(out, device="cpu")
-    last = checkpoint.steps_of(trained)[-1]
-    assert folder.name == last.name
-    for file in ("model.safetensors", "optimizer.safetensors"):
-        assert (folder / file).read_bytes() == (last / file).read_bytes()
-
-
-def test_two_workers_train_the_same_model_but_for_rounding(trained: Path, data: list[str], tmp_path: Path) -> None:
-    folder = run.train("bgt-bound", data, tmp_path / "run", overrides=SETTINGS | BGT, device="cpu", workers=2)
-    assert folder.name == checkpoint.steps_of(trained)[-1].name
-    alone, together = (metrics(out, "valid")[-1] for out in (trained, tmp_path / "run"))
-    for term in ("elbo", *(f"translate/{lang}" for lang in LANGS)):
-        assert together[term] == pytest.approx(alone[term], rel=1e-3)
-
-
-@pytest.mark.parametrize("recipe", ["sp", "bilingual-trans"])
-def test_objectives_of_similarity_and_translation_train_on_such_a_mixture(
-    recipe: str, data: list[str], tmp_path: Path
-) -> None:
-    sizes: dict[str, object] = {"model.d_model": 16, "train.epochs": 2.0}
-    if recipe == "sp":
-        sizes["train.mega_batch"] = 2
-    else:
-        sizes |= {"model.ffn_dim": 16, "model.heads": 2}
-    folder = run.train(recipe, data, tmp_path / "run", overrides=SETTINGS | sizes, device="cpu", workers=2)
-    bgt = bgt_core.load(folder, "cpu")
-    assert bgt.embed(sentences("ja")[:3], lang="ja").shape[0] == 3
-
-
 def test_japanese_and_arabic_come_back_from_their_tokens(trained: Path) -> None:
     """No space is put into Japanese, and Arabic letters are left as they are."""
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
@@ -182,6 +133,19 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
     done = bgt("evaluate", "retrieval", pairs, "--langs", "ja,ar", "--model", trained, "--device", "cpu", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["counts"]["ja-ar.tsv"] == len(rows)
+
+
+def test_each_language_is_written_from_each(trained: Path, bgt: Callable[..., Any]) -> None:
+    model = bgt_core.load(trained, "cpu", "fp32")
+    for source, target in product(LANGS, LANGS):
+        texts = sentences(source)[:4], sentences(target)[4:8]
+        written = bgt_core.generate(model, *texts, lang=target, source_lang=source, search=bgt_core.Beam(1, 3, 1))
+        letters = {char for text in sentences(target) for char in text} | {" "}
+        assert len(written) == 4 and all({*text} <= letters for text in written)
+    arguments = ("--source", texts[0][0], "--style", texts[1][0], "--lang", target, "--model", trained, "--beam", 1)
+    assert bgt("generate", *arguments, "--source-lang", source, "--device", "cpu").out.strip() == written[0]
+    wrong = bgt("generate", *arguments, "--source-lang", "es")
+    assert (wrong.code, wrong.out) == (2, "") and "lang es: this model has en, fr, ja, ar" in wrong.err
 
 
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:

@@ -15,22 +15,10 @@ pytestmark = pytest.mark.slow
 
 WORDS = [consonant + vowel for consonant in "bdfg" for vowel in "aeiou"]
 SETTINGS = {
-    "d_model": 32,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "ffn_dim": 64,
-    "heads": 2,
-    "dropout": 0.0,
-    "label_smoothing": 0.0,
-    "vocab_size": 50,
-    "epochs": 6.0,
-    "batch_tokens": 600,
-    "learning_rate": 5e-3,
-    "warmup_steps": 80,
-    "cooldown": 0.3,
-    "valid_pairs": 50,
-    "precision": "fp32",
-}
+    "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 64, "heads": 2, "dropout": 0.0,
+    "label_smoothing": 0.0, "vocab_size": 50, "epochs": 6.0, "batch_tokens": 600, "learning_rate": 5e-3,
+    "warmup_steps": 80, "cooldown": 0.3, "valid_pairs": 50, "precision": "fp32",
+}  # fmt: skip
 
 
 def test_it_learns_to_translate_what_it_has_not_seen(tmp_path: Path) -> None:

@@ -118,36 +118,6 @@ def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None
     assert result["trigram repetition"].unit == "%"
 
 
-def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
-    """Of 400 pairs whose lengths differ with deviation s: about 1.96 s / 20 to each side."""
-    rng = np.random.default_rng(1)
-    lengths = rng.integers(2, 12, (2, 400))
-    references, translations = ([f"{'word ' * n}" for n in side] for side in lengths)
-    words = compare(references, translations)["words"]
-    apart = lengths[0] - lengths[1]
-    value, low, high, _ = words.difference
-    assert value == pytest.approx(apart.mean())
-    half = 1.96 * apart.std() / 20
-    assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half)
-
-
-def test_one_pair_by_hand() -> None:
-    result = compare(["uno dos tres uno dos tres uno"], ["uno"])
-    assert result["words"].difference == (6, 6, 6, "") and result["words"].unit == ""
-    assert result["trigram repetition"].reference == 40 and result["trigram repetition"].translation == 0
-    assert result["unigram repetition"].reference == pytest.approx(100 * 4 / 7)
-    assert result["unigram repetition"].unit == "%" and result["average IDF"].unit == "nats"
-    assert result["average IDF"].translation == 0  # in both of two documents
-    assert compare(["uno"], ["dos"])["average IDF"].reference == pytest.approx(math.log(2))
-    entropy = result["unigram entropy"]
-    assert (
-        entropy.difference
-        == entropy.reference
-        == pytest.approx(2 / 7 * 2 * math.log2(7 / 2) + 3 / 7 * math.log2(7 / 3))
-    )
-    assert entropy.unit == result["trigram entropy"].unit == "bits"
-
-
 def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
     rng = np.random.default_rng(2)
     sides = [[" ".join(rng.choice(["aaa", "bbb", "c"], rng.integers(1, 7))) for _ in range(12)] for _ in range(2)]
@@ -172,17 +142,6 @@ def test_a_perfect_correlation_of_four_has_an_interval_and_of_three_none(sign: i
         assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)
     else:
         assert words.correlation[:3] == pytest.approx((100 * sign,) * 3)
-
-
-def test_a_falling_correlation_has_the_interval_of_a_rising_one_turned_round() -> None:
-    texts = [" ".join(["word"] * n) for n in range(1, 9)]
-    scores = dict(zip(texts, [0.0, 0.2, 0.1, 0.5, 0.3, 0.9, 0.4, 1.0], strict=True))
-    increasing, falling = (
-        compare(texts, texts, models={"classifier": Scripted({text: sign * score for text, score in scores.items()})})
-        for sign in (1, -1)
-    )
-    value, low, high, _ = increasing["words"].correlation
-    assert falling["words"].correlation[:3] == pytest.approx((-value, -high, -low)) and 0 < low < value
 
 
 def test_it_is_json_and_a_table() -> None:

@@ -86,14 +86,6 @@ def test_each_distinct_sentence_is_embedded_once() -> None:
     assert vectors.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (np.int64, np.float64)],
-)
-def test_vectors_are_in_single_precision_or_finer(dtype: Any, expected: Any) -> None:
-    assert System("x", Given(np.ones((2, 3), dtype))).embed(["a", "b"], "en").dtype == expected
-
-
 LONG = "".join(chr(65 + place % 26) for place in range(70))
 
 
@@ -200,32 +192,6 @@ def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None
     np.testing.assert_array_equal(made.gaps, gaps)
 
 
-def test_a_scale_that_another_encoder_uses_otherwise_is_no_disagreement() -> None:
-    """The same order of pairs, from 0.9 to 1 instead of 0 to 1."""
-    first = counts("aeiou")
-    squeezed = ExternalEncoder(
-        "squeezed", lambda texts, lang, latent: first.embed(texts, lang=lang),
-        similarity_pairwise=lambda left, right: 0.9 + 0.1 * cosines(left, right),
-    )  # fmt: skip
-    made = disagreement({"one": first, "other": squeezed}, LEFT, RIGHT, LANGS)
-    assert not np.allclose(*made.similarities.T)
-    assert_close(made.gaps, 0)
-
-
-def test_pairs_that_are_equally_similar_have_one_rank_whatever_their_last_bits() -> None:
-    """Identical sentences have a cosine of 1 by any encoder, but for rounding; half of the pairs are such."""
-    alike, noise = [f"{text} again" for text in LEFT], np.random.default_rng(0)
-    encoders = {
-        name: ExternalEncoder(
-            name, lambda texts, lang, latent: counts("aeiou").embed(texts, lang=lang),
-            similarity_pairwise=lambda left, right: cosines(left, right) - noise.uniform(0, 2e-7, len(left)),
-        )
-        for name in ("one", "other")
-    }  # fmt: skip
-    made = disagreement(encoders, [*alike, *LEFT], [*alike, *RIGHT], ("en", "en"))
-    assert (made.ranks[: len(alike)] == made.ranks[0, 0]).all() and (made.gaps == 0).all()
-
-
 def test_a_word_adds_what_the_pair_loses_without_it() -> None:
     left, right = "The cat sees us.", "Le chat nous voit !"
     made = word_effects(ENCODERS, left, right, LANGS)
@@ -237,11 +203,6 @@ def test_a_word_adds_what_the_pair_loses_without_it() -> None:
         whole = cosine(encoder, left, right)
         assert_close(made[1].effects[column], whole - cosine(encoder, "The sees us.", right), scale=1, tolerance=3e-6)
         assert_close(made[7].effects[column], whole - cosine(encoder, left, "Le chat voit !"), scale=1, tolerance=3e-6)
-
-
-def test_the_only_word_of_a_sentence_stays() -> None:
-    assert [effect.word for effect in word_effects(ENCODERS, "Go", "Pars !", LANGS)] == ["Pars", "!"]
-    assert word_effects(ENCODERS, "Go", "Pars", LANGS) == []
 
 
 def test_texts_without_a_word_are_few_at_a_time() -> None:

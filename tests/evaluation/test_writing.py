@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 import sacrebleu
@@ -40,35 +38,6 @@ from bgt_core.grammar import Pair
 Texts = list[str]
 
 
-class Score(NamedTuple):
-    value: float
-    low: float
-    high: float
-    sentences: int
-
-
-def measure(
-    outputs: Texts, references: Texts, sources: Texts, styles: Texts, *, lang: str = "en", source_lang: str = "en",
-    weights: np.ndarray | None = None, lowercase: bool = True,
-    language_latents: tuple[np.ndarray, np.ndarray] | None = None,
-) -> dict[str, Score]:  # fmt: skip
-    """Every measure, with percentiles of the resamples; of shares the value alone."""
-    n = len(outputs)
-    weights = np.ones((1, n)) if weights is None else weights
-    of_corpus = corpus_measures(
-        outputs, references, styles, lang=lang, lowercase=lowercase, language_latents=language_latents
-    )
-    scores = {
-        name: Score(float(score(np.ones((1, n)))[0]), *np.quantile(score(weights), [0.025, 0.975]), n)
-        for name, score in of_corpus.items()
-    }
-    right = right_sentences(
-        outputs, references, sources, styles, lang=lang, source_lang=source_lang, lowercase=lowercase
-    )
-    shares = {name: 100 * float(rows.mean()) for name, rows in right.items()}
-    return scores | {name: Score(value, value, value, len(right[name])) for name, value in shares.items()}
-
-
 @pytest.fixture
 def texts(grammar: list[Pair]) -> tuple[Texts, Texts]:
     """80 references, and outputs that are wrong in words, order and case here and there."""
@@ -86,21 +55,19 @@ def texts(grammar: list[Pair]) -> tuple[Texts, Texts]:
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_chrf_and_bleu_are_sacrebleus(texts: tuple[Texts, Texts], lowercase: bool) -> None:
+def test_chrf_bleu_and_exact_matches_are_those_of_the_texts(texts: tuple[Texts, Texts], lowercase: bool) -> None:
     outputs, references = texts
-    weights = np.ones((3, len(outputs)))
-    scores = measure(
-        outputs, references, references, references, lang="en", source_lang="en", weights=weights, lowercase=lowercase
-    )
+    one = np.ones((1, len(outputs)))
+    scores = corpus_measures(outputs, references, references, lang="en", lowercase=lowercase)
     expected = sacrebleu.CHRF(lowercase=lowercase).corpus_score(outputs, [references]).score
-    assert scores[CHRF_SCORE] == pytest.approx((expected, expected, expected, len(outputs)))
+    assert 0 < expected < 100 and scores[CHRF_SCORE](one)[0] == pytest.approx(expected)
     expected = sacrebleu.corpus_bleu(outputs, [references], lowercase=lowercase).score
-    assert scores[BLEU_SCORE] == pytest.approx((expected, expected, expected, len(outputs)))
-    assert 0 < expected < 100
-    exact = [
-        one.lower() == two.lower() if lowercase else one == two for one, two in zip(outputs, references, strict=True)
-    ]
-    assert scores[EXACT].value == pytest.approx(100 * np.mean(exact))
+    assert scores[BLEU_SCORE](one)[0] == pytest.approx(expected)
+    right = right_sentences(
+        outputs, references, references, references, lang="en", source_lang="en", lowercase=lowercase
+    )
+    pairs = zip(outputs, references, strict=True)
+    assert right[EXACT].tolist() == [a.lower() == b.lower() if lowercase else a == b for a, b in pairs]
 
 
 def test_a_resample_is_the_score_of_the_drawn_sentences(texts: tuple[Texts, Texts]) -> None:
@@ -124,33 +91,17 @@ def test_bleu_of_a_language_without_spaces_counts_characters() -> None:
 
 
 def test_length_and_mark_are_compared_with_the_style() -> None:
-    outputs = ["a b.", "a b c!", "a?", "a b c d."]
-    styles = ["x y.", "x y z.", "x?", "x y z w v."]
-    weights = np.ones((2, 4))
-    scores = measure(outputs, outputs, outputs, styles, lang="en", source_lang="en", weights=weights)
-    assert scores[LENGTH_R].value == pytest.approx(100 * np.corrcoef([2, 3, 1, 4], [2, 3, 1, 5])[0, 1])
-    assert scores[LENGTH_OFF].value == pytest.approx(0.25)
-    assert scores[MARK].value == pytest.approx(75)
-    weights = resample(np.random.default_rng(0), 4, 40)
-    scores = measure(outputs, outputs, outputs, styles, lang="en", source_lang="en", weights=weights)
-    rows = [np.repeat([[2, 3, 1, 4], [2, 3, 1, 5]], row.astype(int), axis=1) for row in weights]
-    off = [np.abs(one - two).mean() for one, two in rows]
-    assert scores[LENGTH_OFF][1:3] == pytest.approx(tuple(np.quantile(off, [0.025, 0.975])))
-    same = [np.corrcoef(row)[0, 1] if np.ptp(row, axis=1).all() else 0 for row in rows]
-    assert scores[LENGTH_R][1:3] == pytest.approx(tuple(100 * np.quantile(same, [0.025, 0.975])))
-
-
-def test_a_mark_is_taken_over_only_where_the_reference_has_another() -> None:
-    outputs, references = ["a?", "b.", "c!", "d.", "E!"], ["a.", "b.", "c?", "d.", "e."]
-    styles = ["x?", "x!", "x?", "x.", "x!"]
-    scores = measure(outputs, references, references, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
-    assert scores[MARK_TAKEN].sentences == 3
-    assert scores[MARK_TAKEN].value == pytest.approx(100 * 2 / 3)
-    lower = [text.lower() for text in outputs]
-    given = measure(outputs, lower, lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
-    assert given[EXACT].value == 100  # whatever the case
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        measure(outputs, [*lower, "f."], lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
+    outputs, styles = ["a b.", "a b c!", "a?", "a b c d."], ["x y.", "x y z.", "x?", "x y z w v."]
+    weights = np.concatenate([np.ones((1, 4)), resample(np.random.default_rng(0), 4, 40)])
+    scores = corpus_measures(outputs, outputs, styles, lang="en", lowercase=True)
+    for row, off, r in zip(weights, scores[LENGTH_OFF](weights), scores[LENGTH_R](weights), strict=True):
+        one, two = np.repeat([[2, 3, 1, 4], [2, 3, 1, 5]], row.astype(int), axis=1)
+        assert off == pytest.approx(np.abs(one - two).mean())
+        assert r == pytest.approx(100 * np.corrcoef(one, two)[0, 1] if np.ptp(one) and np.ptp(two) else 0)
+    references = ["a b.", "a b c.", "a.", "a b c d."]
+    right = right_sentences(outputs, references, outputs, styles, lang="en", source_lang="en", lowercase=True)
+    assert right[MARK].tolist() == [1, 0, 1, 1]
+    assert right[MARK_TAKEN].tolist() == [1]  # where the reference has another mark than the style
 
 
 def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> None:
@@ -166,10 +117,8 @@ def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> No
         one, two = (np.repeat(latent, times, axis=0).ravel() for latent in (left, right))
         assert draw == pytest.approx(100 * (one @ two) / np.sqrt((one @ one) * (two @ two)))
     texts = ["a."] * 30
-    scores = measure(
-        texts, texts, texts, texts, lang="en", source_lang="en", weights=weights, language_latents=(outputs, styles)
-    )
-    assert scores[STYLE_R].value == pytest.approx(value)
+    scores = corpus_measures(texts, texts, texts, lang="en", lowercase=True, language_latents=(outputs, styles))
+    assert scores[STYLE_R](np.ones((1, 30)))[0] == pytest.approx(value)
 
 
 def test_each_answer_by_hand() -> None:
@@ -194,10 +143,9 @@ def test_each_answer_by_hand() -> None:
 
 def test_what_no_sentence_has_is_not_measured() -> None:
     texts = ["A cat sleeps.", "A dog sleeps."]
-    scores = measure(texts, texts, texts, texts, lang="en", source_lang="en", weights=np.ones((2, 2)))
-    assert scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS} == {NO_NEGATION}
-    scores = measure(texts, texts, texts, texts, lang="xx", source_lang="xx", weights=np.ones((2, 2)))
-    assert not scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS}
+    for lang, measured in (("en", {NO_NEGATION}), ("xx", set())):
+        right = right_sentences(texts, texts, texts, texts, lang=lang, source_lang=lang, lowercase=True)
+        assert right.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS} == measured
 
 
 REFERENCES = [

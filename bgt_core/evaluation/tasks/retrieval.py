@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -75,22 +76,17 @@ class Retrieval(Task[Translations]):
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
         numbers: dict[RetrievalKey, list[float | None]] = {}
-        for system in rows:
-            for file, columns in items.items():
-                left, right = (
-                    embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True)
-                )
-                system.check_widths(left.vectors, right.vectors)
-                searches = {SIMILARITY: hits_of(left, right, system.encoder.similarity)}
-                if self.pool:
-                    pooled = [in_pool(*sides, system.encoder.similarity) for sides in ((left, right), (right, left))]
-                    searches[POOL] = pooled[0][0], pooled[1][0]
-                    for way, (_, of_way) in zip(ways, pooled, strict=True):
-                        key = RetrievalKey(file, POOL, f"{way}, median rank", len(columns[0]))
-                        numbers.setdefault(key, []).append(float(np.median(of_way)))
-                for by, of_ways in searches.items():
-                    for way, of_way in zip(ways, of_ways, strict=True):
-                        hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
+        for system, (file, columns) in product(rows, items.items()):
+            left, right = (embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True))
+            system.check_widths(left.vectors, right.vectors)
+            similarity, pairs = system.encoder.similarity, len(columns[0])
+            for way, of_way in zip(ways, hits_of(left, right, similarity), strict=True):
+                hits.setdefault(RetrievalKey(file, SIMILARITY, way, pairs), []).append(of_way)
+            for way, sides in zip(ways, ((left, right), (right, left)), strict=True) if self.pool else ():
+                of_way, ranks = in_pool(*sides, similarity)
+                hits.setdefault(RetrievalKey(file, POOL, way, pairs), []).append(of_way)
+                key = RetrievalKey(file, POOL, f"{way}, median rank", pairs)
+                numbers.setdefault(key, []).append(float(np.median(ranks)))
         copies = [
             f"{file}: {len(columns[0]):,} pairs; repeated sentences: "
             + ", ".join(f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, langs, strict=True))

@@ -5,7 +5,6 @@ file, or the grammar's held-out part -> `Triples` -> similarity of each pair -> 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +63,6 @@ def read_triples(path: Path | str, kinds: Sequence[str] = ()) -> Triples:
             no sentence.
     """
     rows: list[list[str]] = []
-    skipped: Counter[str] = Counter()
     width = 0  # columns of the first line
     for number, line in text_lines(Path(path)):
         fields = [field.strip() for field in line.split("\t")]
@@ -76,41 +74,15 @@ def read_triples(path: Path | str, kinds: Sequence[str] = ()) -> Triples:
         kind, sentence, paraphrase, altered = fields if len(fields) == 4 else ["", *fields]
         if not sentence or not altered:
             raise DataError(f"{path}:{number}: an empty sentence; remove the line.")
-        if paraphrase:
-            rows.append([kind, sentence, paraphrase, altered])
-        else:
-            skipped[kind] += 1
-    known = sorted({row[0] for row in rows} | skipped.keys())
+        rows.append([kind, sentence, paraphrase, altered])
+    known = sorted({row[0] for row in rows})
     if unknown := [kind for kind in kinds if kind not in known]:
         guess = did_you_mean(unknown[0], known)
         raise UsageError(f"{path}: no triples of kind '{unknown[0]}'; its kinds: {', '.join(known)}.{guess}")
-    kept = [row for row in rows if not kinds or row[0] in kinds]
+    chosen = [row for row in rows if not kinds or row[0] in kinds]
+    kept = [row for row in chosen if row[2]]
     kind_of, first, second, third = ([row[column] for row in kept] for column in range(4))
-    return Triples(Path(path).name, kind_of, first, second, third, sum(skipped[kind] for kind in kinds or skipped))
-
-
-def grammar_triples(count: int = 1_000, lang: str = "en", seed: int = 0) -> Triples:
-    """Draw triples of the built-in grammar with its held-out nouns, verbs and frames.
-
-    Args:
-        count: Number of triples, the kinds in turn.
-        lang: "en" or "fr".
-        seed: Seed of the draws.
-
-    Returns:
-        The triples; the training triples of `bgt_core.grammar` have none of their words.
-
-    Raises:
-        UsageError: Another language, or a count out of range.
-    """
-    if lang not in LANGS:
-        raise UsageError(
-            f"{lang}: the grammar's triples are in {' and '.join(LANGS)}; give a file of others.", parameter="lang"
-        )
-    drawn = triples(count, seed, held_out=True)
-    first, second, third = ([triple.texts[lang][column] for triple in drawn] for column in range(3))
-    kinds = [triple.kind for triple in drawn]
-    return Triples(f"held-out triples of the grammar ({lang})", kinds, first, second, third)
+    return Triples(Path(path).name, kind_of, first, second, third, len(chosen) - len(kept))
 
 
 class TriplesKey(NamedTuple):
@@ -145,13 +117,22 @@ class TriplesTask(Task[Triples]):
             raise UsageError("chooses rows of a file; give DATA.", parameter="kinds")
         if paths:
             return read_triples(one_path(paths, "one file of triples"), self.kinds.split(",") if self.kinds else ())
-        return grammar_triples(1_000 if self.count is None else self.count, self.lang, seed)
+        if self.lang not in LANGS:
+            languages = " and ".join(LANGS)
+            raise UsageError(f"{self.lang}: the grammar's triples are in {languages}; give a file.", parameter="lang")
+        drawn = triples(1_000 if self.count is None else self.count, seed, held_out=True)
+        first, second, third = ([triple.texts[self.lang][column] for triple in drawn] for column in range(3))
+        kinds = [triple.kind for triple in drawn]
+        return Triples(f"held-out triples of the grammar ({self.lang})", kinds, first, second, third)
 
     def statistic(self, items: Triples, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Compare both sentences of every triple with the first."""
         rows = systems(encoders, [self.lang], self.latent)
         nearer = np.stack([paraphrase_nearer(system, items, self.lang) for system in rows])  # (S, N)
-        by_kind = rows_by_kind(items.kinds)
+        kinds = list(dict.fromkeys(items.kinds))
+        several = kinds if len(kinds) > 1 else []
+        by_kind = {kind: np.flatnonzero([each == kind for each in items.kinds]) for kind in several}
+        by_kind[ALL] = np.arange(len(items))
         skipped = f"; {items.skipped:,} rows without a paraphrase skipped" if items.skipped else ""
         return Statistic(
             systems=[system.name for system in rows],
@@ -177,10 +158,3 @@ def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
         compare = system.encoder.similarity_pairwise
         nearer.append(above(compare(sentence, paraphrase), compare(sentence, altered)))
     return np.concatenate(nearer)
-
-
-def rows_by_kind(kinds: Sequence[str]) -> dict[str, np.ndarray]:
-    """The rows of each kind, if there are several, and last of ALL."""
-    names = list(dict.fromkeys(kinds))
-    several = {kind: np.flatnonzero([each == kind for each in kinds]) for kind in names} if len(names) > 1 else {}
-    return several | {ALL: np.arange(len(kinds))}

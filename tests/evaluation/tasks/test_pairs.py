@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score, roc_curve
 from sklearn.metrics.pairwise import cosine_similarity
 
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
@@ -52,19 +52,6 @@ def test_baselines_are_cosines_of_scikit_learn(pairs: LabelledPairs) -> None:
         fitted = vectorizer(token_pattern=r"\w+").fit(list(dict.fromkeys([*pairs.left, *pairs.right])))
         expected = np.diag(cosine_similarity(fitted.transform(pairs.left), fitted.transform(pairs.right)))
         assert result.value(("AUC",), name) == pytest.approx(100 * roc_auc_score(pairs.labels, expected.round(6)))
-
-
-def test_tfidf_and_logistic_regression_learn_which_word_tells() -> None:
-    rows = [row for number, row in enumerate(ROWS) if number % 5]
-    train, test = (
-        LabelledPairs("part", np.array([row[0] for row in part], bool), *zip(*(row[1:] for row in part), strict=True))
-        for part in (rows[:24], rows[24:])
-    )
-    classifier = TfIdfClassifier(train)
-    probability = classifier(test)
-    assert ((probability >= 0.5) == test.labels).all()
-    turned = LabelledPairs("turned", test.labels, test.right, test.left)
-    np.testing.assert_allclose(classifier(turned), probability)
 
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
@@ -130,15 +117,6 @@ def test_what_is_wrong_with_a_file_is_said_by_line(text: str, message: str, tmp_
         read_labelled(tmp_path / "bad.tsv")
 
 
-def test_other_columns_and_absent_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="columns label,a: expected label, a and b"):
-        read_labelled(tmp_path / "a.tsv", ["label", "a"])
-    with pytest.raises(NotFound, match=r"a\.tsv"):
-        read_labelled(tmp_path / "a.tsv")
-    with pytest.raises(DataError, match="1 labels, 2 left"):
-        LabelledPairs("x", np.array([True]), ["a", "b"], ["a"])
-
-
 @pytest.fixture(params=["all different", "many ties"])
 def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
     """Scores that know something of 200 labels."""
@@ -173,24 +151,6 @@ def test_the_curve_is_that_of_scikit_learn(drawn: tuple[np.ndarray, np.ndarray])
         assert curve == pytest.approx(np.interp(RATES, false, true), rel=1e-12)
         assert (np.diff(curve) >= 0).all() and curve[-1] == 1
         assert np.trapezoid(curve, RATES) == pytest.approx(auc(weight[None], scores, labels)[0], abs=0.01)
-
-
-def test_by_hand() -> None:
-    scores, labels = np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, True, False, True])
-    one = np.ones((1, 4))
-    assert auc(one, scores, labels)[0] == (2 + 1.5) / 4  # the tie is half a win
-    assert f1(one, scores >= 0.4, labels)[0] == 2 * 2 / (2 * 2 + 1)
-    curve = roc(one, scores, labels)[0]
-    assert (curve[0], curve[25], curve[50], curve[100]) == (0.5, 0.75, 1, 1)
-    assert best_threshold(scores, labels) == pytest.approx(0.25)  # as good as 0.6, and lower
-
-
-def test_what_can_not_be_measured_is_chance() -> None:
-    scores, labels = np.array([1.0, 2.0, 3.0]), np.array([True, False, True])
-    weights = np.array([[2.0, 0.0, 1.0]])  # no pair that is not a duplicate was drawn
-    assert auc(weights, scores, labels)[0] == 0.5
-    np.testing.assert_array_equal(roc(weights, scores, labels)[0], RATES)
-    assert f1(np.array([[0.0, 3.0, 0.0]]), np.zeros(3, bool), labels)[0] == 0
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -284,24 +244,6 @@ def test_without_a_dev_file_scores_have_no_accuracy_but_probabilities_do(pairs: 
     assert list(by_measure(alone)) == ["AUC", "threshold"]
     assert alone.table().columns == ["system", "AUC"]
     assert "none without --dev" in alone.about
-
-
-def test_all_files_are_read_with_the_same_columns(tmp_path: Path) -> None:
-    for name in "abc":
-        text = "".join(f"x\t{a}\t{b}\t{label}\n" for label, a, b in ROWS[: 9 + ord(name) - 97])
-        (tmp_path / name).write_text(text, "utf-8")
-    task = Pairs(dev=tmp_path / "b", train=tmp_path / "c", columns="_,a,b,label")
-    assert [part and len(part) for part in task.load([tmp_path / "a"], seed=0)] == [9, 10, 11]
-    assert [part and len(part) for part in Pairs(columns="_,a,b,label").load([tmp_path / "a"], seed=0)] == [
-        9,
-        None,
-        None,
-    ]
-
-
-def test_a_system_is_not_called_as_a_baseline(pairs: LabelledPairs) -> None:
-    with pytest.raises(UsageError, match="Two systems are named 'tf-idf'"):
-        evaluate(Pairs(), {"tf-idf": Lengths()}, PairsData(pairs))
 
 
 def test_pairs_to_judge_that_are_also_trained_on_are_warned_of(pairs: LabelledPairs) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bgt_core.encoders.external import ExternalEncoder
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.edit_distance import distances
 from bgt_core.evaluation.systems import System
@@ -35,9 +35,7 @@ from bgt_core.evaluation.tasks.syntax import (
     Syntax,
     Treebank,
     best_choice,
-    chosen,
     counts,
-    expected,
     neighbour_counts,
     neighbours,
     pair_up,
@@ -54,16 +52,6 @@ CAT = "(S (NP-SBJ (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
 
 
 DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
-
-
-FERRY = [
-    "(ROOT (S (NP (PRP She)) (VP (VBD waited)) (. .)))",
-    "(ROOT (S (NP (DT The) (JJ old) (NN ferry)) (VP (VBD left) (PP (IN without) (NP (PRP us)))) (. .)))",
-    "(ROOT (SQ (VBD Did) (NP (DT the) (NN ferry)) (VP (VB leave) (PP (IN before) (NP (NN noon)))) (. ?)))",
-    "(ROOT (S (SBAR (IN If) (S (NP (PRP it)) (VP (VBZ rains)))) (, ,) (NP (PRP I)) (VP (MD will) (VP (VB go))) (. .)))",
-    "(ROOT (S (NP (PRP We)) (VP (MD will) (VP (VB stay) (SBAR (IN if) (S (NP (PRP it)) (VP (VBZ rains)))))) (. .)))",
-    "(ROOT (FRAG (NP (NP (NN Bread)) (CC and) (NP (NN butter))) (. .)))",
-]
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
@@ -130,19 +118,6 @@ def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> N
     assert np.ptp(edits) > 5
 
 
-def test_edits_are_those_of_two_libraries(treebank: Write) -> None:
-    """The numbers of apted 1.0.3 and zss 1.2.0, which agree."""
-    ordered = [sentence.tree for sentence in read_treebank([treebank("a.mrg", FERRY)]).sentences]
-    assert distances(ordered, ordered).tolist() == [
-        [0, 7, 9, 11, 10, 6],
-        [7, 0, 5, 15, 10, 9],
-        [9, 5, 0, 16, 11, 8],
-        [11, 15, 16, 0, 13, 14],
-        [10, 10, 11, 13, 0, 13],
-        [6, 9, 8, 14, 13, 0],
-    ]
-
-
 def test_all_three_by_hand(treebank: Write) -> None:
     """CAT has brackets ROOT 0-4, S 0-4, NP 0-2, VP 2-3; DOG has ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
 
@@ -195,13 +170,6 @@ def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
     assert alone_is_worse > 0
 
 
-def test_a_random_candidate_is_the_mean_of_all() -> None:
-    parts = [Counts(np.array([[1.0, 2.0], [0.0, 5.0]]), np.full((2, 2), 6.0)), Counts(np.eye(1), np.full((1, 1), 4.0))]
-    part, whole = expected(parts)
-    assert (part.tolist(), whole.tolist()) == ([1.5, 2.5, 1.0], [6, 6, 4])
-    assert chosen(parts, [np.array([1, 0]), np.array([0])]).part.tolist() == [2, 0, 1]
-
-
 pytest.importorskip("numba")
 
 
@@ -224,25 +192,6 @@ def texts(side: Sequence[ParsedSentence]) -> list[str]:
 SIX = [f"a{row} b" for row in range(5)] + [f"a{row} b c" for row in range(6)]
 
 
-def test_half_of_the_sentences_are_queries_by_the_seed() -> None:
-    made = pair_up(bank(*SIX), seed=7)
-    order = np.random.default_rng([7, 0]).permutation(11)
-    first, second = np.sort(order[:6]), np.sort(order[6:])
-    by_length = sorted(first.tolist(), key=lambda row: len(SIX[row].split()))
-    assert texts(made.queries) == [SIX[row] for row in by_length]
-    assert texts(made.candidates) == [SIX[row] for row in sorted(second.tolist(), key=lambda r: len(SIX[r].split()))]
-    assert made.kind == CONSTITUENTS and len(made.groups) == 2
-    assert texts(pair_up(bank(*SIX)).queries) == texts(pair_up(bank(*SIX), seed=0).queries) != texts(made.queries)
-    limited = pair_up(bank(*SIX), seed=7, limit=3)
-    rng = np.random.default_rng([7, 0])
-    rng.permutation(11)
-    chosen = [sorted(first.tolist())[row] for row in np.sort(rng.permutation(6)[:3])]
-    assert sorted(texts(limited.queries)) == sorted(SIX[row] for row in chosen)
-    assert limited.left_out["queries beyond the limit"] == 3
-    assert "queries beyond the limit" not in pair_up(bank(*SIX), seed=7, limit=6).left_out
-    assert len(pair_up(bank(*SIX), seed=7, limit=2).queries) == 2
-
-
 def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> None:
     rows = [" ".join(["w"] * n + [str(copy)]) for n in (0, 1, 2, 28, 29) for copy in range(2)]
     queries, offered = bank(*rows), bank(*(row + "x" for row in rows))
@@ -253,19 +202,6 @@ def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> Non
     assert made.left_out == {"of another length": 12, "copies": 0, "queries without a candidate of their length": 0}
     assert len(pair_up(queries, offered, lengths=(3, 3)).queries) == 2
     assert len(pair_up(queries, offered, lengths=(1, 200)).queries) == 10
-
-
-def test_what_can_not_be_paired_is_refused() -> None:
-    with pytest.raises(UsageError, match="limit 1 must be at least 2"):
-        pair_up(bank(*SIX), limit=1)
-    with pytest.raises(UsageError, match="Queries have constituents and candidates dependencies; give one kind"):
-        pair_up(bank(*SIX), bank(*SIX, kind=DEPENDENCIES))
-    message = (
-        r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
-        "0 of another length; 1 copies; 1 queries without a candidate of their length$"
-    )
-    with pytest.raises(DataError, match=message):
-        pair_up(bank("a b", "a b c", "A b"), bank("d e", "f"))
 
 
 ONE = sentence_of("a b", ["D", "N"], [("S", 0, 2), ("N", 0, 1), ("N", 0, 1)], "SDN")
@@ -360,14 +296,6 @@ def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_wher
         (gap,) = (gap for gap in table.differences if gap.key.score == measure)
         assert gap.difference.value == pytest.approx(gain) and gap.p < 0.001
 
-    def at_random(**settings: Any) -> Any:
-        made = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, **settings)
-        return made.scores[TAGS, 30][0][1:3]
-
-    assert at_random(seed=1) == at_random(seed=1) != at_random(seed=2)
-    narrow, wide = at_random(level=0.5), at_random(level=0.99)
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
 
 def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
@@ -451,6 +379,16 @@ def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: 
         (lambda write: refuse(write, ["(S (NN a)"]), r"a.mrg:1: a bracket that is never closed"),
         (lambda write: refuse(write, lengths=(5, 4)), "lengths 5-4: expected from 1 to 200"),
         (lambda write: refuse(write, limit=1), "limit 1 must be at least 2"),
+        (lambda write: refuse(write, lengths=(1, 201)), "lengths 1-201: expected from 1 to 200 words"),
+        (
+            lambda write: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)),
+            "Queries have constituents and candidates dep",
+        ),
+        (
+            lambda write: pair_up(bank("a b", "a b c", "A b"), bank("d e", "f")),
+            r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
+            "0 of another length; 1 copies; 1 queries without a candidate of their length$",
+        ),
         (lambda write: Syntax(lengths="29").load([], seed=0), "lengths 29: expected the minimum and maximum"),
         (lambda write: read_treebank([]), "expected one or more"),
         (lambda write: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),

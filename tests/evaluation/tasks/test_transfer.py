@@ -14,7 +14,7 @@ from bgt_core import BgtError
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.transfer import Transfer, changes
+from bgt_core.evaluation.tasks.transfer import Transfer
 from tests.close import assert_close
 from tests.evaluation.tasks.test_fidelity import Rewrite, Stub, copies
 
@@ -99,25 +99,6 @@ def test_scores_are_those_of_the_outputs() -> None:
     assert_close(
         row(measured(Stub(lambda source, style, lang: source.upper())), "fr", "fr", "address", "tu")["chrF"], 100
     )
-
-
-def test_the_seed_draws_style_sentences() -> None:
-    first, again, other = (changes(COLUMNS, 150, seed)[0] for seed in (0, 0, 1))
-    for one, two, three in zip(first, again, other, strict=True):
-        assert np.array_equal(one.styles, two.styles) and not np.array_equal(one.styles, three.styles)
-        assert np.array_equal(one.sources, three.sources)
-
-
-def test_lower_cased_german_and_japanese_have_their_own_rules() -> None:
-    german = [*["Du bist spät."] * 25, *["Sind Sie spät?"] * 25]
-    japanese = [*["行く。"] * 25, *["行きます。"] * 25]
-    sources = {(change.lang, change.property, change.value): len(change.sources)
-             for change in changes({"de": german, "ja": japanese}, 150, 0)[0]}  # fmt: skip
-    assert sources == {
-        ("de", "address", "Sie"): 25, ("de", "address", "du"): 25, ("de", "sentence-type", "question"): 25,
-        ("de", "sentence-type", "statement"): 25, ("ja", "politeness", "plain"): 25,
-        ("ja", "politeness", "polite"): 25,
-    }  # fmt: skip
 
 
 def test_all_pairs_of_a_file_are_read(tmp_path: Path) -> None:

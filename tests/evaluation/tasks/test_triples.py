@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import triples as module
-from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, grammar_triples, read_triples
+from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, read_triples
 from bgt_core.grammar import triples
 from bgt_core.vectors.compare import ComparesByCosine
 
@@ -93,42 +93,10 @@ def test_shares_of_encoders_whose_answers_are_known(items: Triples) -> None:
     assert result.counts == {"triples": 60, "skipped": 0}
 
 
-class Both(Counter):
-    """The order of words by the semantic latent, none by the language latent; notes what it is asked."""
-
-    latents = (SEMANTIC, "language")
-    langs = ("en", "fr")
-
-    def __init__(self) -> None:
-        self.asked: set[tuple[str, str]] = set()
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
-        self.asked.add((lang, latent))
-        return (Reader() if latent == SEMANTIC else Counter()).embed(sentences, lang=lang)
-
-
-def test_each_latent_is_a_system_by_itself(items: Triples) -> None:
-    encoder = Both()
-    result = measured({"both": encoder}, items)
-    assert (result.systems, encoder.asked) == (
-        ["both semantic", "both language"],
-        {("en", SEMANTIC), ("en", "language")},
-    )
-    assert [cell.value for cell in result.scores["roles", 40]] == [100, 0]
-    one = Both()
-    assert measured({"m": one}, items, lang="fr", latent="language").systems == ["m language"]
-    assert one.asked == {("fr", "language")}
-
-
 def test_many_triples_are_embedded_in_parts(items: Triples, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = measured({"x": Reader()}, items).scores
     monkeypatch.setattr(module, "BLOCK", 7)
     assert measured({"x": Reader()}, items).scores == whole
-
-
-def test_triples_of_one_kind_have_one_row() -> None:
-    items = Triples("made", [""] * 2, *([row[column] for row in ROWS[:2]] for column in (1, 2, 3)))
-    assert list(measured({"x": Counter()}, items).scores) == [(ALL, 2)]
 
 
 def test_a_file_without_paraphrases_in_some_rows(file: Path) -> None:
@@ -165,20 +133,6 @@ def test_files_that_are_refused(
         read_triples(path, kinds)
 
 
-def test_an_absent_file(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="absent"):
-        read_triples(tmp_path / "absent.tsv")
-
-
-def test_the_grammar_gives_its_held_out_part() -> None:
-    items = grammar_triples(50, "fr", seed=2)
-    assert list(zip(items.sentences, items.paraphrases, items.altered, strict=True)) == [
-        each.texts["fr"] for each in triples(50, seed=2, held_out=True)
-    ]
-    with pytest.raises(UsageError, match="en and fr"):
-        grammar_triples(50, "de")
-
-
 @pytest.mark.parametrize(
     ("paths", "settings", "message"),
     [
@@ -194,6 +148,8 @@ def test_a_file_or_the_grammar(paths: list[str], settings: dict[str, Any], messa
 
 
 def test_what_is_loaded_is_the_file_or_so_many_of_the_grammar(file: Path) -> None:
-    assert TriplesTask(kinds="roles").load([file], seed=0) == read_triples(file, ["roles"])
-    assert TriplesTask(count=10, lang="fr").load([], seed=3) == grammar_triples(10, "fr", 3)
-    assert len(TriplesTask().load([], seed=0)) == 1_000
+    assert len(TriplesTask(kinds="roles").load([file], seed=0)) == 2
+    for settings, seed, count in (({"count": 10, "lang": "fr"}, 3, 10), ({"lang": "fr"}, 0, 1_000)):
+        items = TriplesTask(**settings).load([], seed=seed)
+        drawn = [each.texts["fr"] for each in triples(count, seed=seed, held_out=True)]
+        assert list(zip(items.sentences, items.paraphrases, items.altered, strict=True)) == drawn

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core import embedder
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_length
 from bgt_core.errors import BgtError, UsageError
@@ -53,11 +52,6 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
     assert np.abs(exact - rough).max() > 1e-3
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
     assert np.array_equal(shipped.embed(sentences, lang="en", latent="language"), exact)
-
-
-def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match="precision 'int4': choose from auto, fp32, bf16, int8"):
-        in_precision(model, "int4")
 
 
 def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embedder, grammar: list[Pair]) -> None:
@@ -127,28 +121,6 @@ def test_a_bar_is_drawn_on_stderr_where_asked(model: bgt_core.Embedder, capsys: 
     assert shown.out == "" and "sentences" in shown.err and "100%" in shown.err
 
 
-def test_the_width_is_computed_once(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (model.width("en"), model.width("fr", "language")) == (12, 6)
-    sizes = batch_sizes(model, monkeypatch)
-    assert model.width("en") == model.width("fr") == 12
-    assert sizes == []
-
-
-def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = [pair.texts["en"] for pair in grammar[:60]]
-    at_once = model.embed(sentences, lang="en")
-    sizes = batch_sizes(model, monkeypatch)
-    monkeypatch.setattr(embedder, "CPU_TOKENS", 100)
-    order = list(range(60))
-    random.Random(0).shuffle(order)
-    straight = model.embed(sentences, lang="en")
-    shuffled = model.embed([sentences[row] for row in order], lang="en")
-    assert len(sizes) > 10 and sum(sizes) == 120
-    assert_close(straight, at_once)
-    assert_close(shuffled, straight[order])
-    assert np.abs(straight - straight[order]).max() > 0.1
-
-
 def test_batches_hold_every_row_once_within_the_budget() -> None:
     lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
     batches = by_length(lengths, 20, 3)
@@ -209,16 +181,6 @@ def test_the_semantic_space_is_one_and_the_language_spaces_are_not(model: bgt_co
     assert not np.allclose(
         model.embed(text, lang="en", latent="language"), model.embed(text, lang="fr", latent="language")
     )
-
-
-def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
-    torch.manual_seed(1)
-    first = model.embed(["The dog sleeps."], lang="en")
-    assert np.array_equal(model.embed(["The dog sleeps."], lang="en"), first)
-    after = torch.rand(1)
-    torch.manual_seed(1)
-    assert torch.equal(torch.rand(1), after)
-    assert not model.model.training
 
 
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:

@@ -74,7 +74,7 @@ class StartOptions:
     models: dict[str, str]  # name -> spec for `open_encoder`; the first is opened at the start
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
-    questions: Path | None = None  # a store of `bgt retrieve-similar build`
+    questions: Path | None = None  # a store of `bgt retrieve-similar`
 
     @property
     def langs(self) -> list[str]:

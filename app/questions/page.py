@@ -15,7 +15,7 @@ from bgt_core.neighbours.questions import QuestionStore
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 HOW = """\
-bgt retrieve-similar build questions.txt --model {model} --out store
+bgt retrieve-similar store --build questions.txt --model {model}
 bgt app --model {model} --questions store"""
 
 

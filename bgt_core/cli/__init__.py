@@ -1,5 +1,4 @@
-"""`bgt`: data, train, embed, translate, mine, split, compare, evaluate, retrieve-similar, generate, diagnose,
-info, export, push, app.
+"""`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info, export, app.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -15,42 +14,25 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import (
-    app,
-    backtranslate,
-    data,
-    diagnose,
-    embed,
-    encoders,
-    evaluate,
-    export,
-    generate,
-    info,
-    mine,
-    similar,
-    split,
-    train,
-    translate,
-)
+from bgt_core.cli import app, data, diagnose, embed, evaluate, generate, mine, models, similar, split, train
 from bgt_core.cli.errors import Command, run
+from bgt_core.cli.translate import backtranslate, translate
 
-program = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-data.app.command(cls=Command)(backtranslate.backtranslate)
+program = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+data.app.command(cls=Command)(backtranslate)
 program.add_typer(data.app, name="data")
 program.add_typer(evaluate.app, name="evaluate")
-program.add_typer(similar.app, name="retrieve-similar")
 for command in (
     train.train,
     embed.embed,
-    translate.translate,
+    translate,
     mine.mine,
     split.split,
-    encoders.compare,
+    similar.retrieve_similar,
     generate.generate,
     diagnose.diagnose,
-    info.info,
-    export.export,
-    export.push,
+    models.info,
+    models.export,
     app.app,
 ):
     program.command(cls=Command)(command)

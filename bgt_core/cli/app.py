@@ -29,7 +29,7 @@ def app(
     results: Annotated[
         list[Path] | None, typer.Option(help="A file or folder of `bgt-probe` results. May be repeated.")
     ] = None,
-    questions: Annotated[Path | None, typer.Option(help="A store of `bgt retrieve-similar build`.")] = None,
+    questions: Annotated[Path | None, typer.Option(help="A store of `bgt retrieve-similar`.")] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to serve on.", show_default="8501, or the next free one")
     ] = None,
@@ -45,5 +45,5 @@ def app(
     served = [f"--server.port={port}"] if port else []
     served += [] if browser else ["--server.headless=true"]
     given = {"--model": model, "--data": data, "--results": results, "--questions": [questions] if questions else []}
-    options = [str(part) for name, values in given.items() for value in values or () for part in (name, value)]
-    cli.main(["run", str(next(filter(Path.is_file, PLACES))), *served, "--", *options], prog_name="bgt app")
+    words = [str(part) for name, values in given.items() for value in values or () for part in (name, value)]
+    cli.main(["run", str(next(filter(Path.is_file, PLACES))), *served, "--", *words], prog_name="bgt app")

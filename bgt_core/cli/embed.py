@@ -11,7 +11,6 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 
 
@@ -25,21 +24,15 @@ def embed(
     model: options.EncoderOption = str(PRETRAINED),
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; bgt_core.bulk.join joins them."
-        ),
-    ] = None,
+    shard: options.ShardOption = None,
 ) -> None:
     """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
     from bgt_core import bulk
-    from bgt_core.cli.options import rows_bar
 
     numbers = parse_shard(shard) if shard else None
     bulk.check(out)  # before the encoder opens
-    encoder = open_encoder(model, device, precision)
-    with rows_bar(out.name) as report:
+    encoder = options.open_encoder(model, device, precision)
+    with options.rows_bar(out.name) as report:
         written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
     options.note_unread(getattr(encoder, "unread", 0), getattr(encoder, "read", 0))
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)

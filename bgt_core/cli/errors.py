@@ -8,6 +8,7 @@ names. An error of typer's parser, such as an option that does not exist, is pri
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import sys
 import warnings
@@ -20,9 +21,13 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bgt_core.cli.options import check_paths, modified, spell_langs
+from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
+from bgt_core.tables import STDOUT
 
+LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
+OUTPUTS = ("out", "items", "csv", "latex", "parquet", "md", "predictions")  # parameters that are written
+ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
 
@@ -72,6 +77,53 @@ class Named:
                 raise
             way_out = note_of(error) or "use less text at once, shorter sentences or a smaller model"
             raise OutOfMemory(f"out of memory: {way_out}.") from error
+
+
+def spell_langs(given: dict[str, Any]) -> None:
+    """Spell the languages among a command's arguments as `lang_code` does: en for EN, eng and eng_Latn."""
+    for name in LANGS & given.keys():
+        value = given[name]
+        if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
+            given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
+        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr is refused as it is
+            if not value.strip():
+                raise UsageError("'': expected a language code, as en.", parameter=name)
+            given[name] = ",".join(map(canonical_column, value.split(",")))
+
+
+def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
+    """Check the paths among a command's arguments, before it opens a model.
+
+    Args:
+        given: Its arguments by name. Those in `ELSEWHERE` may name something on the hub, or have a message of their
+            own, and are left out.
+
+    Returns:
+        When each output was last changed, by its path.
+
+    Raises:
+        NotFound: An input is absent, as itself and as X of X.en and X.fr; or an output can't be written.
+    """
+    outputs: dict[Path, int] = {}
+    for name, value in given.items():
+        for path in value if isinstance(value, list | tuple) else [value]:
+            built = name == "store" and given.get("source")
+            made = name in ELSEWHERE or (name == "data" and given.get("download"))
+            if not isinstance(path, Path) or path == STDOUT or (made and not built):
+                continue
+            if name in OUTPUTS or built:
+                outputs[path] = modified(path)
+                folder = next(each for each in path.absolute().parents if is_file(str(each)))
+                if not folder.is_dir() or not os.access(folder, os.W_OK):
+                    raise NotFound(f"{path}: can't be written: {folder} is no folder to write to.", parameter=name)
+            elif not is_file(str(path)) and not any(path.parent.glob(f"{glob.escape(path.name)}.*")):
+                raise NotFound(f"{path}: no such file or folder.", parameter=name)
+    return outputs
+
+
+def modified(path: Path) -> int:
+    """When a file or folder was last changed; 0 if it does not exist."""
+    return path.stat().st_mtime_ns if is_file(str(path)) else 0
 
 
 def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -10,11 +9,12 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
-from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
+from bgt_core.generation.options import DEFAULT_SEARCH, SETTINGS, Sample, search_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bgt_core.contracts import SentenceEncoder
     from bgt_core.embedder import Embedder
 
@@ -32,16 +32,13 @@ def generate(
         ),
     ] = None,
     encoder: Annotated[
-        str | None,
+        tuple[str, Path] | None,
         typer.Option(
-            metavar="SPEC",
-            help="Another encoder, as --model of other commands: --source or --vectors is then of this one, and a "
-            "least-squares map from --sentences puts its vectors in the place of the model's own.",
+            metavar="SPEC FILE",
+            help="Another encoder, as --model of other commands, and 1,000 sentences of the source's language, one per "
+            "line: --source or --vectors is then of this one, and a least-squares map from the sentences puts its "
+            "vectors in the place of the model's own.",
         ),
-    ] = None,
-    sentences: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --encoder: 1,000 sentences of the source's language, one per line."),
     ] = None,
     style: Annotated[
         str | None,
@@ -54,17 +51,19 @@ def generate(
         typer.Option(help="Language of the style and of the output.", show_default="the model's first"),
     ] = None,
     source_lang: Annotated[
-        str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
+        str | None, typer.Option(help="Language of the source.", show_default="that of the style")
     ] = None,
     beam: options.BeamOption = DEFAULT_SEARCH.size,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[float, typer.Option(help="Temperature of --sample.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Share of the probability that --sample draws from.")] = 1.0,
-    seed: options.SeedOption = 0,
     max_length: Annotated[int, typer.Option(help="Maximum length, in tokens.")] = 60,
-    no_repeat_ngram: options.NgramOption = DEFAULT_SEARCH.no_repeat_ngram,
-    max_run: options.MaxRunOption = DEFAULT_SEARCH.max_run,
-    length_penalty: options.LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help=f"A setting of the search: {', '.join(SETTINGS)}. temperature, top_p or seed draw at random instead "
+            "of searching. May be repeated.",
+        ),
+    ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Number of texts to print, the best first.")] = 1,
     rerank: Annotated[
         bool | None,
@@ -87,31 +86,24 @@ def generate(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the style of another, or text from vectors."""
-    import numpy as np
-
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.languages import known_lang
-    from bgt_core.data.textfile import text_lines
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
-    from bgt_core.vectors.convert import matrix, read_npy
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
     for name, text in (("source", source), ("style", style)):
         if text is not None and not text.strip():
             raise UsageError("is empty; give a sentence.", parameter=name)
-    if (encoder is None) != (sentences is None):
-        raise UsageError("and --sentences are needed together.", parameter="encoder")
-    if n_best > 1 and (sample or n_best > beam):
-        rule = f"{n_best}: must be at most --beam ({beam}), and works without --sample only."
+    search, seed = search_of(beam, settings or ())
+    if n_best > 1 and (isinstance(search, Sample) or n_best > beam):
+        rule = f"{n_best}: must be at most --beam ({beam}), and works with a beam only."
         raise UsageError(rule, parameter="n_best")
-    rules = no_repeat_ngram, max_run
-    bgt = cast("Embedder", open_encoder(str(model), device))
+    bgt = cast("Embedder", options.open_encoder(str(model), device))
     writes_vectors = isinstance(generative(bgt), VectorModel)
     lang = known_lang(bgt.langs[0] if lang is None else lang, bgt.langs, "this model")
     source_lang = lang if source_lang is None else known_lang(source_lang, bgt.langs, "this model", "source_lang")
-    search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
     if source is not None and style is not None and encoder is None and not writes_vectors:
         latents = exchanged(bgt, [source], [style], lang, source_lang)
         ranked = candidates(
@@ -120,26 +112,42 @@ def generate(
         )  # fmt: skip
         texts = [[candidate.text for candidate in of_row] for of_row in ranked]
     else:
-        reads: SentenceEncoder = bgt
-        width = bgt.width(lang)
-        onto: Callable[[np.ndarray], np.ndarray] = np.asarray
-        if encoder is not None and sentences is not None:
-            from bgt_core.vectors.maps import least_squares_map  # imports scikit-learn, which takes a second
-
-            reads = open_encoder(encoder, device)
-            known = [text for _, text in text_lines(sentences, sentences=True) if text.strip()]
-            both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
-            width, onto = both[0].shape[1], least_squares_map(*both)
-        if vectors:
-            given = matrix(read_npy(vectors), str(vectors), ("N", width))
-        else:
-            given = reads.embed([str(source)], lang=source_lang)
+        given = semantic_vectors(bgt, source, vectors, encoder, lang, source_lang, device)
         texts = from_vectors(
-            bgt, onto(given), lang=lang, style=style, search=search, rerank=bool(rerank),
-            corrections=corrections, seed=seed, max_length=max_length,
+            bgt, given, lang=lang, style=style, search=search, rerank=bool(rerank), corrections=corrections, seed=seed,
+            max_length=max_length,
         )  # fmt: skip
     if not writes_vectors:  # whose source another encoder reads
         read = [text for text in (source if encoder is None else None, style) if text is not None]
         options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:
         print(*of_row[:n_best], sep="\n")
+
+
+def semantic_vectors(
+    bgt: Embedder,
+    source: str | None,
+    vectors: Path | None,
+    encoder: tuple[str, Path] | None,
+    lang: str,
+    source_lang: str,
+    device: str,
+) -> np.ndarray:
+    """The vectors of a file or of the source; those of another encoder are mapped onto the model's own."""
+    from bgt_core.data.textfile import text_lines
+    from bgt_core.vectors.convert import matrix, read_npy
+    from bgt_core.vectors.maps import least_squares_map
+
+    reads: SentenceEncoder = bgt
+    width, onto = bgt.width(lang), None
+    if encoder:
+        spec, sentences = encoder
+        reads = options.open_encoder(spec, device)
+        known = [text for _, text in text_lines(sentences, sentences=True) if text.strip()]
+        both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
+        width, onto = both[0].shape[1], least_squares_map(*both)
+    if vectors:
+        given = matrix(read_npy(vectors), str(vectors), ("N", width))
+    else:
+        given = reads.embed([str(source)], lang=source_lang)
+    return onto(given) if onto else given

@@ -12,7 +12,6 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,27 +50,29 @@ def mine(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Find translations in two texts, by the margin of their cosine over that of other candidates."""
-    from bgt_core.cli.options import rows_bar
     from bgt_core.neighbours import bitext
-    from bgt_core.neighbours import margin as margins
-    from bgt_core.neighbours import search as neighbours
-    from bgt_core.neighbours.bitext import mine as mine_bitext
+    from bgt_core.neighbours.margin import check
+    from bgt_core.neighbours.search import load_faiss, planner
 
-    neighbours.load_faiss()
-    margins.check(k, margin, retrieval)
-    neighbours.planner(index, recall)
+    faiss = load_faiss()
+    check(k, margin, retrieval)
+    planner(index, recall)
     if (langs is None) == (vectors is None):
         raise UsageError("or --vectors: give one of them.", parameter="langs")
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"{out}: name a file in a folder that exists.", parameter="out")
     texts = bitext.read_sentences(left), bitext.read_sentences(right)
     known = bitext.read_gold(gold, *texts) if gold else None
-    use_threads(threads)
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+        faiss.omp_set_num_threads(threads)
     rows = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)] if vectors else None
-    with rows_bar(out.name) as report:
-        mined = mine_bitext(
+    with options.rows_bar(out.name) as report:
+        mined = bitext.mine(
             *(rows or texts),
-            encoder=None if rows else open_encoder(model, device),
+            encoder=None if rows else options.open_encoder(model, device),
             langs=langs,
             k=k,
             margin=margin,
@@ -82,22 +83,11 @@ def mine(
             rescored=rescore,
             report=report,
         )
-    pairs = mined.pairs
-    bitext.write_pairs(out, pairs, *texts)
+    bitext.write_pairs(out, mined.pairs, *texts)
     sizes = " x ".join(f"{size:,}" for size in mined.sizes)
-    print(f"{out}: {len(pairs.scores):,} pairs of {sizes} different sentences; {mined.plan}", file=sys.stderr)
+    print(f"{out}: {len(mined.pairs.scores):,} pairs of {sizes} different sentences; {mined.plan}", file=sys.stderr)
     if known:
         show_kept(mined.against(*known))
-
-
-def use_threads(count: int | None) -> None:
-    """Set the number of threads of torch and FAISS; None keeps all cores."""
-    import faiss
-    import torch
-
-    if count:
-        torch.set_num_threads(count)
-        faiss.omp_set_num_threads(count)
 
 
 def show_kept(kept: Sequence[Kept]) -> None:
@@ -107,7 +97,7 @@ def show_kept(kept: Sequence[Kept]) -> None:
     rows = []
     for rule, thresholds, counts in kept:
         name, digits = ("--threshold", "g") if rule == "threshold" else (rule, ".3f")
-        shares = (counts.precision, counts.recall, counts.f1)
         values = " ".join(format(value, digits) for value in thresholds)
-        rows.append([name, values, str(counts.kept), *(f"{100 * share:.1f}" for share in shares)])
+        shares = (f"{100 * share:.1f}" for share in (counts.precision, counts.recall, counts.f1))
+        rows.append([name, values, str(counts.kept), *shares])
     show(["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"], rows)

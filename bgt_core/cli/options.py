@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import json
 import os
 import re
 import sys
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bgt_core.data.columns import canonical_column, is_file, lang_codes
+from bgt_core.encoders import KINDS
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.tables import STDOUT
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
-    from bgt_core.embedder import Embedder
 
 ModelOption = Annotated[
     Path,
@@ -29,10 +28,7 @@ ModelOption = Annotated[
         show_default="the model that ships",
     ),
 ]
-ENCODER = (
-    "A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, "
-    "vectors:FILE, split:FOLDER or baseline:words|tfidf|random"
-)
+ENCODER = f"A checkpoint or run folder, ORG/NAME, {', '.join(f'{name}:{kind.form}' for name, kind in KINDS.items())}"
 EncoderOption = Annotated[str, typer.Option("--model", help=f"{ENCODER}.", show_default="the model that ships")]
 EncodersOption = Annotated[
     list[str] | None,
@@ -63,18 +59,9 @@ PrecisionOption = Annotated[
     str, typer.Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")
 ]
 BeamOption = Annotated[int, typer.Option("--beam", help="Beam size; 1 is greedy search.")]
-NgramOption = Annotated[
-    int,
-    typer.Option("--no-repeat-ngram", min=0, metavar="N", help="Never repeat a run of N tokens; 0: no limit."),
-]
-MaxRunOption = Annotated[
-    int, typer.Option("--max-run", min=0, metavar="N", help="A token may stand at most N times in a row; 0: no limit.")
-]
-LengthPenaltyOption = Annotated[
-    float,
-    typer.Option(
-        "--length-penalty", help="Rank hypotheses by log-probability / length to this power; larger: longer text."
-    ),
+ShardOption = Annotated[
+    str | None,
+    typer.Option(metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; the parts can be joined."),
 ]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 DistanceOption = Annotated[
@@ -88,16 +75,7 @@ DistanceOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
-LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
-OUTPUTS = ("out", "items", "csv", "latex", "parquet", "md", "predictions")  # parameters that are written
-ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
-
-
-def load(model: Path, device: str, precision: str = "auto") -> Embedder:
-    import bgt_core
-
-    return bgt_core.load(model, device, precision)
 
 
 def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
@@ -150,52 +128,6 @@ def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
     return [name for name, path in files.items() if path == STDOUT]
 
 
-def spell_langs(given: dict[str, Any]) -> None:
-    """Spell the languages among a command's arguments as `lang_code` does: en for EN, eng and eng_Latn."""
-    for name in LANGS & given.keys():
-        value = given[name]
-        if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
-            given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
-        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr is refused as it is
-            if not value.strip():
-                raise UsageError("'': expected a language code, as en.", parameter=name)
-            given[name] = ",".join(map(canonical_column, value.split(",")))
-
-
-def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
-    """Check the paths among a command's arguments, before it opens a model.
-
-    Args:
-        given: Its arguments by name. Those in `ELSEWHERE` may name something on the hub, or have a message of their
-            own, and are left out.
-
-    Returns:
-        When each output was last changed, by its path.
-
-    Raises:
-        NotFound: An input is absent, as itself and as X of X.en and X.fr; or an output can't be written.
-    """
-    outputs: dict[Path, int] = {}
-    for name, value in given.items():
-        for path in value if isinstance(value, list | tuple) else [value]:
-            made = name in ELSEWHERE or (name == "data" and given.get("download"))
-            if not isinstance(path, Path) or path == STDOUT or made:
-                continue
-            if name in OUTPUTS:
-                outputs[path] = modified(path)
-                folder = next(each for each in path.absolute().parents if is_file(str(each)))
-                if not folder.is_dir() or not os.access(folder, os.W_OK):
-                    raise NotFound(f"{path}: can't be written: {folder} is no folder to write to.", parameter=name)
-            elif not is_file(str(path)) and not any(path.parent.glob(f"{glob.escape(path.name)}.*")):
-                raise NotFound(f"{path}: no such file or folder.", parameter=name)
-    return outputs
-
-
-def modified(path: Path) -> int:
-    """When a file or folder was last changed; 0 if it does not exist."""
-    return path.stat().st_mtime_ns if is_file(str(path)) else 0
-
-
 def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
     """Raise NotFound if the folder of a file does not exist, UsageError if stdout would get two documents."""
     printed = on_stdout(files)
@@ -219,6 +151,11 @@ def tune_training() -> None:
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "256")
+
+
+def print_json(schema: str, document: Mapping[str, Any]) -> None:
+    """Print one JSON document, with the name of its schema first."""
+    print(json.dumps({"schema": schema, **document}, indent=2, ensure_ascii=False))
 
 
 def note_unread(unread: int, count: int) -> None:

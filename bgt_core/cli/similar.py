@@ -1,8 +1,7 @@
-"""`bgt retrieve-similar`: build, query."""
+"""`bgt retrieve-similar`."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,129 +10,112 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.errors import Command
-from bgt_core.cli.options import open_encoder
 from bgt_core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.neighbours.questions import Hit, QuestionStore
+    from bgt_core.contracts import SentenceEncoder
+    from bgt_core.neighbours.questions import StoreCard
 
-app = typer.Typer(no_args_is_help=True, help="Find the stored questions that mean the same as a new one.")
 
-
-@app.command(cls=Command)
-def build(
+def retrieve_similar(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder of stored questions.")],
+    questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...", help="New questions.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="New questions, one per line (.gz, .xz, .zst too); - is stdin.")
+    ] = None,
     source: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="One question per line (.gz, .xz, .zst too); copies count once.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder for the store.")],
-    model: options.EncoderOption = str(PRETRAINED),
+        Path | None,
+        typer.Option(
+            "--build", metavar="FILE", help="Make the store first, of these questions, one per line; copies count once."
+        ),
+    ] = None,
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled pairs to calibrate probabilities on.")
+        Path | None, typer.Option(metavar="FILE", help="Labelled pairs, for --build to calibrate probabilities on.")
     ] = None,
     columns: Annotated[str, typer.Option(help="Columns of --dev; _ is a column to skip.")] = "label,a,b",
-    lang: options.LangOption = "en",
-    device: options.DeviceOption = "auto",
-    precision: options.PrecisionOption = "auto",
-) -> None:
-    """Embed questions once, for `query`. A build that was stopped continues when it is started again.
-
-    A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
-    """
-    from bgt_core.cli.options import rows_bar
-    from bgt_core.evaluation.tasks.pairs import read_labelled
-    from bgt_core.neighbours.questions import build as build_store
-
-    labelled = read_labelled(dev, columns.split(",")) if dev else None
-    encoder = open_encoder(model, device, precision)
-    with rows_bar(out.name) as report:
-        card = build_store(
-            source,
-            out,
-            encoder,
-            model=model,
-            lang=lang,
-            dev=labelled,
-            report=report,
-        )
-    about = [f"{card.questions:,} questions by {card.by}"]
-    if card.calibration and card.calibrated_on:
-        scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"
-        about.append(f"probabilities calibrated on {card.calibrated_on} ({scaled})")
-    elif card.calibration:
-        about.append("probabilities as the model gives them; --dev calibrates them")
-    else:
-        about.append("no probabilities; --dev makes them from labelled pairs")
-    print(f"{out}: {'; '.join(about)}", file=sys.stderr)
-
-
-@app.command(cls=Command)
-def query(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="The store that `build` made.")],
-    questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...")] = None,
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Questions, one per line (.gz, .xz, .zst too); - reads stdin.")
-    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the questions, for --build.")] = "en",
     k: Annotated[int, typer.Option("--top", help="Number of stored questions to show for each.")] = 10,
-    shortlist: Annotated[int, typer.Option(help="Number of questions nearest by W2 that the model then ranks.")] = 500,
-    exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
+    shortlist: Annotated[
+        int, typer.Option(min=0, help="Number of nearest questions that the model then ranks; 0: all, slowly.")
+    ] = 500,
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="A checkpoint or run folder, or as in `build`: the store's model, if it has moved.",
-            show_default="the store's",
-        ),
+        str | None, typer.Option(help=f"{options.ENCODER}.", show_default="the store's, or the one that ships")
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Find the stored questions most similar to each of these, with the probability that both mean the same."""
+    """Find the stored questions that mean the same as a new one, with the probability that they do.
+
+    A trained var-siamese ranks by that probability, any other encoder by cosine. A build that was stopped continues
+    when it is started again.
+    """
     from bgt_core.data.textfile import text_lines
-    from bgt_core.neighbours.questions import QuestionStore, StoreCard
+    from bgt_core.neighbours.questions import QuestionStore, StoreCard, build
+    from bgt_core.tables import show
 
     texts = list(questions or [])
     if file:
         texts += [line for _, line in text_lines(file, sentences=True) if line.strip()]
-    if not texts:
+    if not texts and not source:
         raise UsageError("is needed, in quotes; or --file, with one question per line.", parameter="questions")
-    card = StoreCard.load(store)
+    if source:
+        from bgt_core.evaluation.tasks.pairs import read_labelled
+
+        labelled = read_labelled(dev, columns.split(",")) if dev else None
+        model = model or str(PRETRAINED)
+        encoder = options.open_encoder(model, device, precision)
+        with options.rows_bar(store.name) as report:
+            card = build(source, store, encoder, model=model, lang=lang, dev=labelled, report=report)
+        print(f"{store}: {about(card)}", file=sys.stderr)
+    else:
+        card = StoreCard.load(store)
+        encoder = encoder_of(store, card, model, device, precision)
+    if not texts:
+        return
+    opened = QuestionStore.open(store, encoder)
+    results = opened.query(texts, k=k, shortlist=shortlist or None)
+    if as_json:
+        queries = [
+            {"query": text, "hits": [hit._asdict() for hit in hits]} for text, hits in zip(texts, results, strict=True)
+        ]
+        options.print_json("bgt-retrieve-similar/1", {"store": str(store), "by": card.by, "queries": queries})
+        return
+    measure = "W2" if card.by == "probability" else "cosine"
+    rows = [  # columns that the store has no values for are left out
+        [
+            text,
+            hit.question,
+            *([] if hit.probability is None else [f"{hit.probability:.4f}"]),
+            f"{hit.cosine if hit.w2 is None else hit.w2:.4f}",
+        ]
+        for text, hits in zip(texts, results, strict=True)
+        for hit in hits
+    ]
+    show(["query", "question", *(["probability"] if card.calibration else []), measure], rows, text=2)
+
+
+def about(card: StoreCard) -> str:
+    """How many questions a store has, and where its probabilities come from."""
+    if card.calibration and card.calibrated_on:
+        scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"
+        probabilities = f"probabilities calibrated on {card.calibrated_on} ({scaled})"
+    elif card.calibration:
+        probabilities = "probabilities as the model gives them; --dev calibrates them"
+    else:
+        probabilities = "no probabilities; --dev makes them from labelled pairs"
+    return f"{card.questions:,} questions by {card.by}; {probabilities}"
+
+
+def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:
+    """Open the encoder that made a store, or the one that is given for it, if the first has moved."""
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:
-        encoder = open_encoder(spec, device, precision)
+        return options.open_encoder(spec, device, precision)
     except NotFound as error:
         if model:
             raise
         raise NotFound(
             f"is needed: {store} was made with {spec}, which is not found ({error})", parameter="model"
         ) from None
-    opened = QuestionStore.open(store, encoder)
-    results = opened.query(texts, k=k, shortlist=None if exact else shortlist)
-    if as_json:
-        queries = [
-            {"query": text, "hits": [hit._asdict() for hit in hits]} for text, hits in zip(texts, results, strict=True)
-        ]
-        document = {"schema": "bgt-retrieve-similar/1", "store": str(store), "by": card.by, "queries": queries}
-        print(json.dumps(document, indent=2, ensure_ascii=False))
-        return
-    show_hits(opened, texts, results)
-
-
-def show_hits(store: QuestionStore, texts: list[str], results: list[list[Hit]]) -> None:
-    """A row for each stored question; columns that the store has no values for are left out."""
-    from bgt_core.tables import show
-
-    siamese = store.card.by == "probability"
-    head = ["query", "question", *(["probability"] if store.card.calibration else []), "W2" if siamese else "cosine"]
-    rows = [
-        [
-            text,
-            hit.question,
-            *([f"{hit.probability:.4f}"] if hit.probability is not None else []),
-            f"{hit.w2 if hit.w2 is not None else hit.cosine:.4f}",
-        ]
-        for text, hits in zip(texts, results, strict=True)
-        for hit in hits
-    ]
-    show(head, rows, text=2)

@@ -1,8 +1,7 @@
-"""`bgt translate`, and how commands open a translator."""
+"""`bgt translate` and `bgt data backtranslate`, by a trained translator or by any program."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core.cli import options
-from bgt_core.cli.options import load
+from bgt_core.cli.embed import parse_shard
 from bgt_core.errors import UsageError, check_least
 
 if TYPE_CHECKING:
@@ -36,10 +35,7 @@ PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 if
 MaxLengthOption = Annotated[
     int, typer.Option(help="Maximum length of both sides, in tokens; longer sentences are not translated.")
 ]
-
-
-# options that a program does not have
-OF_MODEL = ("beam", "count", "max_length", "no_repeat_ngram", "max_run", "length_penalty", "device", "precision")
+OF_MODEL = ("beam", "count", "max_length", "device", "precision")  # options that a program does not have
 
 
 def translate(
@@ -64,9 +60,6 @@ def translate(
     resamples: options.ResamplesOption = 2_000,
     beam: options.BeamOption = 5,
     max_length: MaxLengthOption = 100,
-    no_repeat_ngram: options.NgramOption = 0,
-    max_run: options.MaxRunOption = 0,
-    length_penalty: options.LengthPenaltyOption = 1.0,
     device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     as_json: options.JsonOption = False,
@@ -80,21 +73,100 @@ def translate(
         raise UsageError("needs --score.", parameter=next(name for name in given if given[name]))
     check_least(100, resamples=resamples)
     other, into = direction(langs or "", into) if score else (None, into)
-    rules = {"no_repeat_ngram": no_repeat_ngram, "max_run": max_run, "length_penalty": length_penalty}
     search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
-    translator = open_translator(context, model, command, device, precision, **search, **rules)
+    translator = open_translator(context, model, command, device, precision, **search)
     if not score:
         for lines in portions(source):
             for best in translator.translate(lines):
                 print(best[0].text if best else "")
         return
     results, note = scored(translator, source, (langs or "").split(","), str(into), lowercase, resamples)
-    changed = "".join(f", {name} {rules[name]:g}" for name in rules if rules[name] != (name == "length_penalty"))
-    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}{changed}'}"
+    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}'}"
+    signed = [(each.name, f"sacrebleu {each.signature}") for each in results]
     if as_json:
-        print(json.dumps(document(results, how), indent=2, ensure_ascii=False))
-    else:
-        show(results, how)
+        scores = {
+            each.name: {
+                "score": round(each.score.value, 2),
+                "low": round(each.score.low, 2),
+                "high": round(each.score.high, 2),
+                "source copied": round(each.copied, 2),
+            }
+            for each in results
+        }
+        protocol = [{"score": name, "how": f"{how}; {signature}"} for name, signature in signed]
+        options.print_json("bgt-translate/1", {"scores": scores, "protocol": protocol})
+        return
+    from bgt_core.tables import show
+
+    rows = [
+        [each.name, f"{each.score.value:.1f} [{each.score.low:.1f}, {each.score.high:.1f}]", f"{each.copied:.1f}"]
+        for each in results
+    ]
+    show(["measure", "translations", "sources copied"], rows)
+    for line in (how, *(f"{name}: {signature}" for name, signature in signed)):
+        print(line, file=sys.stderr)
+
+
+def backtranslate(
+    context: typer.Context,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
+    ],
+    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr; _ is a column to leave out.")],
+    out: Annotated[
+        Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row.")
+    ],
+    model: TranslatorOption = None,
+    command: CommandOption = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            help="Target language: this side is the reference, the other is translated.",
+            show_default="the first of --langs",
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--n-best", help="Number of translations of each sentence, one per row, the likeliest first.")
+    ] = 1,
+    beam: options.BeamOption = 5,
+    max_length: MaxLengthOption = 100,
+    shard: options.ShardOption = None,
+    strict: options.StrictOption = False,
+    device: options.DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    as_json: options.JsonOption = False,
+) -> None:
+    """Translate one side of translations into the language of the other: each reference gets a paraphrase.
+
+    A run that was stopped continues when it is started again. The cost is in nats per token, and nan for --command.
+    Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
+    """
+    from bgt_core.bulk.backtranslation import backtranslate as translate_file
+    from bgt_core.bulk.backtranslation import check
+
+    numbers = parse_shard(shard) if shard else None
+    other, into = direction(langs, into)
+    search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
+    check(out)  # before the model opens
+    translator = open_translator(context, model, command, device, precision, **search)
+    with options.rows_bar(out.name) as report:
+        done = translate_file(
+            translator, source, out, langs=langs.split(","), into=into, shard=numbers, strict=strict, report=report
+        )
+    for example in done.skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    counts = {
+        "translations": done.rows,
+        "sentences": done.sentences,
+        "without a translation": done.untranslated,
+        **done.skipped.counts,
+    }
+    if as_json:
+        options.print_json("bgt-data-backtranslate/1", {"out": str(done.path), "rows": counts})
+        return
+    print(", ".join(f"{number:,} {what}" for what, number in counts.items() if number), file=sys.stderr)
+    print(done.path)
 
 
 def direction(langs: str, into: str | None) -> tuple[str, str]:
@@ -122,10 +194,9 @@ def open_translator(
         from bgt_core.generation.command import CommandTranslator
 
         return CommandTranslator(command)
-    from bgt_core.generation.translate import BeamTranslator
+    import bgt_core
 
-    assert model is not None
-    return BeamTranslator(load(model, device, precision), **search)  # type: ignore[arg-type]
+    return bgt_core.BeamTranslator(bgt_core.load(str(model), device, precision), **search)  # type: ignore[arg-type]
 
 
 def portions(source: Path) -> Iterator[list[str]]:
@@ -153,31 +224,3 @@ def scored(
     texts = [of_one[0].text if of_one else "" for of_one in best]
     scores = score_translations(texts, references, sources, lang=into, lowercase=lowercase, resamples=resamples)
     return scores, f"{len(pairs):,} pairs" + (f", {missing} of them not translated" if missing else "")
-
-
-def document(results: Sequence[TranslationScore], how: str) -> dict[str, object]:
-    """The same as JSON."""
-    scores = {
-        each.name: {
-            "score": round(each.score.value, 2),
-            "low": round(each.score.low, 2),
-            "high": round(each.score.high, 2),
-            "source copied": round(each.copied, 2),
-        }
-        for each in results
-    }
-    protocol = [{"score": each.name, "how": f"{how}; sacrebleu {each.signature}"} for each in results]
-    return {"schema": "bgt-translate/1", "scores": scores, "protocol": protocol}
-
-
-def show(results: Sequence[TranslationScore], how: str) -> None:
-    """Print a table with 95% intervals, and on stderr how it was measured."""
-    from bgt_core import tables
-
-    rows = [
-        [each.name, f"{each.score.value:.1f} [{each.score.low:.1f}, {each.score.high:.1f}]", f"{each.copied:.1f}"]
-        for each in results
-    ]
-    tables.show(["measure", "translations", "sources copied"], rows)
-    for line in (how, *(f"{each.name}: sacrebleu {each.signature}" for each in results)):
-        print(line, file=sys.stderr)

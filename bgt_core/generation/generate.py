@@ -196,7 +196,7 @@ def candidates(
     lang = known_lang(lang, bgt.langs, "this model")
     if isinstance(search, Sample):
         if corrections:
-            raise UsageError(f"{corrections}: needs a search; leave out --sample.", parameter="corrections")
+            raise UsageError(f"{corrections}: needs a beam, not draws.", parameter="corrections")
         drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
         texts = [{text: 0.0} for text in drawn]
     else:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bgt_core.errors import UsageError, check_least
+from bgt_core.errors import UsageError, check_choice, check_least
 
 
 @dataclass(frozen=True)
@@ -56,3 +58,31 @@ GREEDY = Beam(1)
 DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # reconstructs example sentences best, and never loops
 
 Search = Beam | Sample
+
+LIMITS = {"no_repeat_ngram": DEFAULT_SEARCH.no_repeat_ngram, "max_run": DEFAULT_SEARCH.max_run}
+OF_DRAWS = {"temperature": 1.0, "top_p": 1.0, "seed": 0}
+SETTINGS: dict[str, int | float] = {**OF_DRAWS, **LIMITS, "length_penalty": DEFAULT_SEARCH.length_penalty}
+
+
+def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
+    """A beam of that size, or draws if one of `OF_DRAWS` is among the settings; and the seed of draws.
+
+    Raises UsageError for a setting that is not NAME=VALUE with one of `SETTINGS`, or that the search does not have.
+    """
+    given: dict[str, Any] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        name = name.replace("-", "_")
+        check_choice(SETTINGS, set=name)
+        try:
+            given[name] = type(SETTINGS[name])(value)
+        except ValueError:
+            raise UsageError(
+                f"{setting}: expected {name}=NUMBER, as {name}={SETTINGS[name]}.", parameter="set"
+            ) from None
+    seed = given.pop("seed", None)
+    if seed is None and not given.keys() & OF_DRAWS.keys():
+        return Beam(beam, **LIMITS | given), 0
+    if "length_penalty" in given:
+        raise UsageError("length_penalty: draws have no beam to rank; leave it out.", parameter="set")
+    return Sample(**LIMITS | given), seed or 0

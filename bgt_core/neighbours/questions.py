@@ -178,7 +178,7 @@ class StoreCard:
             return cls._read(read_json(folder / CARD))
         except NotFound:
             raise NotFound(
-                f"{folder}: not a store of questions; make one: bgt retrieve-similar build QUESTIONS --out {folder}"
+                f"{folder}: not a store of questions; make one: bgt retrieve-similar {folder} --build QUESTIONS"
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(

@@ -45,7 +45,7 @@ def test_a_file_of_vectors_and_their_texts_give_the_same_output(writer: Path, bg
     assert bgt("generate", "--vectors", vectors, "--lang", "fr", "--model", writer, *SHORT).out != done.out
     three = bgt("generate", "--source", TEXTS[0], "--n-best", 3, "--model", writer, *SHORT).out
     assert three.splitlines()[0] == alone[0].strip() and 1 < three.count("\n") <= 3
-    drawn = bgt("generate", "--vectors", vectors, "--sample", "--model", writer, "--max-length", 6).out
+    drawn = bgt("generate", "--vectors", vectors, "--set", "temperature=1", "--model", writer, "--max-length", 6).out
     assert drawn.count("\n") == 3 and drawn != done.out
 
 
@@ -114,14 +114,12 @@ def test_another_encoder_s_vectors_are_mapped_onto_the_model_s(writer: Path, bgt
     given = other.embed(TEXTS, lang="en")
     np.save(tmp_path / "other.npy", given)
     expected = from_vectors(own, onto(given), lang="en", search=bgt_core.Beam(3, 3, 1), max_length=6)
-    mapped = ("--model", writer, "--encoder", "baseline:random", "--sentences", tmp_path / "known.txt", *SHORT)
+    mapped = ("--model", writer, "--encoder", "baseline:random", tmp_path / "known.txt", *SHORT)
     done = bgt("generate", "--vectors", tmp_path / "other.npy", *mapped)
     assert (done.code, done.out) == (0, "".join(f"{best}\n" for best, *_ in expected))
     assert bgt("generate", "--source", TEXTS[1], *mapped).out == f"{expected[1][0]}\n"
     wrong = bgt("generate", "--vectors", writer.parent / "vectors.npy", *mapped)
     assert wrong.code == 4 and f"(3, 8192); expected numbers, (N, {given.shape[1]})" in wrong.err
-    alone = bgt("generate", "--source", "a", "--encoder", "baseline:random", "--model", writer)
-    assert alone.code == 2 and "--encoder and --sentences are needed together" in alone.err
 
 
 def test_corrections_write_again_from_the_best_text_and_rank_all(
@@ -147,8 +145,8 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
             assert (np.diff(kept) <= 1e-5 * np.abs(kept).max()).all()
         (context,) = drafted(model, latents, [best for best, *_ in written], "en")
     np.save(tmp_path / "vectors.npy", vectors)
-    of_command = ("--vectors", tmp_path / "vectors.npy", "--model", tmp_path / "drafts", *SHORT, "--no-repeat-ngram", 0)
-    done = bgt("generate", *of_command, "--max-run", 0, "--corrections", 2)
+    of_command = ("--vectors", tmp_path / "vectors.npy", "--model", tmp_path / "drafts", *SHORT)
+    done = bgt("generate", *of_command, "--set", "no_repeat_ngram=0", "--set", "max_run=0", "--corrections", 2)
     assert (done.code, done.out.splitlines()) == (0, [best for best, *_ in written])
 
 
@@ -156,8 +154,8 @@ def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: 
     vectors = ("generate", "--vectors", writer.parent / "vectors.npy", "--corrections", 1, *SHORT)
     done = bgt(*vectors, "--model", writer)
     assert done.code == 2 and "reads no drafts; train one with a column of them, such as draft_en" in done.err
-    done = bgt(*vectors, "--model", writer, "--sample")
-    assert done.code == 2 and "--corrections 1: needs a search; leave out --sample" in done.err
+    done = bgt(*vectors, "--model", writer, "--set", "seed=1")
+    assert done.code == 2 and "--corrections 1: needs a beam, not draws" in done.err
     for style in ((), ("--style", "Is it late?")):
         done = bgt("generate", "--source", "Is it late?", *style, "--corrections", 1, "--model", saved, *SHORT)
         assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err

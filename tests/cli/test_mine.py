@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 
 from bgt_core import cli
 from bgt_core.errors import BgtError, UsageError
-from bgt_core.grammar import Pair
 from bgt_core.neighbours.bitext import mine
 from bgt_core.vectors.compare import ComparesByCosine
 from tests.close import FLOAT32, assert_close
@@ -46,7 +43,7 @@ PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of the one, line of the other
 def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli.mine, "open_encoder", lambda model, device: Bag())
+    monkeypatch.setattr(cli.options, "open_encoder", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
         Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     Path("gold.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
@@ -201,41 +198,3 @@ def test_without_faiss_the_message_says_what_to_install(
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     assert (code, out) == (3, "")
     assert err == 'bgt: Nearest neighbours need FAISS: pip install "bgt[mine]"\n'
-
-
-@pytest.mark.slow
-def test_faiss_and_torch_share_a_process() -> None:
-    """Each brings an OpenMP runtime of its own; both must finish with two threads. Other tests load torch first."""
-    code = """
-import faiss, torch
-import numpy as np
-from bgt_core.cli.mine import use_threads
-use_threads(2)
-vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
-for _ in range(3):
-    product = torch.from_numpy(vectors) @ torch.from_numpy(vectors).T
-    _, nearest = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
-    assert (torch.from_numpy(nearest[:, 0]) == product.argmax(1)).float().mean() > 0.999
-assert faiss.omp_get_max_threads() == torch.get_num_threads() == 2
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_models_own_translations_are_found(
-    saved: Path, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """From text to pairs with a checkpoint; untrained, so a text is mined from a copy of itself."""
-    texts = [pair.texts["en"] for pair in grammar[:60]]
-    for name, lines in (("a.txt", texts), ("b.txt", texts[::-1])):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = f"bgt mine a.txt b.txt --langs en,en --out pairs.tsv --model {saved} --device cpu"
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", arguments.split())
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert not end.value.code
-    lines = mined()
-    assert len(lines) == len(set(texts))
-    assert all(left == right for *_, left, right in lines)

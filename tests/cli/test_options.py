@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from bgt_core.cli import program as bgt
-from bgt_core.cli.options import spell_langs
+from bgt_core.cli.errors import spell_langs
 from bgt_core.errors import UsageError
 from probes.cli import app as bgt_probe
 
@@ -37,10 +37,9 @@ MEANINGS = {
     "--n-best": "Number of",
     "--out": "Output",
     "--precision": "fp32, bf16",
-    "--shard": "Part I of N only",
+    "--set": "A setting of",
     "--strict": "Stop on",
     "--tokenizer": "A SentencePiece model",
-    "--top": "Number of",
     "--train": "Training",
     "--vectors": "Instead of --",
 }

@@ -9,7 +9,6 @@ import pytest
 
 from bgt_core.cli.options import rows_bar
 from bgt_core.cli.progress import Progress
-from bgt_core.tables import show
 
 DATA = {"kind": "data", "pairs": {"kept": 9, "too short": 1}, "skipped": ["a.tsv:2: 1 column, expected 2 (en, fr)"]}
 TRAIN = {"kind": "train", "step": 3, "steps": 10, "loss": 12.5, "tokens_per_second": 4321.0}
@@ -45,13 +44,6 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("loss 12.5, 4,321 tokens/s", "3/10", "valid 3/10 elbo -81.25", "skipped a.tsv:2"):
         assert part in drawn
     assert "train 3/10" not in drawn  # the bar says it
-
-
-def test_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream, expected in (io.StringIO(), "latent\tscore\nsemantic\t66.2\n"), (Terminal(), "66.2 │"):
-        monkeypatch.setattr("sys.stdout", stream)
-        show(["latent", "score"], [["semantic", "66.2"]])
-        assert expected in stream.getvalue()
 
 
 def test_rows_done_show_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:

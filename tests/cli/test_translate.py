@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import re
@@ -15,7 +14,6 @@ import pytest
 import sacrebleu
 
 import bgt_core
-from bgt_core.bulk import backtranslation
 from bgt_core.checkpoint import load
 from bgt_core.encoders.publish import model_card
 from bgt_core.generation.translate import BeamTranslator
@@ -110,26 +108,6 @@ def test_back_translations_of_a_model(bgt: Bgt, here: Path, model: Path) -> None
         assert {reference for reference, *_ in of_row} == {english}
     again = bgt("data", "backtranslate", "pairs.tsv", *options)
     assert again.out == "out.tsv\n" and f"{len(rows)} translations" in again.err
-
-
-def test_a_model_that_was_stopped_continues_to_the_same_bytes(
-    here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In 16 bits, where rounding depends on what is computed together: the portions are the same."""
-    monkeypatch.setattr(backtranslation, "CHUNK", 3)
-    for name, stop in (("whole.tsv", 99), ("stopped.tsv", 3)):
-
-        def report(done: int, total: int, stop: int = stop) -> None:
-            if done == stop:
-                raise KeyboardInterrupt
-
-        options = {"langs": ["en", "fr"], "into": "en"}
-        with contextlib.suppress(KeyboardInterrupt):
-            translator = BeamTranslator(bgt_core.load(model, "cpu", "bf16"), count=3, max_length=30)
-            backtranslation.backtranslate(translator, Path("pairs.tsv"), Path(name), **options, report=report)
-        translator = BeamTranslator(bgt_core.load(model, "cpu", "bf16"), count=3, max_length=30)
-        backtranslation.backtranslate(translator, Path("pairs.tsv"), Path(name), **options)  # type: ignore[arg-type]
-    assert Path("whole.tsv").read_bytes() == Path("stopped.tsv").read_bytes()
 
 
 BACK = "data backtranslate pairs.tsv --out out.tsv --langs en,fr"

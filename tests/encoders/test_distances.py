@@ -16,7 +16,7 @@ from bgt_core import checkpoint
 from bgt_core.contracts import EOS, SEMANTIC, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
-from bgt_core.encoders.distances import LONGEST, NAMES, PosteriorEncoder, WordMover, compared_by, with_own_probability
+from bgt_core.encoders.distances import LONGEST, NAMES, PosteriorEncoder, WordMover, compared_by
 from bgt_core.errors import DataError, UsageError
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
@@ -73,11 +73,6 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     np.testing.assert_array_equal(encoder.similarity_pairwise(vectors[:3], vectors[:3]), np.diag(table[:3]))
     assert table[4, 0] == table[0, 0] and (table[1:4, 0] < 0).all()
     assert_close(table[0, 0], 0, FLOAT32, scale=-table.min())
-
-
-def test_the_cosine_is_the_models_own(model: Embedder) -> None:
-    assert compared_by(model, "cosine") is model
-    assert with_own_probability(model) is model
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:

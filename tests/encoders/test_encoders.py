@@ -120,12 +120,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delitem(sys.modules, "my_encoders", raising=False)
 
 
-def test_a_path_is_a_checkpoint(saved: Path) -> None:
-    ours = open_encoder(saved, precision="fp32")
-    expected = bgt_core.load(saved, precision="fp32").embed(TEXTS, lang="fr", latent="language")
-    assert np.array_equal(ours.embed(TEXTS, lang="fr", latent="language"), expected)
-
-
 @pytest.mark.parametrize(
     ("spec", "message", "code"),
     [
@@ -471,15 +465,6 @@ def test_commands_take_any_encoder(mine: None, tmp_path: Path, bgt: Callable[...
     )
     rows = [line.split("\t") for line in (tmp_path / "pairs.tsv").read_text("utf-8").splitlines()]
     assert {(row[1], row[2]) for row in rows} == {("1", "3"), ("2", "2"), ("3", "1")}
-
-
-def test_vectors_of_another_encoder_are_replaced(tmp_path: Path, bgt: Callable[..., tuple]) -> None:
-    (tmp_path / "a.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
-    command = ["embed", tmp_path / "a.txt", "--out", tmp_path / "a.npy", "--model"]
-    assert bgt(*command, "baseline:words").code == 0
-    words = np.load(tmp_path / "a.npy")
-    assert bgt(*command, "baseline:tfidf").code == 0
-    assert np.load(tmp_path / "a.npy").shape != words.shape
 
 
 def test_libraries_that_are_absent_are_named_with_their_extra(

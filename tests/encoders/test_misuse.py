@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -178,26 +176,6 @@ def test_defaults_of_torch_change_nothing(openers: dict[str, Callable[[], Senten
     assert given.dtype == np.float32 and np.array_equal(given, expected) and np.array_equal(compared, similarity)
 
 
-def test_posteriors_are_those_of_sentences_in_single_precision(saved: Path) -> None:
-    model = bgt_core.load(saved, "cpu", "fp32")
-    expected = model.posteriors(TEXTS, lang="en")
-    with defaults(torch.float64, "meta"):
-        given = bgt_core.load(saved, "cpu", "fp32").posteriors(TEXTS[0], lang="en")
-    assert given.mean.dtype == given.log_variance.dtype == torch.float32
-    assert_close(given.mean, expected.mean[:1])
-    assert_close(given.log_variance, expected.log_variance[:1])
-    with pytest.raises(UsageError, match="is of type DataFrame"):
-        model.posteriors(pd.DataFrame({"text": TEXTS}), lang="en")
-
-
-def test_one_string_is_rewritten_in_the_style_of_one(saved: Path) -> None:
-    model = bgt_core.load(saved, "cpu", "fp32")
-    expected = bgt_core.generate(model, TEXTS[:1], TEXTS[1:2], lang="en", max_length=5)
-    assert bgt_core.generate(model, TEXTS[0], TEXTS[1], lang="en", max_length=5) == expected
-    with pytest.raises(UsageError, match="3 sources but 1 styles"):
-        bgt_core.generate(model, TEXTS, TEXTS[1], lang="en")
-
-
 @pytest.mark.parametrize("size", [1.5, 0, "2"])
 def test_a_batch_has_a_whole_number_of_sentences(saved: Path, size: object) -> None:
     with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1, a whole number"):
@@ -229,55 +207,3 @@ def test_an_unknown_device_is_named(saved: Path) -> None:
 def test_an_encoder_made_by_hand_says_that_it_cannot_be_pickled() -> None:
     with pytest.raises(UsageError, match="mine can't be pickled; make it in each process"):
         pickle.dumps(ExternalEncoder("mine", lambda texts, lang, latent: [[1.0]] * len(texts)))
-
-
-PROCESSES = """
-import multiprocessing, sys
-import numpy as np
-import torch
-from torch.utils.data import DataLoader
-from datasets import Dataset, disable_progress_bars
-import bgt_core
-
-torch.set_num_threads(2)
-TEXTS = ["Where is the old man's house, and who sees it?"] * 300
-model = bgt_core.load(device="cpu", precision="fp32")
-expected = model.embed(TEXTS, lang="en")  # starts torch's threads
-near = 1e-5 * np.abs(expected).max()
-
-def embed(texts):
-    return np.abs(model.embed(texts, lang="en") - expected[: len(texts)]).max()
-
-def column(batch):
-    return {"vector": model.embed(batch["text"], lang="en")}
-
-def pickled(model, texts):
-    return model.embed(texts, lang="en")
-
-if __name__ == "__main__":
-    context = multiprocessing.get_context(sys.argv[1])
-    with context.Pool(1) as pool:
-        if sys.argv[1] == "fork":
-            print(pool.apply_async(embed, (TEXTS,)).get(60) < near)
-        else:
-            print(np.abs(pool.apply_async(pickled, (model, TEXTS)).get(60) - expected).max() < near)
-    if sys.argv[1] == "fork":
-        loader = DataLoader(TEXTS, batch_size=150, num_workers=1, collate_fn=embed)
-        print(max(loader) < near)
-        disable_progress_bars()
-        data = Dataset.from_dict({"text": TEXTS}).map(column, batched=True, num_proc=2)
-        vectors = data.with_format("numpy")["vector"]
-        print(np.abs(vectors[:] - expected).max() < near)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes_embed_too(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("datasets")
-    script = tmp_path / "script.py"
-    script.write_text(PROCESSES, "utf-8")
-    monkeypatch.delenv("OMP_NUM_THREADS")
-    done = subprocess.run([sys.executable, script, method], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["True"] * (3 if method == "fork" else 1)

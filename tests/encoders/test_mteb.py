@@ -25,8 +25,6 @@ import bgt_core
 from bgt_core import checkpoint
 from bgt_core.encoders import open_encoder
 from bgt_core.encoders.mteb import MtebEncoder, load_mteb
-from bgt_core.encoders.sentence_transformers import load_sentence_transformer
-from bgt_core.encoders.split import split_encoder
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from tests.close import FLOAT32, assert_close
@@ -107,15 +105,6 @@ def test_sts_scores_are_scipy_s_and_filed_under_the_hash(saved: Path, tmp_path: 
     assert list(tmp_path.rglob(f"{name.replace('/', '__')}/{weights}/SmallSts.json"))
 
 
-def test_their_wrapper_of_our_sentence_transformer_agrees(saved: Path, tmp_path: Path) -> None:
-    _, expected = run(load_mteb(saved, precision="fp32"), SmallSts(), tmp_path / "a")
-    result, scores = run(load_sentence_transformer(saved, device="cpu"), SmallSts(), tmp_path / "b")
-    for key in ("cosine_pearson", "cosine_spearman", "main_score"):
-        assert_close(scores[key], expected[key], FLOAT32, scale=1)
-    weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
-    assert (result.model_name, result.model_revision) == ("bgt/model", weights)
-
-
 def test_bitext_mining_counts_nearest_translations(saved: Path, tmp_path: Path, grammar: list[Pair]) -> None:
     task = SmallBitext()
     distinct = {pair.texts["en"]: pair for pair in grammar}
@@ -136,19 +125,3 @@ def test_a_language_that_the_model_lacks_is_named_unless_one_is_given(saved: Pat
     assert run(load_mteb(saved, lang="en"), German(), tmp_path)[1]["main_score"]
     words = MtebEncoder(open_encoder("baseline:words"), name="baseline/words", revision="1")  # knows any language
     assert run(words, German(), tmp_path)[0].model_name == "baseline/words"
-
-
-def test_a_split_encoder_is_run_and_its_scores_are_scipy_s(saved: Path, tmp_path: Path, grammar: list[Pair]) -> None:
-    inner = bgt_core.load(saved, precision="fp32")
-    columns = [[pair.texts[lang] for pair in grammar[:60]] for lang in ("en", "fr")]
-    split = bgt_core.split(inner, [(["en", "fr"], columns)], method="leace")
-    encoder = split_encoder("split", split, inner)
-    mteb_encoder = MtebEncoder(encoder, name="split/leace", revision="1", latent="semantic")
-    _, scores = run(mteb_encoder, SmallSts(), tmp_path)
-    cosines = encoder.similarity_pairwise(*(encoder.embed(side, lang="en") for side in (LEFT, RIGHT)))
-    assert_close(scores["cosine_pearson"], pearsonr(cosines, GOLD)[0], FLOAT32, scale=1)
-    task = SmallBitext()
-    task.pairs = tuple({pair.texts["en"]: pair for pair in grammar}.values())[:40]
-    assert run(mteb_encoder, task, tmp_path)[1]["accuracy"] >= 0
-    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr"):
-        run(mteb_encoder, German(), tmp_path)

@@ -6,132 +6,132 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import Any
 
+import huggingface_hub
 import numpy as np
 import pytest
+from huggingface_hub import errors
 
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.errors import BgtError
 from bgt_core.files import sha256_file
 
-if TYPE_CHECKING:
-    from conftest import StandIn
-
 NAME = "my-group/my-model"
 TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
+class Hub:
+    """Stands in for the hub's library: repositories in memory, and an error that every call raises."""
+
+    def __init__(self, cache: Path):
+        self.cache = cache
+        self.error: Any = None
+        self.repositories: dict[str, list[dict[str, bytes]]] = {}
+        self.private: dict[str, bool] = {}
+
+    def create_repo(self, name: str, *, private: bool, exist_ok: bool) -> str:
+        if self.error:
+            raise self.error
+        self.private.setdefault(name, private)
+        return f"https://hub/{name}"
+
+    def create_commit(self, name: str, additions: list[Any], commit_message: str) -> None:
+        given = {each.path_in_repo: each.path_or_fileobj for each in additions}
+        files = {path: of if isinstance(of, bytes) else Path(of).read_bytes() for path, of in given.items()}
+        self.repositories.setdefault(name, []).append(files)
+
+    def snapshot_download(self, name: str, revision: str | None, **_: object) -> str:
+        if self.error:
+            raise self.error
+        commits = self.repositories[name]
+        folder = self.cache / name / str(revision)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in commits[-1 if revision is None else int(revision)].items():
+            (folder / path).write_bytes(content)
+        return str(folder)
+
+
 @pytest.fixture
-def push(standin: StandIn, monkeypatch: pytest.MonkeyPatch, bgt: Callable[..., tuple]) -> Callable[..., tuple]:
-    """push(path, name, *flags) by somebody logged in: (exit code, stdout, stderr)."""
-
-    def call(*arguments: object, token: str = standin.TOKEN) -> tuple[int, str, str]:
-        monkeypatch.setenv("HF_TOKEN", token)
-        done = bgt("push", *arguments)
-        monkeypatch.delenv("HF_TOKEN")
-        return done
-
-    return call
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub(tmp_path / "cache")
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda library_name: hub)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
+    return hub
 
 
-def test_a_pushed_model_loads_by_its_name(standin: StandIn, push: Callable[..., tuple], saved: Path) -> None:
-    code, out, err = push(saved, NAME)
-    assert (code, out.strip()) == (0, f"{standin.address}/{NAME}"), err
-    (files,) = standin.repositories[NAME].values()  # one commit
+@pytest.fixture
+def push(bgt: Callable[..., tuple]) -> Callable[..., tuple]:
+    """push(path, name, *flags): exit code, stdout, stderr."""
+    return lambda path, name, *flags: bgt("export", path, "--to", "hub", "--out", name, *flags)
+
+
+def test_a_pushed_model_loads_by_its_name(hub: Hub, push: Callable[..., tuple], saved: Path) -> None:
+    code, out, err = push(saved, NAME, "--private")
+    assert (code, out.strip(), hub.private) == (0, f"https://hub/{NAME}", {NAME: True}), err
+    (files,) = hub.repositories[NAME]
     assert files.keys() == {"README.md", "config.json", "model.safetensors", "tokenizer.model"}
     assert files["model.safetensors"] == (saved / "model.safetensors").read_bytes()
+    hub.repositories[NAME].append(files | {"config.json": b"{}"})
     expected = bgt_core.load(saved).embed(TEXTS, lang="en")
-    assert np.array_equal(bgt_core.load(NAME).embed(TEXTS, lang="en"), expected)
-    asked = len(standin.asked)
-    bgt_core.load(NAME)
-    assert not [line for line in standin.asked[asked:] if "/resolve/" in line]  # what was fetched is kept
-    sha = next(iter(standin.repositories[NAME]))
-    standin.put(NAME, {"config.json": b"{}"})
-    assert np.array_equal(bgt_core.load(f"{NAME}@{sha}").embed(TEXTS, lang="en"), expected)
+    assert np.array_equal(bgt_core.load(f"{NAME}@0").embed(TEXTS, lang="en"), expected)
     with pytest.raises(BgtError, match=r"not a checkpoint's configuration"):
         bgt_core.load(NAME)
 
 
 def test_the_card_states_the_checkpoint_s_own_figures(
-    standin: StandIn, push: Callable[..., tuple], saved: Path, tmp_path: Path
+    hub: Hub, push: Callable[..., tuple], saved: Path, tmp_path: Path
 ) -> None:
     loaded = checkpoint.load(saved)
     card = {"scores": {"STS": {"semantic": 61.234, "baseline": 50.0}}, "protocol": [{"score": "STS", "how": "so"}]}
-    card |= {
-        "fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}],
-        "transfer": [{"style": "tu", "sources": "9"}],
-    }
+    card |= {"fidelity": [{"written": "en", "chrF": "66.4 [63.4, 69.4]"}], "transfer": [{"style": "tu", "n": "9"}]}
     checkpoint.save(tmp_path / "m", loaded.recipe, loaded.model, loaded.tokenizer, 7, card=card)
-    assert push(tmp_path / "m", NAME)[0] == 0
-    readme = standin.repositories[NAME].popitem()[1]["README.md"].decode()
+    assert push(tmp_path / "m", NAME)[0] == push(saved, "my-group/other")[0] == 0
+    readme, other = (hub.repositories[name][0]["README.md"].decode() for name in (NAME, "my-group/other"))
     assert readme.startswith("---\nlanguage: [en, fr]\n")
     assert "| STS | 61.23 | 50 |" in readme and "- STS: so." in readme and f'bgt_core.load("{NAME}")' in readme
     assert "## Generated text, beside reference and style" in readme and "| en | 66.4 [63.4, 69.4] |" in readme
     assert "## Style taken over" in readme and "| tu | 9 |" in readme
     assert loaded.config["files"]["model.safetensors"] in readme and str(tmp_path) not in readme
-    assert push(saved, "my-group/other")[0] == 0
-    assert "Measured" not in standin.repositories["my-group/other"].popitem()[1]["README.md"].decode()
+    assert "Measured" not in other
 
 
-def test_private_repositories_open_to_their_owners_alone(
-    standin: StandIn, push: Callable[..., tuple], saved: Path, monkeypatch: pytest.MonkeyPatch
+def answer(kind: type[errors.HfHubHTTPError], status: int) -> errors.HfHubHTTPError:
+    response: Any = SimpleNamespace(headers={}, status_code=status, request=None)
+    return kind("no", response=response)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (answer(errors.RevisionNotFoundError, 404), "no such revision; leave it out for the newest"),
+        (answer(errors.GatedRepoError, 403), "accept its terms first"),
+        (answer(errors.RepositoryNotFoundError, 404), "no such model on the hub; for a private one log in"),
+        (answer(errors.HfHubHTTPError, 403), r"no permission \(403\)"),
+        (answer(errors.HfHubHTTPError, 400), "the hub answered 400"),
+        (errors.LocalEntryNotFoundError("no"), "not fetched before, and the hub can't be reached.*HF_HUB_OFFLINE"),
+    ],
+)
+def test_what_the_hub_answers_is_one_line(
+    hub: Hub, push: Callable[..., tuple], saved: Path, error: Any, message: str
 ) -> None:
-    assert push(saved, NAME, "--private")[0] == 0
-    assert standin.private == {NAME}
-    with pytest.raises(BgtError, match=r"no such model on the hub; for a private one log in") as error:
-        bgt_core.load(NAME)
-    assert error.value.exit_code == 3
-    monkeypatch.setenv("HF_TOKEN", standin.TOKEN)
-    assert bgt_core.load(NAME).langs == ("en", "fr")
+    hub.error = error
+    with pytest.raises(BgtError, match=message) as raised:
+        bgt_core.load("my-group/never-seen")
+    code, out, err = push(saved, NAME)
+    assert (raised.value.exit_code, code, out) == (3, 3, "") and err.count("\n") == 1
 
 
-def test_what_goes_wrong_is_one_line(
-    standin: StandIn, push: Callable[..., tuple], saved: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_name_has_two_parts_and_a_folder_of_that_name_wins(
+    hub: Hub, push: Callable[..., tuple], saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = push(saved, NAME, token="hf_another")
-    assert (code, out) == (3, "") and "no permission (403)" in err and err.count("\n") == 1
     code, _, err = push(saved, "my-model")
     assert code == 2 and "expected ORG/NAME" in err
-    standin.put(NAME, {"config.json": b"{}"})
-    with pytest.raises(BgtError, match=r"no such revision"):
-        bgt_core.load(f"{NAME}@v9")
-    standin.broken = 400
-    with pytest.raises(BgtError, match=r"the hub answered 400"):
-        bgt_core.load("my-group/never-seen")
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # where nobody listens
-    with pytest.raises(BgtError, match=r"not fetched before, and the hub can't be reached") as error:
-        bgt_core.load("my-group/never-seen")
-    assert error.value.exit_code == 3
-    code, _, err = push(saved, NAME)
-    assert code == 3 and "the hub can't be reached" in err
-
-
-def test_offline_what_was_fetched_still_loads(
-    standin: StandIn, push: Callable[..., tuple], saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    push(saved, NAME)
-    bgt_core.load(NAME)
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    asked = len(standin.asked)
-    assert bgt_core.load(NAME).langs == ("en", "fr")
-    with pytest.raises(BgtError, match=r"HF_HUB_OFFLINE"):
-        bgt_core.load("my-group/never-seen")
-    assert len(standin.asked) == asked
-
-
-def test_a_folder_of_that_name_wins(
-    standin: StandIn, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     shutil.copytree(saved, tmp_path / NAME)
     monkeypatch.chdir(tmp_path)
-    assert bgt_core.load(NAME).langs == ("en", "fr")
-    assert not standin.asked
+    assert bgt_core.load(NAME).langs == ("en", "fr") and not hub.cache.exists()
 
 
 def test_without_the_library_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +141,7 @@ def test_without_the_library_the_way_out_is_named(monkeypatch: pytest.MonkeyPatc
     assert error.value.exit_code == 3
 
 
-def test_a_training_state_is_not_pushed(
-    push: Callable[..., tuple], standin: StandIn, saved: Path, tmp_path: Path
-) -> None:
+def test_a_training_state_is_not_pushed(push: Callable[..., tuple], hub: Hub, saved: Path, tmp_path: Path) -> None:
     shutil.copytree(saved, tmp_path / "m")
     config = json.loads((saved / "config.json").read_text("utf-8"))
     (tmp_path / "m" / "optimizer.safetensors").write_bytes(b"state")
@@ -151,4 +149,4 @@ def test_a_training_state_is_not_pushed(
     (tmp_path / "m" / "config.json").write_text(json.dumps(config), "utf-8")
     code, _, err = push(tmp_path / "m", NAME)
     assert code == 2 and "bgt export" in err
-    assert not standin.repositories
+    assert not hub.repositories

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 pytest.importorskip("sentence_transformers")
-from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import BertModel, BertTokenizerFast
 
@@ -92,14 +91,6 @@ def test_saved_there_it_opens_three_ways_and_as_a_checkpoint(saved: Path, tmp_pa
         np.testing.assert_array_equal(opened.encode(TEXTS, latent="language", lang="fr"), expected)
     ours = bgt_core.load(folder, "cpu", "fp32")
     same(ours.embed(TEXTS, lang="fr", latent="language"), expected)
-
-
-def test_an_export_of_ours_opens_under_their_name_too(saved: Path, tmp_path: Path) -> None:
-    publish.export(saved, tmp_path / "st", to="sentence-transformers")
-    encoder, expected = open_encoder(f"sentence-transformers:{tmp_path / 'st'}", device="cpu"), bgt_core.load(saved)
-    assert encoder.latents == expected.latents and encoder.langs == expected.langs
-    theirs = SentenceTransformer(str(tmp_path / "st"), trust_remote_code=True, device="cpu")
-    same(encoder.embed(TEXTS, lang="en"), theirs.encode(TEXTS))
 
 
 @pytest.mark.parametrize("kind", ["planted.Module", "bgt_core_planted.Module", None])
@@ -195,15 +186,3 @@ def test_what_no_dense_module_holds_is_refused(
     done = bgt("export", f"split:{folder}", *options.split(), "--out", tmp_path / "st")
     assert done.code == code and message in done.err and done.err.count("\n") == 1, done.err
     assert not (tmp_path / "st").exists()
-
-
-def test_a_split_is_refused_after_a_change_of_weights(bert: Path, tmp_path: Path) -> None:
-    model = tmp_path / "bert"
-    shutil.copytree(bert, model)
-    folder = split_of(model, tmp_path / "split", "centring")
-    bgt_core.open_encoder(f"split:{folder}", device="cpu")
-    weights = load_file(model / "st" / "model.safetensors")
-    name = next(iter(weights))
-    save_file(weights | {name: weights[name] + 1}, model / "st" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(BgtError, match=r"has changed since .* Restore the encoder, or make"):
-        bgt_core.open_encoder(f"split:{folder}", device="cpu")

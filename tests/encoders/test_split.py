@@ -71,25 +71,6 @@ def test_a_relative_path_of_before_is_explained(folder: Path) -> None:
     assert "runs/mine: no such checkpoint" in str(error.value) and "hub" not in str(error.value)
 
 
-def test_sentences_are_embedded_once_for_both_parts(folder: Path) -> None:
-    asked = []
-
-    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-        asked.append(sentences)
-        return bgt_core.open_encoder("baseline:random").embed(sentences, lang=lang)
-
-    encoder = split_encoder("split", parts.load(folder).split, ExternalEncoder("inner", embed))
-    for latent in encoder.latents:
-        for lang, text in (("en", "the cat 3"), ("fr", "le chat 3")):
-            encoder.embed([text], lang=lang, latent=latent)
-    assert asked == [["the cat 3"], ["le chat 3"]]
-
-
-def test_two_splits_differ_in_what_decides_their_vectors(folder: Path) -> None:
-    encoder = bgt_core.open_encoder(f"split:{folder}")
-    assert parts.load(folder).sha256 in encoder.fingerprint  # type: ignore[attr-defined]
-
-
 def test_an_encoder_that_has_changed_is_refused(folder: Path) -> None:
     about = folder / parts.ABOUT
     text = about.read_text("utf-8").replace('"fingerprint": "', '"fingerprint": "older ')

@@ -27,13 +27,6 @@ def test_a_line_for_each_sentence() -> None:
     assert translator.fingerprint == "tr a-z A-Z"
 
 
-def test_an_empty_line_is_no_translation() -> None:
-    code = "[print('' if line == 'b\\n' else line, end='' if line != 'b\\n' else '\\n') for line in sys.stdin]"
-    translator = CommandTranslator(program(code))
-    assert [len(of_one) for of_one in translator.translate(["a", "b", "c"])] == [1, 0, 1]
-    assert [len(of_one) for of_one in translator.translate(["b"])] == [0]
-
-
 def test_what_is_written_is_cleaned_up_as_all_text() -> None:
     code = "sys.stdin.read(); sys.stdout.write('one\\ttab \\r\\nno line feed at the end')"
     written = CommandTranslator(program(code)).translate(["a", "b"])
@@ -45,17 +38,6 @@ def test_there_is_no_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(DataError, match="wrote 1 lines for 2 sentences"):
         CommandTranslator("echo $(touch made) | cat; touch made > made").translate(["a", "b"])
     assert not list(tmp_path.iterdir())
-
-
-def test_a_program_may_leave_its_input_unread() -> None:
-    many = ["a sentence that fills a pipe"] * 20_000
-    with pytest.raises(DataError, match="wrote 1 lines for 20000 sentences"):
-        CommandTranslator(program("print('one')")).translate(many)
-
-
-def test_more_goes_through_than_a_pipe_holds() -> None:
-    many = [f"a sentence of number {number}" for number in range(20_000)]
-    assert [of_one[0].text for of_one in CommandTranslator("cat").translate(many)] == many
 
 
 @pytest.mark.parametrize(

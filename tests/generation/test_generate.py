@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.generation.generate import candidates, from_vectors
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import n_best
@@ -72,12 +72,3 @@ def test_vectors_of_any_library_are_written_from(model: bgt_core.Embedder, laten
     for wrong in (latents["semantic"][0], ["abc"], None, {"semantic": latents["semantic"]}):
         with pytest.raises(DataError, match=r"^vectors: "):
             from_vectors(model, wrong, **settings)
-
-
-def test_latents_are_those_that_the_decoder_reads(model: bgt_core.Embedder, latents: dict) -> None:
-    with pytest.raises(UsageError, match="'language' is missing"):
-        candidates(model, {"semantic": latents["semantic"]}, lang="en")
-    with pytest.raises(UsageError, match="lang de: "):
-        candidates(model, latents, lang="de")
-    with pytest.raises(UsageError, match="max_length 0"):
-        candidates(model, latents, lang="en", max_length=0)

@@ -83,15 +83,6 @@ def test_a_beam_with_rules_is_what_it_is_by_definition(rules: tuple[int, int], l
     assert any(repeats(sentence, search) for sentence in free) == any(rules)  # there was something to leave out
 
 
-def test_a_penalty_above_one_writes_more() -> None:
-    decoder, z = made(9, 2), latents(20)
-    lengths = [
-        sum(len(best.tokens) for best in beam(decoder, z, Beam(5, length_penalty=penalty), 8))
-        for penalty in (0.0, 1.0, 3.0)
-    ]
-    assert lengths == sorted(lengths) and lengths[0] < lengths[-1]
-
-
 @pytest.mark.parametrize("rules", [Sample(no_repeat_ngram=2), Sample(max_run=1), Sample(max_run=2, top_p=0.8)], ids=str)
 def test_draws_keep_the_rules(rules: Sample) -> None:
     decoder, z = made(9, 1), latents(300)

@@ -100,15 +100,6 @@ def test_what_is_empty_or_too_long_has_none(model: bgt_core.Embedder, french: li
     assert BeamTranslator(model).translate([]) == []
 
 
-def test_it_writes_the_language_that_is_asked_for(model: bgt_core.Embedder, french: list[str]) -> None:
-    english, german = (BeamTranslator(model, lang=lang, max_length=LENGTH) for lang in (None, "de"))
-    assert (english.source_lang, english.lang, german.lang) == ("fr", "en", "de")
-    assert english.translate(french) != german.translate(french)
-    assert english.fingerprint != german.fingerprint
-    assert english.fingerprint == BeamTranslator(model, source_lang="fr", lang="en", max_length=LENGTH).fingerprint
-    assert english.fingerprint.startswith(model.fingerprint)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -132,15 +123,6 @@ def test_only_a_translator_translates_and_it_writes_from_no_latent(model: bgt_co
     assert model.embed(["un chat"], lang="fr").shape == (1, 16)
     with pytest.raises(UsageError, match="lang en: "):
         model.embed(["one cat"], lang="en")
-
-
-def test_in_16_bits_it_costs_about_the_same(folder: Path, model: bgt_core.Embedder, french: list[str]) -> None:
-    exact, rounded = (
-        BeamTranslator(each, beam=3, max_length=LENGTH) for each in (model, bgt_core.load(folder, "cpu", "bf16"))
-    )
-    for one, other in zip(exact.translate(french), rounded.translate(french), strict=True):
-        assert one[0].cost == pytest.approx(other[0].cost, rel=0.03)
-    assert exact.fingerprint != rounded.fingerprint
 
 
 REFERENCES = ["The old man sees the red car.", "Is it late?", "She reads a long book today."]

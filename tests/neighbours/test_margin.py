@@ -18,7 +18,6 @@ from bgt_core.neighbours.margin import (
     RETRIEVALS,
     Counts,
     Pairs,
-    among,
     best_threshold,
     count,
     held_out,
@@ -95,30 +94,6 @@ def test_scores_and_pairs_are_the_papers(margin: str, retrieval: str, k: int) ->
     assert_close(pairs.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # that of cosines
 
 
-def test_a_sentence_that_is_near_to_everything_stays_behind() -> None:
-    """Its cosines are the highest, and the margin sees through them (paper, sec. 3)."""
-    hub = np.array([1, 1, 1, 1, 0, 0, 0], dtype=np.float32)
-    left = 0.8 * hub + np.eye(3, 7, dtype=np.float32)
-    right = left + 1.2 * np.eye(3, 7, k=4, dtype=np.float32)
-    left, right = rows(left), rows(np.concatenate([hub[None], right]))
-    how = {"k": 3, "retrieval": "forward"}
-    by_cosine = margin_pairs(left, right, exact(left, right), margin="absolute", **how)
-    by_margin = margin_pairs(left, right, exact(left, right), margin="ratio", **how)
-    assert by_cosine.right.tolist() == [0, 0, 0]
-    assert sorted(zip(by_margin.left.tolist(), by_margin.right.tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
-
-
-def test_translations_score_best() -> None:
-    left, right = views(count=200, extra=50, noise=0.2)
-    for plan in (exact(left, right), approximate(left, right, recall=0.99)):
-        pairs = margin_pairs(left, right, plan)
-        true = (pairs.left == pairs.right) & (pairs.left < 200)
-        assert true[:150].mean() > 0.95
-        assert len(set(pairs.left.tolist())) == len(pairs.left)
-        assert len(set(pairs.right.tolist())) == len(pairs.right)
-        assert (np.diff(pairs.scores) <= 0).all()
-
-
 @pytest.mark.parametrize("margin", MARGINS)
 def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
     left, right = views(count=60, extra=60)
@@ -131,20 +106,6 @@ def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
     too_high = rough.scores - scores[rough.left, rough.right]
     assert too_high.min() > -FLOAT32  # neighbours that were missed can't lower a score
     assert (too_high.max() > 0.01) == (margin != "absolute")
-
-
-def test_no_pairs_have_no_scores() -> None:
-    left, right = views(3, 0)
-    none = margin_pairs(left, right, exact(left, right)).take(np.zeros(3, dtype=bool))
-    assert [len(column) for column in rescore(none, left, right)] == [0, 0, 0]
-
-
-def test_fewer_sentences_than_neighbours() -> None:
-    left, right = views(count=2, extra=0)
-    pairs = margin_pairs(left, right, exact(left, right), k=4)
-    assert np.isfinite(pairs.scores).all()
-    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == {(0, 0), (1, 1)}
-    np.testing.assert_allclose(pairs.scores, [pair[0] for pair in straight(left, right, 2, "ratio", "max")], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -265,18 +226,6 @@ def test_by_hand() -> None:
     assert (counts.precision, counts.recall) == (1.0, 0.5)
 
 
-def test_nothing_kept_scores_nothing() -> None:
-    counts = count(SCORES, CORRECT, known=4, threshold=math.inf)
-    assert (counts.precision, counts.recall, counts.f1) == (0.0, 0.0, 0.0)
-
-
-def test_the_best_threshold_lies_between_scores() -> None:
-    # F1 of the first 2 is 4 / 6, of the first 4 it is 6 / 8
-    assert best_threshold(SCORES, CORRECT, known=4) == pytest.approx(0.55)
-    assert best_threshold(SCORES, CORRECT, known=2) == pytest.approx(0.75)  # 4 / 4
-    assert best_threshold(SCORES[:2], CORRECT[:2], known=2) == pytest.approx(0.8)  # all are kept
-
-
 def test_the_best_threshold_beats_every_other() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -285,11 +234,6 @@ def test_the_best_threshold_beats_every_other() -> None:
         best = best_threshold(scores, correct, known=30)
         tried = [count(scores, correct, 30, value).f1 for value in np.arange(-0.05, 1.3, 0.1)]
         assert count(scores, correct, 30, best).f1 == max(tried)
-
-
-def test_order_does_not_matter() -> None:
-    order = np.array([3, 0, 4, 2, 1])
-    assert best_threshold(SCORES[order], CORRECT[order], 4) == best_threshold(SCORES, CORRECT, 4)
 
 
 @pytest.mark.parametrize("scores", [SCORES, np.array([])])
@@ -305,9 +249,3 @@ def test_each_half_is_judged_at_the_threshold_of_the_other() -> None:
     counts, used = held_out(scores, correct, half, known=(2, 1))
     assert used == (pytest.approx(0.6), pytest.approx(0.3))
     assert counts == Counts(correct=1 + 1, kept=1 + 2, known=3)
-
-
-def test_known_pairs_are_recognised_whatever_their_order() -> None:
-    left, right = np.array([0, 1, 2, 2]), np.array([5, 1, 0, 7])
-    assert among(left, right, np.array([2, 0, 1]), np.array([7, 5, 0])).tolist() == [True, False, False, True]
-    assert among(left[:0], right[:0], np.array([2]), np.array([7])).tolist() == []

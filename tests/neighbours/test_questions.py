@@ -21,7 +21,7 @@ from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.tasks.pairs import LabelledPairs
 from bgt_core.grammar import Pair
-from bgt_core.neighbours.questions import UNCALIBRATED, Platt, QuestionStore, build, fit_platt
+from bgt_core.neighbours.questions import QuestionStore, build, fit_platt
 from tests.close import FLOAT32, assert_close
 
 pytest.importorskip("faiss")
@@ -224,41 +224,24 @@ def test_another_model_is_refused(store: Path, saved: Path) -> None:
         QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
 
 
-def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -> None:
-    rounded = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "bf16"))
-    exact = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "fp32"))
-    probabilities = [opened.query(QUERIES, k=1)[0][0].probability for opened in (rounded, exact)]
-    assert probabilities[0] == pytest.approx(probabilities[1], abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 0}, "k 0 must be at least 1"),
-        ({"shortlist": 0}, "shortlist 0 must be at least 1"),
-    ],
-)
-def test_numbers_below_one_are_refused(
-    options: dict[str, int], message: str, store: Path, encoder: bgt_core.Embedder
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        QuestionStore.open(store, encoder).query(QUERIES, **options)
-
-
 def test_an_empty_query_is_named(store: Path, encoder: bgt_core.Embedder) -> None:
+    opened = QuestionStore.open(store, encoder)
     with pytest.raises(UsageError, match="Query 2 is empty"):
-        QuestionStore.open(store, encoder).query(["Who?", " "])
+        opened.query(["Who?", " "])
+    for name in ("k", "shortlist"):
+        with pytest.raises(UsageError, match=f"{name} 0 must be at least 1"):
+            opened.query(QUERIES, **{name: 0})
 
 
 def test_the_commands_do_the_same(
     bgt: Callable, text: Path, saved_siamese: Path, encoder: bgt_core.Embedder, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
-    done = bgt("retrieve-similar", "build", text, "--model", saved_siamese, "--out", folder)
+    done = bgt("retrieve-similar", folder, "--build", text, "--model", saved_siamese)
     assert done.code == 0 and "probabilities as the model gives them" in done.err
     queries = tmp_path / "queries.txt"
     queries.write_text(f"{QUERIES[1]}\n\n", encoding="utf-8")
-    asked = ("retrieve-similar", "query", folder, QUERIES[0], "--file", queries, "--top", 3)
+    asked = ("retrieve-similar", folder, QUERIES[0], "--file", queries, "--top", 3)
     document = json.loads(bgt(*asked, "--json").out)
     expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3)
     for entry, hits in zip(document["queries"], expected, strict=True):
@@ -269,10 +252,10 @@ def test_the_commands_do_the_same(
     assert head.split("\t") == ["query", "question", "probability", "W2"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
-        (("query", folder), 2, "QUESTION is needed, in quotes"),
-        (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
-        (("query", tmp_path / "no", "Who?"), 3, "not a store of questions"),
-        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
+        ((folder,), 2, "QUESTION is needed, in quotes"),
+        ((folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
+        ((tmp_path / "no", "Who?"), 3, "not a store of questions"),
+        ((folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
     ):
         refused = bgt("retrieve-similar", *arguments)
         assert refused.code == code and message in refused.err, refused.err
@@ -309,31 +292,7 @@ def test_the_numbers_are_those_of_scikit_learn(slope: float, offset: float, spre
     assert ours(scores) == pytest.approx(probabilities, rel=1e-4)  # where two searches for an optimum end
 
 
-def test_the_unit_of_a_score_changes_nothing() -> None:
-    scores, labels = drawn(25.0, -20.0, 400, spread=0.1)
-    probabilities = fit_platt(scores, labels)(scores)
-    for factor in (1e-3, 1e4):
-        assert fit_platt(factor * scores, labels)(factor * scores) == pytest.approx(probabilities, rel=1e-7)
-
-
-def test_the_truth_is_found_again() -> None:
-    scores, labels = drawn(0.4, -1.0, 100_000)
-    fitted = fit_platt(scores, labels)
-    assert fitted.slope == pytest.approx(0.4, abs=0.02) and fitted.offset == pytest.approx(-1.0, abs=0.02)
-
-
-def test_separated_scores_give_probabilities_short_of_one() -> None:
-    scores = np.array([-3.0, -2.0, 2.0, 3.0])
-    probabilities = fit_platt(scores, scores > 0)(scores)
-    assert 0.7 < probabilities[-1] < 1 and 0 < probabilities[0] < 0.3
-
-
 def test_scores_that_fall_with_labels_are_refused() -> None:
     scores, labels = drawn(0.4, -1.0, 300)
     with pytest.raises(DataError, match="do not rise with the labels"):
         fit_platt(-scores, labels)
-
-
-def test_uncalibrated_log_odds_are_the_models_probabilities() -> None:
-    assert Platt(1.0, 0.0) == UNCALIBRATED
-    np.testing.assert_allclose(UNCALIBRATED(np.array([0.0, np.log(3)])), [0.5, 0.75])

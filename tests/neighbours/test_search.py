@@ -59,15 +59,6 @@ def test_fewer_candidates_than_neighbours_leave_the_rest_out() -> None:
     assert (nearest[:, 2:] == -1).all()
 
 
-def test_a_row_of_zeros_is_near_to_nothing() -> None:
-    vectors = drawn(5)
-    vectors[2] = 0
-    side = rows(vectors)
-    similar, _ = search(side, side, exact(side, side).forward, 5)
-    np.testing.assert_array_equal(similar[2], 0)
-    assert np.isfinite(similar).all()
-
-
 def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Two views of each of `count` points in clusters."""
     rng = np.random.default_rng(0)
@@ -113,47 +104,12 @@ def test_to_probe_every_list_is_exact() -> None:
     np.testing.assert_array_equal(nearest[:, 0], cosines(left, right).argmax(1))
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 50), (300, 15), (300, 16), (40, 40)])
-def test_approximate_of_few_rows_finds_something_for_each(sizes: tuple[int, int]) -> None:
-    left, right = (rows(drawn(size, seed=size)) for size in sizes)
-    plan = approximate(left, right, recall=0.9)
-    for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
-        _, nearest = search(one, other, cells, 2, plan.assignments)
-        assert nearest.shape == (len(one), 2)
-        assert nearest.max() < len(other)
-    assert (search(left, right, plan.forward, 1, plan.assignments)[1] >= 0).mean() > 0.8
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 20])
-def test_a_few_rows_of_a_side_are_searched_as_all_are(count: int) -> None:
-    left, right = clustered(1000)
-    lists = learn_lists(rows(left), rows(right), 0.9)
-    all_of, few_of = (lists.invert(lists.nearest(rows(side), lists.nprobe)) for side in (left, left[:count]))
-    assert [sorted(of.tolist()) for of in few_of] == [
-        sorted(row for row in of.tolist() if row < count) for of in all_of
-    ]
-
-
-def test_equal_vectors_are_no_trouble() -> None:
-    side = rows(np.ones((200, 4), dtype=np.float32))
-    plan = approximate(side, side)
-    similar, _ = search(side, side, plan.forward, 2, plan.assignments)
-    assert_close(similar[:, 0], 1)
-
-
 def test_a_seed_decides_the_plan() -> None:
     left, right = (rows(side) for side in clustered(600))
     plans = [approximate(left, right, seed=seed) for seed in (1, 1, 2)]
     cells = [np.concatenate([np.concatenate(cell) for cell in plan.forward]) for plan in plans]
     np.testing.assert_array_equal(cells[0], cells[1])
     assert not np.array_equal(cells[0], cells[2])
-
-
-def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK", 10)
-    side, seen = rows(drawn(25)), []
-    search(side, side, exact(side, side).forward, 1, report=lambda *done: seen.append(done))
-    assert seen == [(done, 9) for done in range(10)]
 
 
 @pytest.mark.parametrize(

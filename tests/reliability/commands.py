@@ -78,7 +78,7 @@ def commands() -> dict[str, Command]:
         ),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
         "store": Command(
-            "bgt retrieve-similar build {data}/english.txt --lang en --model {data}/model --out {out}/store".split()
+            "bgt retrieve-similar {out}/store --build {data}/english.txt --lang en --model {data}/model".split()
         ),
     }
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
@@ -47,11 +46,6 @@ def test_translations_are_found_by_what_they_share_alone() -> None:
     assert scores["private"]["language_told"] == 1 > 0.7 > scores["shared"]["language_told"]
 
 
-def test_the_same_seed_holds_the_same_rows_out() -> None:
-    first, same, other = (bgt_core.split(ENCODER, DATA, seed=seed) for seed in (1, 1, 2))
-    assert first.about == same.about != other.about
-
-
 def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> None:
     """scikit-learn's regression of standardised units, at the strength that the next fifth of the rows chooses."""
     rng = np.random.default_rng(0)
@@ -68,17 +62,6 @@ def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> 
         best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
         right[test] = best.predict(standard[test]) == labels[test]
     assert language_told(columns, ["en", "fr"]) == pytest.approx(right.mean(), abs=1.5 / 666)  # a sentence at the edge
-
-
-def test_what_tells_the_language_does_not_depend_on_the_units_of_vectors() -> None:
-    """One unit that tells the language, beside others that say nothing and are up to 1e30 times as large."""
-    rng = np.random.default_rng(0)
-    columns = [rng.standard_normal((300, 48)).astype(np.float32) for _ in range(2)]
-    columns[1][:, 0] += 4
-    bayes = norm.cdf(2.0)
-    for unit, scale in [(0, 1.0), (5, 1e4), (5, 1e30), (0, 1e-30), (0, 1e30)]:
-        scaled = [column * np.where(np.arange(48) == unit, np.float32(scale), np.float32(1)) for column in columns]
-        assert language_told(scaled, ["en", "fr"]) == pytest.approx(bayes, abs=3 * np.sqrt(bayes * (1 - bayes) / 600))
 
 
 def test_a_private_part_that_is_nothing_finds_no_more_than_chance() -> None:
@@ -100,19 +83,6 @@ def test_rows_that_are_equally_near_but_for_rounding_share_a_hit() -> None:
     assert found([left, right]) == pytest.approx(2 / 40)  # each sign has one right answer among its rows
     assert found([left, -right]) == 0
     assert found([left, 0 * right]) == pytest.approx(1 / 40)
-
-
-@pytest.mark.parametrize("method", ["leace", "centring", "shift"])
-def test_a_unit_that_is_the_language_leaves_no_rounding_error_to_tell_it(method: str) -> None:
-    rng = np.random.default_rng(0)
-    for units in [(-1, 1), (0.1, 0.3), (1e4, 1e4 + 1)]:
-        meaning = rng.standard_normal((1_000, 4)) * [1e-3, 1, 1, 1e3]
-        noisy = [meaning * (1 + 0.1 * rng.standard_normal((1_000, 4))) for _ in units]
-        columns = [np.column_stack([each, np.full(1_000, unit)]) for each, unit in zip(noisy, units, strict=True)]
-        split = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
-        shared = [split.shared(column, lang) for column, lang in zip(columns, ["en", "fr"], strict=True)]
-        assert language_told(columns, ["en", "fr"]) == 1
-        assert language_told(shared, ["en", "fr"]) == pytest.approx(0.5, abs=3 * 0.5 / np.sqrt(2_000))
 
 
 def test_paraphrases_of_one_language_are_split_too() -> None:
@@ -235,32 +205,6 @@ def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
         assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_parts_are_those_of_vectors_of_any_kind() -> None:
-    split = bgt_core.split(None, [(["en", "fr"], STORED)], method="centring")
-    shared, private = split.parts(STORED[0], "en")
-    given = split.parts(torch.tensor(STORED[0]), "en")
-    assert np.array_equal(given[0], shared) and np.array_equal(given[1], private)
-    np.testing.assert_allclose(split.join(shared.tolist(), torch.tensor(private), "en"), STORED[0], rtol=1e-5)
-    with pytest.raises(BgtError, match=r"^vectors: float32 \(6,\); expected numbers, \(N, 6\)"):
-        split.parts(STORED[0][0], "en")
-    with pytest.raises(BgtError, match=r"^private: float64 \(400, 6\); expected numbers, \(3, 6\)"):
-        split.join(shared[:3], private, "en")
-
-
-@pytest.mark.parametrize("method", ["bgt", "neural"])
-def test_defaults_of_torch_change_no_split(method: str) -> None:
-    expected = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
-    torch.set_default_dtype(torch.float64)
-    torch.set_default_device("meta")
-    try:
-        given = bgt_core.split(None, [(["en", "fr"], STORED)], method=method).about
-        assert torch.get_default_dtype() is torch.float64 and torch.get_default_device().type == "meta"
-    finally:
-        torch.set_default_dtype(torch.float32)
-        torch.set_default_device(None)
-    assert given == expected
-
-
 def test_a_language_that_the_split_does_not_know_is_named() -> None:
     split = bgt_core.split(ENCODER, DATA, method="centring")
     with pytest.raises(BgtError, match="lang de: the split has en, fr"):
@@ -274,12 +218,6 @@ def test_a_language_is_one_however_it_is_spelled() -> None:
     vectors = ENCODER.embed(COLUMNS[0][:3], lang="en")
     np.testing.assert_array_equal(split.shared(vectors, "eng_Latn"), split.shared(vectors, "en"))
     assert bgt_core.split(ENCODER, [(["en", "EN"], COLUMNS)]).langs == ("en",)
-
-
-def test_a_column_may_be_an_iterator_of_vectors() -> None:
-    vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ("en", "fr"), strict=True)]
-    whole, rows = (bgt_core.split(None, [(["en", "fr"], each)]) for each in (vectors, [iter(of) for of in vectors]))
-    assert whole.about == rows.about
 
 
 def test_of_several_columns_any_sentence_of_the_same_row_counts() -> None:

@@ -42,22 +42,6 @@ def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     assert list(gathered(0, ROWS, seed=1).held_out_rows) != list(of.held_out_rows)
 
 
-def test_samples_are_of_all_rows_and_not_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.splitting.gather.MOST_HELD_OUT", 30)
-    monkeypatch.setattr("bgt_core.splitting.gather.AT_ONCE", 64)
-    of = gathered(0, ROWS, keep=200)
-    assert len(of.held_out_rows) == 30 and of.moments.count == ROWS - 30
-    kept = of.kept.rows()[1]
-    assert len(kept) == 200 and not set(kept) & set(of.held_out_rows)
-    for numbers in (of.held_out_rows, kept):
-        assert abs(numbers.mean() - ROWS / 2) < 4 * ROWS / np.sqrt(12 * len(numbers))
-    for sample in (of.held_out, of.kept):
-        langs, columns = of.sample(sample)
-        assert langs == ("en", "fr")
-        for column, expected in zip(columns, COLUMNS, strict=True):
-            np.testing.assert_array_equal(column, expected[sample.rows()[1]])
-
-
 def test_parts_that_are_merged_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.splitting.gather.MOST_HELD_OUT", 30)
     whole = gathered(0, ROWS, keep=200)
@@ -102,11 +86,3 @@ def test_a_language_of_two_files_has_the_sentences_of_both() -> None:
     assert_close(sums.crosses["de", "en"], expected, DIGITS)
     assert_close(sums.crosses["en", "de"], expected.T, DIGITS)
     assert sums.pairs == {("en", "fr"): 300, ("fr", "en"): 300, ("de", "en"): 300, ("en", "de"): 300}
-
-
-def test_paraphrases_are_counted_in_both_orders() -> None:
-    sums = statistics([summed(["en", "en"], [ENGLISH, FRENCH], 50)])
-    both = np.concatenate([ENGLISH, FRENCH])
-    cross = (ENGLISH - both.mean(0)).T @ (FRENCH - both.mean(0)) / 300
-    assert_close(sums.crosses["en", "en"], (cross + cross.T) / 2, DIGITS)
-    assert_close(sums.covariances["en"], np.cov(both.T, bias=True), DIGITS)

@@ -26,11 +26,6 @@ def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.nd
     assert_close((write / scales[:, None]) @ (read * scales[:, None]).T, expected, 1e-9)
 
 
-def test_nothing_is_erased_where_labels_covary_with_nothing_but_rounding_error() -> None:
-    read, write, gone = leace(np.zeros(3), np.eye(3), 1e-16 * np.ones((3, 2)))
-    assert read.shape == write.shape == (3, 0) and not gone.any()
-
-
 def test_a_unit_of_which_nothing_is_left_is_named() -> None:
     covariance = np.diag([1.0, 1e-6, 1e6, 0])
     assert leace(np.ones(4), covariance, np.array([[0], [1e-3], [0], [0]]))[2].tolist() == [False, True, False, False]
@@ -79,11 +74,6 @@ def test_fewer_sentences_than_units_still_predict() -> None:
 def test_too_few_or_unequal_vectors_are_refused(rows: int, others: int, message: str) -> None:
     with pytest.raises(DataError, match=message):
         least_squares_map(np.eye(rows, 4), np.eye(others, 4))
-
-
-def test_vectors_that_are_all_the_same_are_refused() -> None:
-    with pytest.raises(DataError, match="All 12 vectors to map from are the same"):
-        least_squares_map(np.ones((12, 4)), np.eye(12))
 
 
 @pytest.fixture

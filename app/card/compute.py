@@ -3,50 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from app.core import state
+from app.core.rows import language_name, latent_title
+from app.core.theme import INK, LATENTS, PIXELS, REST, finish, lang_colour, lang_symbol, latent_colour
+from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 from probes.result import MAJORITY
 
-MEANINGS = {  # keyed by the end of a setting's name
-    "recipe": "the kind of model; `bgt train` takes its name",
-    "d_model": "units of the decoders and of language encoders",
-    "semantic_dim": "units of the semantic latent",
-    "average_dim": "units of it that are an average of token vectors",
-    "bound_dim": "units that keep the order of tokens",
-    "roles_dim": "units that tell who does what to whom",
-    "language_dim": "units of each language latent",
-    "word_dropout": "share of words hidden from a decoder, so that it has to use the latents",
-    "readout": "whether decoders read a sample of the latents or their mean",
-    "weights.semantic": "weight of the semantic latent's KL: the lower, the more information it may hold",
-    "weights.language": "weight of each language latent's KL",
-    "free_nats.semantic": "KL up to which the semantic latent costs nothing",
-    "free_nats.language": "KL up to which a language latent costs nothing",
-    "elbo.warmup_steps": "steps until every KL has its weight",
-    "margin.margin": "minimum lead of a translation's cosine over another sentence's",
-    "margin.weight": "weight of that loss",
-    "label_smoothing": "probability mass of the target that goes to the other tokens",
-    "data.columns": "columns of the training files",
-    "data.vocab_size": "tokens of the vocabulary",
-    "min_tokens": "tokens of the shortest sentence that is trained on",
-    "max_tokens": "tokens of the longest",
-    "valid_pairs": "pairs held out to watch the training",
-    "train.epochs": "passes through the data",
-    "batch_tokens": "tokens per update",
-    "learning_rate": "the largest step size of Adam",
-    "train.warmup_steps": "updates until the learning rate is reached",
-    "cooldown": "share of the updates in which the learning rate falls to zero",
-    "sampling_temperature": "1: each pair of languages has the share of its tokens; larger: more equal shares",
-    "train.seed": "seed of all random draws",
-}
 PROBE_TITLES = {"punct-num": "Punctuation"}  # in the scores of a card, if not the task's name
 UNTRAINED = "untrained "  # prefix of a card's columns for the model before training
+HERE = Path(__file__).parent
+BGT = "wieting2020bilingual"
+ADDRESSES = {  # of the papers in `papers.bib`
+    BGT: "https://aclanthology.org/2020.emnlp-main.122/",
+    "chen2019multitask": "https://aclanthology.org/N19-1254/",
+    "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
+}
+PAPERS = {  # by recipe; others: BGT's
+    "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
+}  # fmt: skip
 ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
+COLUMNS = 3  # panels beside one another
+PANEL = 190  # pixels
 
 
 class Paper(NamedTuple):
@@ -56,44 +44,17 @@ class Paper(NamedTuple):
     bibtex: str
 
 
-BGT = Paper(
-    "https://aclanthology.org/2020.emnlp-main.122/",
-    """@inproceedings{wieting2020bilingual,
-  title     = {A Bilingual Generative Transformer for Semantic Sentence Embedding},
-  author    = {Wieting, John and Neubig, Graham and Berg-Kirkpatrick, Taylor},
-  booktitle = {Proceedings of EMNLP},
-  year      = {2020}
-}""",
-)
-VGVAE = Paper(
-    "https://aclanthology.org/N19-1254/",
-    """@inproceedings{chen2019multitask,
-  title     = {A Multi-Task Approach for Disentangling Syntax and Semantics in Sentence Representations},
-  author    = {Chen, Mingda and Tang, Qingming and Wiseman, Sam and Gimpel, Kevin},
-  booktitle = {Proceedings of NAACL},
-  year      = {2019}
-}""",
-)
-BACKTRANSLATION = Paper(
-    "https://aclanthology.org/D17-1026/",
-    """@inproceedings{wieting2017backtranslated,
-  title     = {Learning Paraphrastic Sentence Embeddings from Back-Translated Bitext},
-  author    = {Wieting, John and Mallinson, Jonathan and Gimpel, Kevin},
-  booktitle = {Proceedings of EMNLP},
-  year      = {2017}
-}""",
-)
-PAPERS = {"vgvae": VGVAE, **dict.fromkeys(("avg", "gran", "translator"), BACKTRANSLATION)}  # by recipe; others: BGT's
-
-
 def paper(loaded: state.Loaded) -> Paper:
     """Return the paper that introduced a recipe's model."""
-    return PAPERS.get(loaded.info.get("recipe", ""), BGT)
+    name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
+    entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
+    return Paper(ADDRESSES[name], next(entry for entry in entries if name in entry))
 
 
-def meaning(setting: str) -> str:
-    """Explain a setting in a few words; "" if its name explains it."""
-    return next((text for end, text in MEANINGS.items() if setting.endswith(end)), "")
+@cache
+def meanings() -> dict[str, str]:
+    """What settings mean in a few words, by the end of their names."""
+    return dict(line.split("\t") for line in (HERE / "settings.tsv").read_text("utf-8").splitlines())
 
 
 def sentence_case(name: str) -> str:
@@ -116,29 +77,18 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
     return f"{value:{form}}{interval}"
 
 
-def own_ends(row: Mapping[str, float], column: str) -> tuple[float, float] | None:
-    return (row["low"], row["high"]) if column == "score" and {*ENDS} <= {*row} else None
-
-
-def retrieval_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Wilson's intervals of precision at 1, in percent; empty if the card does not give the number of translations."""
+def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Derive the intervals of a card's scores, by measure and column, in percent, from the numbers that it gives:
+    Wilson's of precision at 1, if it names the number of translations, and those of its probes."""
+    ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
-    if not among:
-        return {}
-    count = int(among[1].replace(",", ""))
-    ends = {}
+    count = int(among[1].replace(",", "")) if among else 0
     for measure, row in card["scores"].items():
-        if measure.startswith("Retrieval") and isinstance(row, Mapping):
+        if count and measure.startswith("Retrieval") and isinstance(row, Mapping):
             for column, value in row.items():
                 low, high = wilson(value / 100 * count, count)
                 ends[measure, column] = (100 * low, 100 * high)
-    return ends
-
-
-def probe_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """The intervals of probes, in percent, by the measure and column that the card has their accuracies in."""
-    ends = {}
     for row in card.get("probes", []):
         title = PROBE_TITLES.get(row["task"], row["task"].capitalize())
         column = "baseline" if row["latent"] == MAJORITY else row["latent"]
@@ -158,12 +108,48 @@ def score_table(
         # more columns would not fit a phone
         for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
-            ends = [intervals.get((measure, key)) or own_ends(row, key) for key in keys]
+            own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}
+            ends = [intervals.get((measure, key)) or own.get(key) for key in keys]
             if {*keys} & {*row}:
                 lines.append([title, *(cell(measure, row.get(key), end) for key, end in zip(keys, ends, strict=True))])
     return pd.DataFrame(lines, columns=["Measure", *map(str.capitalize, columns)])
 
 
-def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Derive the intervals of a card's scores, by measure and column, from the numbers that it gives."""
-    return {**retrieval_intervals(card), **probe_intervals(card)}
+def elbo_curve(log: Sequence[Mapping[str, object]], theme: str = "light") -> go.Figure:
+    """The ELBO of held-out pairs over training steps."""
+    reports = validations(log)
+    figure = finish(
+        go.Figure([line(reports, "elbo", "ELBO", REST, "circle")]), "ELBO, nats per pair", 260, theme, False
+    )
+    figure.update_xaxes(title_text="step", showgrid=False)
+    return figure.update_layout(hovermode="x")
+
+
+def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: str = "light") -> go.Figure:
+    """KL of each latent that has a prior on held-out pairs, a panel each: their sizes differ a hundredfold."""
+    reports = validations(log)
+    others = [name.removeprefix("kl/") for name in reports if name.startswith("kl/")]
+    latents = [name for name in dict.fromkeys([SEMANTIC, *langs, *others]) if f"kl/{name}" in reports]
+    panels = -(-len(latents) // COLUMNS)  # rows of them
+    titles = [latent_title(name) if name in LATENTS[theme] else language_name(name) for name in latents]
+    figure = make_subplots(panels, COLUMNS, shared_xaxes="all", subplot_titles=titles, vertical_spacing=0.24 / panels)
+    for at, (latent, title) in enumerate(zip(latents, titles, strict=True)):
+        of_lang = latent not in LATENTS[theme]
+        colour = lang_colour(latent, theme) if of_lang else latent_colour(latent, theme)
+        symbol = lang_symbol(latent) if of_lang else "circle"
+        row, column = divmod(at, COLUMNS)
+        figure.add_trace(line(reports, f"kl/{latent}", title, colour, symbol), row=row + 1, col=column + 1)
+    figure = finish(figure, "KL of each latent, nats per pair", 60 + PANEL * panels, theme, legend=False)
+    figure.update_xaxes(showgrid=False).update_yaxes(rangemode="tozero")
+    figure.update_annotations(font={"size": PIXELS["small"], "color": INK[theme]})
+    return figure.update_layout(margin_t=70)
+
+
+def validations(log: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """The reports on held-out pairs in a training log, one per row."""
+    return pd.DataFrame([row for row in log if row["kind"] == "valid"])
+
+
+def line(reports: pd.DataFrame, column: str, title: str, colour: str, symbol: str) -> go.Scatter:
+    mark, stroke = {"symbol": symbol, "size": 7}, {"color": colour, "width": 2}
+    return go.Scatter(x=reports["step"], y=reports[column], name=title, mode="lines+markers", marker=mark, line=stroke)

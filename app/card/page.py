@@ -11,17 +11,14 @@ import pandas as pd
 import streamlit as st
 
 import bgt_core
-from app.card import chart, compute
+from app.card import compute
 from app.core import exports, rows, startup, state
-from app.core.component import copy_link
-from app.core.markdown import how_to_read, table, verbatim
+from app.core.markdown import frame, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
 from bgt_core.errors import BgtError
 
 PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
-
-
 TITLES = {
     "data": "Training data",
     "protocol": "How it was measured",
@@ -56,40 +53,39 @@ HELP_OF = {
     "Updates": "Of its last training, which may have started from another model.",
     "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
 }
-HELP = """
-- **Brackets** hold 95% intervals: what other test sentences of the same kind would plausibly have given.
-- **STS, Pearson × 100:** how well cosines agree with people's similarity scores, 100 at most. The
-  baseline is tf-idf, which compares words.
-- **Retrieval, P@1:** the share of sentences whose nearest sentence in the other language is their own translation. It
-  depends on how many there are to choose from, so two test sets give two numbers.
-- **Probes:** accuracy of a linear classifier that sees only a latent. The baseline always gives the commonest answer.
-- **ELBO, KL, nats:** the objective of training and its parts. A KL is how much a latent says about a sentence, in nats
-  (1.44 bits); one near 0 says nothing.
-- **Untrained:** the same model before training. It shows which part of a score needs no training.
-- **English 2:** the second English sentence of a training row, such as a paraphrase.
-"""
 COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
 
 
-def page() -> None:
-    loaded = state.model()
-    st.title("Model and data")
-    st.markdown("Where does this model come from, how good is it, and how was it made?")
+def page(loaded: state.Loaded) -> None:
     if loaded.info:
         ours(loaded)
     else:
         outside(loaded)
     with st.expander("Environment"):
-        environment()
-    caches()
-    how_to_read(HELP)
-    copy_link()
+        parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
+        parts |= {part: version(part) for part in PARTS}
+        frame(pd.DataFrame(parts.items(), columns=["Part", "Version"]), "Versions of what runs here")
+    st.subheader("Caches of the app")
+    st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing them loses no results.")
+    if st.button("Clear the caches", icon=":material/delete:"):
+        st.cache_data.clear()
+        st.cache_resource.clear()
+        st.success("Cleared. Results are computed again when needed.")
 
 
 def ours(loaded: state.Loaded) -> None:
     """Show the checkpoint's own description."""
     info = loaded.info
-    facts(loaded)
+    facts = {
+        "Languages": str(len(loaded.langs)),
+        "Parameters": f"{info['parameters'] / 1e6:.1f} M",
+        "Updates": f"{info['step']:,}",
+        "Checkpoint": loaded.short,
+    }
+    with st.container(horizontal=True):  # two in a row on a phone
+        for title, value in facts.items():
+            st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
+    st.caption(f"Reads {loaded.translates or loaded.languages}.")
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
     of_tab = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
     if not of_tab[WRITING]:
@@ -121,7 +117,11 @@ def stored(loaded: state.Loaded) -> None:
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: startup.public(compute.readable(value)) for name, value in given.items()}
-    lines = [(name, value, compute.meaning(name)) for name, value in shown.items()]
+    meanings = compute.meanings()
+    lines = [
+        (name, value, next((meanings[end] for end in meanings if name.endswith(end)), ""))
+        for name, value in shown.items()
+    ]
     settings = pd.DataFrame(lines, columns=["Setting", "Value", "Meaning"])
     st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
                  column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
@@ -151,36 +151,6 @@ def outside(loaded: state.Loaded) -> None:
     )
 
 
-def facts(loaded: state.Loaded) -> None:
-    """Four numbers in a row, two in a row on a phone."""
-    info = loaded.info
-    facts = {
-        "Languages": str(len(loaded.langs)),
-        "Parameters": f"{info['parameters'] / 1e6:.1f} M",
-        "Updates": f"{info['step']:,}",
-        "Checkpoint": loaded.short,
-    }
-    with st.container(horizontal=True):
-        for title, value in facts.items():
-            st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
-    st.caption(f"Reads {loaded.translates or loaded.languages}.")
-
-
-def environment() -> None:
-    parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
-    parts |= {part: version(part) for part in PARTS}
-    st.dataframe(pd.DataFrame(parts.items(), columns=["Part", "Version"]), hide_index=True,
-                 alt="Versions of what runs here")  # fmt: skip
-
-
-def caches() -> None:
-    st.subheader("Caches of the app")
-    st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing them loses no results.")
-    if st.button("Clear the caches", icon=":material/delete:"):
-        state.clear()
-        st.success("Cleared. Results are computed again when needed.")
-
-
 def records(card: Mapping[str, object]) -> None:
     """The model's card: lists of records as tables (data, licences), anything else as a line."""
     for name, value in card.items():
@@ -189,18 +159,15 @@ def records(card: Mapping[str, object]) -> None:
         if name in EXPLAINED:
             st.caption(EXPLAINED[name])
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            rows_of = pd.DataFrame(value, dtype=object).map(readable).rename(columns=compute.sentence_case)
+            rows_of = pd.DataFrame(value, dtype=object)
+            rows_of = rows_of.map(lambda cell: "" if cell != cell else compute.readable(cell))
+            rows_of = rows_of.rename(columns=compute.sentence_case)
             if len(rows_of) > LONG:
-                st.dataframe(rows_of, hide_index=True, height=360, alt=f"The model's card: {title}")
+                frame(rows_of, f"The model's card: {title}", height=360)
             else:
                 table(rows_of, f"The model's card: {title}")
         else:
             st.text(compute.readable(value))
-
-
-def readable(cell: object) -> str:
-    """A cell of a record; "" if the record has none."""
-    return "" if cell != cell else compute.readable(cell)
 
 
 def scores(loaded: state.Loaded) -> None:
@@ -225,50 +192,43 @@ def training(loaded: state.Loaded) -> None:
     st.subheader("Training")
     st.markdown(f"Measured on pairs held out of the training data, after {held_out['step']:,} steps.")
     left, right = st.columns(2, gap="large")
-    with left:
-        searched(held_out)
-    with right:
-        latents(held_out)
+    found_by = {
+        " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
+        for name, value in held_out.items()
+        if name.startswith("retrieval/")
+    }
+    if found_by:
+        with left:
+            titles = ["The nearest sentence is its translation", "P@1"]
+            table(pd.DataFrame(found_by.items(), columns=titles), "Precision at 1 among the held-out pairs")
+    if parts := bound(held_out):
+        with right:
+            shown = pd.DataFrame(parts, columns=["Bound and its parts", "Nats per pair"])
+            table(shown, "The ELBO and the KL of each latent, nats per pair")
     if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
         return
-    elbo = partial(chart.elbo_curve, reports)
+    elbo = partial(compute.elbo_curve, reports)
     exports.chart("bgt-elbo", elbo, "The ELBO of held-out pairs over training steps")
     st.caption(
         "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
         "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
         "learns to hold more information."
     )
-    kl = partial(chart.kl_curves, reports, loaded.langs)
+    kl = partial(compute.kl_curves, reports, loaded.langs)
     exports.chart("bgt-kl", kl, "KL of each latent on held-out pairs over training steps")
     st.caption("The information that each latent holds about a sentence. Each panel has its own scale.")
-    validations = chart.validations(reports).drop(columns=["kind", "steps"])
+    validations = compute.validations(reports).drop(columns=["kind", "steps"])
     with st.expander("The same as a table"):
-        st.dataframe(validations, hide_index=True, alt="Every report on held-out pairs")
+        frame(validations, "Every report on held-out pairs")
     exports.offer(f"bgt-training-{loaded.short}", validations, elbo)
 
 
-def searched(held_out: Mapping[str, float]) -> None:
-    """Retrieval among the held-out pairs."""
-    found = {
-        " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
-        for name, value in held_out.items()
-        if name.startswith("retrieval/")
-    }
-    if found:
-        titles = ["The nearest sentence is its translation", "P@1"]
-        table(pd.DataFrame(found.items(), columns=titles), "Precision at 1 among the held-out pairs")
-
-
-def latents(held_out: Mapping[str, float]) -> None:
-    """The ELBO and the KL of each latent."""
-    parts = [
-        (f"KL, {rows.latent_title(name[3:]).lower() if name[3:] == SEMANTIC else rows.language_name(name[3:])}",
-         f"{value:.1f}" + (" (possible collapse)" if value < COLLAPSED else ""))
-        for name, value in held_out.items()
-        if name.startswith("kl/") and value  # exactly 0 for a latent without a prior
-    ]  # fmt: skip
-    if "elbo" in held_out:
-        parts.insert(0, ("ELBO", f"{held_out['elbo']:.1f}"))
-    if parts:
-        shown = pd.DataFrame(parts, columns=["Bound and its parts", "Nats per pair"])
-        table(shown, "The ELBO and the KL of each latent, nats per pair")
+def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
+    """The ELBO and the KL of each latent that has a prior."""
+    parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
+    for name, value in held_out.items():
+        latent = name.removeprefix("kl/")
+        if latent != name and value:  # exactly 0 for a latent without a prior
+            of = rows.latent_title(latent).lower() if latent == SEMANTIC else rows.language_name(latent)
+            parts.append((f"KL, {of}", f"{value:.1f}" + " (possible collapse)" * (value < COLLAPSED)))
+    return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
@@ -30,6 +31,12 @@ def link() -> str:
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
+
+
+def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: str) -> None:
+    """A link to the page of that folder, opened with these parameters."""
+    page = st.session_state["pages"][folder]
+    st.page_link(page, label=label, icon=f":material/{icon}:", query_params=parameters or None)
 
 
 def in_link() -> str:
@@ -78,13 +85,11 @@ def as_ranges(ids: Sequence[str]) -> str:
         numbers.setdefault(prefix, []).append(int(name.removeprefix(prefix)))
     groups = []
     for prefix, members in numbers.items():
-        ranges: list[list[int]] = []
-        for number in sorted(members):
-            if ranges and number == ranges[-1][1] + 1:
-                ranges[-1][1] = number
-            else:
-                ranges.append([number, number])
-        groups.append(prefix + ".".join(f"{low}-{high}" if high > low else f"{low}" for low, high in ranges))
+        ranges = []
+        for _, run in groupby(enumerate(sorted(members)), lambda each: each[1] - each[0]):  # constant within a range
+            together = [number for _, number in run]
+            ranges.append(f"{together[0]}-{together[-1]}" if len(together) > 1 else f"{together[0]}")
+        groups.append(prefix + ".".join(ranges))
     return "~".join(groups)
 
 

@@ -50,12 +50,8 @@ def shipped_profiles() -> Profiles:
     return profiles({lang: [text for (text,) in example_sentences([lang])] for lang in LANGS})
 
 
-def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, float]]:
-    """The likeliest language of a text, and how many nats each other is behind; "" for a text without letters."""
-    return likeliest(ngrams(text), known or shipped_profiles())
-
-
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
+    """The likeliest language of n-grams, and how many nats each other is behind; "" without any."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -86,7 +82,7 @@ def another_language(text: str, lang: str, known: Profiles | None = None) -> str
 
 def guess(texts: Sequence[str]) -> str:
     """The language that most of the texts are in, of those with example sentences; "" without letters."""
-    best = Counter(language(text)[0] for text in sample(texts))
+    best = Counter(likeliest(ngrams(text), shipped_profiles())[0] for text in sample(texts))
     del best[""]
     return best.most_common(1)[0][0] if best else ""
 
@@ -94,14 +90,6 @@ def guess(texts: Sequence[str]) -> str:
 def sample(texts: Sequence[str]) -> Sequence[str]:
     """At most `SAMPLE` of the texts, evenly spread."""
     return list(texts[:: max(1, math.ceil(len(texts) / SAMPLE))])
-
-
-def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
-    """Count unknown tokens and all tokens; (0, 0) for an encoder whose tokens are not visible to us."""
-    if loaded.bgt is None:
-        return 0, 0
-    ids = [token for row in loaded.bgt.tokenizer.encode(texts) for token in row if token != EOS]
-    return ids.count(UNK), len(ids)
 
 
 def other_language(texts: Sequence[str], lang: str) -> str:
@@ -114,9 +102,12 @@ def other_language(texts: Sequence[str], lang: str) -> str:
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
     """Return warnings about texts in a language, one sentence each; empty if all is well. Large texts are sampled."""
     concerns = []
-    missing, tokens = unknown(loaded, sample([text for text in texts if text.strip()]))
-    if missing and missing >= UNKNOWN_SHARE * tokens:
-        concerns.append(f"{missing:,} of {tokens:,} tokens are unknown to this model.")
+    if loaded.bgt is not None:  # other encoders' tokens are not visible to us
+        rows = loaded.bgt.tokenizer.encode(sample([text for text in texts if text.strip()]))
+        tokens = [token for row in rows for token in row if token != EOS]
+        missing = tokens.count(UNK)
+        if missing and missing >= UNKNOWN_SHARE * len(tokens):
+            concerns.append(f"{missing:,} of {len(tokens):,} tokens are unknown to this model.")
     if other := other_language(texts, lang):
         looks = f"This looks like {language_name(other)}"
         known = f"{looks}, not {language_name(lang)}: choose its language."

@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, corpora, rows, state
+from app.core import checks, corpora, rows, state, upload_dialog
 from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.startup import ParallelText
-from app.core.uploads import dialog
 
 ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
@@ -37,13 +36,13 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
             icon=":material/table_rows:",
         )
         st.code(f"bgt app --data {','.join(langs)}=FILE.tsv", language="sh")
-        dialog.button()
+        upload_dialog.button()
         return None
     name = next(iter(texts))
     if len(texts) > 1:
         name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
-    dialog.button()
-    dialog.remove_button(name, "data", list(texts))
+    upload_dialog.button()
+    upload_dialog.remove_button(name, "data", list(texts))
     return texts[name]
 
 
@@ -95,13 +94,8 @@ def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, titl
     other = checks.other_language(texts, lang)
     if other in loaded.langs:
         label = f"{title} is {rows.language_name(other)}"
-        st.button(label, key=f"{key} {other}", on_click=choose_language, args=(key, field, lang, other))
-
-
-def choose_language(key: str, field: str, lang: str, other: str) -> None:
-    if field:
-        st.session_state[f"{field}_{other}"] = st.session_state[f"{field}_{lang}"]
-    st.session_state[key] = other
+        text = {f"{field}_{other}": st.session_state.get(f"{field}_{lang}")} if field else {}
+        st.button(label, key=f"{key} {other}", on_click=st.session_state.update, args=({key: other, **text},))
 
 
 def bounded(text: str, most: int, title: str) -> str:

@@ -1,29 +1,113 @@
-"""The texts that the app can show: their names, and their sentences as rows."""
+"""The texts that the app can show, by name, and their sentences as rows: its own, and those of users.
+
+What a user brought, sentences, files and encoders, is in the session, and kept on the server so that a reload or a link
+brings it back: under a random key, which only the address of the page holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import own_texts, rows, startup
+from app.core import rows, startup
 from app.core.startup import ParallelText
 from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 
+PARAMETER = "own"  # the parameter of the address that holds the key
+KEY_BYTES = 16  # random, so that nobody can guess another user's key
+MAX_KEPT = 1_000  # states, over all sessions
+MAX_BYTES = 300_000_000  # of all that is kept
+MODEL_BYTES = 10_000_000  # counted for an encoder
+# Not one of Streamlit's caches: users can empty those, and this content can't be computed again.
+_kept: OrderedDict[str, OwnTexts] = OrderedDict()
+_lock = threading.Lock()
 
-def readable(langs: Sequence[str]) -> dict[str, ParallelText]:
-    """The texts that a model of these languages can read by their names: the user's own, then the app's."""
-    own = startup.texts_in(own_texts.of_session().uploaded, langs)
-    return own | startup.read().texts_in(langs)
+
+@dataclass(frozen=True, eq=False)
+class OwnTexts:
+    """What a user brought; never changed, so that a link shows the state of the moment it was made."""
+
+    typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, as `rows.typed` gives them
+    uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
+    models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each encoder opened or split, by title
+    split: Any = None  # the last split on "Your encoder", a `compute.Made`
 
 
-def aligned(langs: Sequence[str]) -> dict[str, ParallelText]:
-    """Those of the texts whose rows have two sentences of one meaning or more."""
-    return {name: text for name, text in readable(langs).items() if len(text.sides) > 1}
+def of_session() -> OwnTexts:
+    return st.session_state.get("own", OwnTexts())
+
+
+def change(**parts: Any) -> None:
+    """Replace some parts; the address then names the new state."""
+    own = replace(of_session(), **parts)
+    st.session_state["own"] = own
+    st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
+    in_address()
+
+
+def in_address() -> None:
+    """Write the key of the session's texts into the address: each page starts with an address of its own."""
+    key = st.session_state.get("own_key", "")
+    if key and st.query_params.get(PARAMETER) != key:
+        st.query_params[PARAMETER] = key
+    elif not key and PARAMETER in st.query_params:
+        del st.query_params[PARAMETER]
+
+
+def restore() -> bool:
+    """Load the texts that the key in the address names, once per session. False if they are no longer kept."""
+    key = st.query_params.get(PARAMETER, "")
+    new = "own_key" not in st.session_state
+    own = recalled(key) if new else None
+    if new:
+        st.session_state.update(own=own or OwnTexts(), own_key=key if own else "")
+    in_address()
+    return own is not None or not (new and key)
+
+
+def kept(own: OwnTexts) -> str:
+    """Store a state and return its key. The states unused for longest are dropped if there are too many, or if they
+    need too much memory."""
+    key = secrets.token_urlsafe(KEY_BYTES)
+    with _lock:
+        _kept[key] = own
+        while len(_kept) > 1 and (len(_kept) > MAX_KEPT or _bytes() > MAX_BYTES):
+            _kept.popitem(last=False)
+    return key
+
+
+def recalled(key: str) -> OwnTexts | None:
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+        return _kept.get(key)
+
+
+def _bytes() -> int:
+    """Bytes of all states, roughly for encoders; what is in several states counts once."""
+    models = {id(model) for own in _kept.values() for model in own.models.values()}
+    tables = [
+        table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
+    ]
+    different = {id(table): table for table in tables}.values()
+    return MODEL_BYTES * len(models) + sum(int(table.memory_usage(deep=True).sum()) for table in different)
+
+
+def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
+    """The texts that a model of these languages can read by their names, the user's own and then the app's, whose rows
+    have at least that many sentences of one meaning."""
+    texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
+    return {name: text for name, text in texts.items() if len(text.sides) >= least}
 
 
 def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[str]]:

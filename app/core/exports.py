@@ -33,13 +33,9 @@ FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; letters of a line, by the widest of those fonts
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets compute cells that start with these
 MIME = {
-    "csv": "text/csv",
-    "parquet": "application/vnd.apache.parquet",
-    "jsonl": "application/jsonl",
-    "tex": "application/x-tex",
-    "html": "text/html",
-    "json": "application/json",
-}
+    "csv": "text/csv", "parquet": "application/vnd.apache.parquet", "jsonl": "application/jsonl",
+    "tex": "application/x-tex", "html": "text/html", "json": "application/json",
+}  # fmt: skip
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
 figure.show()"""
@@ -53,9 +49,8 @@ def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) 
     if "on_select" in settings:
         config["displayModeBar"] = True
         colours = {"color": SOFT[theme.current()], "activecolor": INK[theme.current()], "bgcolor": "rgba(0, 0, 0, 0)"}
-        figure.update_layout(
-            modebar={"orientation": "h", **colours}, margin={"t": max(40, figure.layout.margin.t or 0)}
-        )
+        above = max(40, figure.layout.margin.t or 0)
+        figure.update_layout(modebar={"orientation": "h", **colours}, margin={"t": above})
     return st.plotly_chart(figure, alt=alt, config=config, **settings)
 
 
@@ -81,10 +76,9 @@ def offer(
                     download(name, kind, partial(make, table))
                 if latex is not None:
                     download(name, "tex", partial(as_latex, latex))
-        if table is not None and vectors is not None:
-            st.markdown("**Vectors of these rows**")
-            rows = table
-            download(f"{name}-vectors", "parquet", lambda: as_vectors(rows, vectors()))
+            if vectors is not None:
+                st.markdown("**Vectors of these rows**")
+                download(f"{name}-vectors", "parquet", lambda: as_vectors(table, vectors()))
         if figure is not None:
             drawings(name, lambda: publication(figure(theme="light"), caption))
         st.markdown("**Link to this view**")
@@ -114,21 +108,18 @@ def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
 
 
 def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
-    st.download_button(
-        kind.upper(), make, f"{name}.{kind}", MIME[kind], key=f"{name}.{kind}", on_click="ignore", width="content"
-    )
+    file = f"{name}.{kind}"
+    st.download_button(kind.upper(), make, file, MIME[kind], key=file, on_click="ignore", width="content")
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
     """UTF-8 with the byte order mark that spreadsheets look for; text that they would compute gets an apostrophe."""
-    text = table.select_dtypes(exclude="number").columns
-    safe = {name: table[name].map(uncomputed) for name in text}
+
+    def uncomputed(cell: Any) -> Any:
+        return f"'{cell}" if str(cell).startswith(FORMULA) else cell
+
+    safe = {name: table[name].map(uncomputed) for name in table.select_dtypes(exclude="number")}
     return table.assign(**safe).rename(columns=uncomputed).to_csv(index=False).encode("utf-8-sig")
-
-
-def uncomputed(cell: Any) -> Any:
-    """A cell or a column's name with an apostrophe before it if a spreadsheet would compute it."""
-    return f"'{cell}" if str(cell).startswith(FORMULA) else cell
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:

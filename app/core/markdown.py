@@ -1,16 +1,21 @@
-"""Show text of users, files and addresses, never as Markdown; and the box "How to read this"."""
+"""Show text of users, files and addresses, never as Markdown; tables; and the box "How to read this"."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from html import escape
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from bgt_core.errors import BgtError
 
+HELP = Path(__file__).parents[1] / "help"
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown, Streamlit's included
 ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses, which become links without any mark
 BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
@@ -30,6 +35,15 @@ def problem(error: BgtError) -> None:
     st.error(verbatim(error), icon=":material/error:")
 
 
+@contextmanager
+def failing() -> Iterator[None]:
+    """What is drawn inside ends with the error if there is one; the page goes on below."""
+    try:
+        yield
+    except BgtError as error:
+        problem(error)
+
+
 def written_out(table: pd.DataFrame) -> pd.DataFrame:
     """Escape a table for `st.table`, which reads Markdown: cells and titles stay unchanged, addresses stay links."""
     return table.map(partial(verbatim, addresses=True)).rename(columns=partial(verbatim, addresses=True))
@@ -40,10 +54,29 @@ def table(rows: pd.DataFrame, alt: str) -> None:
     st.table(written_out(rows), border="horizontal", hide_index=True, alt=alt)
 
 
+def frame(
+    rows: pd.DataFrame, alt: str, formats: Mapping[str, str] = {}, widths: Mapping[str, int] = {}, **settings: Any
+) -> Any:
+    """Show a table that scrolls; `formats` are of columns of numbers, as "%.2f", `widths` of columns in pixels."""
+    columns = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
+    columns |= {
+        title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
+    }
+    return st.dataframe(rows, hide_index=True, alt=alt, column_config=columns, **settings)
+
+
 def how_to_read(text: str) -> None:
     """Show a closed box of Markdown at the end of a page: it explains the figures and terms."""
     with st.expander("How to read this", icon=":material/help:"):
         st.markdown(text)
+
+
+def help_of(name: str, second: str = "", writes: bool = True) -> None:
+    """Show the box of `help/NAME.md`, without the lines on a second latent, {second}, that a model does not have, and
+    those on generated text, {writes}, if it can't generate."""
+    lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
+    shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
+    how_to_read("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
 
 
 def written(text: str) -> None:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,38 +18,9 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.facts import has_negation
 
-LANGUAGE_NAMES = {
-    "ar": "Arabic",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ru": "Russian",
-    "tr": "Turkish",
-    "zh": "Chinese",
-}
-_TITLES = {  # names of languages in their own and in other languages, as titles of columns
-    "ar": "العربية arabe arabisch árabe arabo arabski arapça арабский",
-    "de": "deutsch allemand alemán alemão tedesco duits niemiecki almanca немецкий",
-    "en": "anglais englisch inglés inglês inglese engels angielski ingilizce английский الإنجليزية 英語 英语",
-    "es": "español espagnol spanisch espanhol castellano spagnolo spaans hiszpański ispanyolca испанский",
-    "fr": "français französisch francés francês francese frans francuski fransızca французский الفرنسية",
-    "it": "italiano italien italienisch italiaans włoski italyanca итальянский",
-    "ja": "日本語 japonais japanisch japonés japonês giapponese japans japoński japonca японский 日语",
-    "ko": "한국어 coréen koreanisch coreano koreaans koreański korece корейский",
-    "nl": "nederlands néerlandais niederländisch neerlandés holandés holandês olandese holenderski felemenkçe",
-    "pl": "polski polonais polnisch polaco polonês polacco pools lehçe польский",
-    "pt": "português portugais portugiesisch portugués portoghese portugees portugalski portekizce португальский",
-    "ru": "русский russe russisch ruso russo rosyjski rusça",
-    "tr": "türkçe turc türkisch turco turks turecki турецкий",
-    "zh": "中文 汉语 chinois chinesisch chino chinês cinese chinees chiński çince китайский",
-}
+# Codes, English names, and names in their own and in other languages, as titles of columns have them.
+_LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()]
+LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
 STYLES = {  # properties of wording, by the names of `bgt_core.data.properties` and of probing tasks
     "address": "Form of address",
@@ -79,9 +51,7 @@ def title_key(title: str) -> str:
     return re.sub(r"[\s_]*\d*$", "", "".join(letters).strip())
 
 
-LANG_OF_TITLE = {
-    title_key(name): lang for lang, names in LANGUAGE_NAMES.items() for name in (lang, names, *_TITLES[lang].split())
-}
+LANG_OF_TITLE = {title_key(each): lang for lang, name, more in _LANGUAGES for each in (lang, name, *more.split())}
 
 
 def latent_title(latent: str) -> str:

@@ -81,10 +81,6 @@ class StartOptions:
         """The languages of all texts, for encoders that read any language."""
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
-    def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
-        """Those of the texts that a model of these languages can read."""
-        return texts_in(self.texts, langs)
-
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
     """Parse the options after `--`; all but --questions may be repeated.
@@ -102,27 +98,19 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     models = short_names(paths, inside) | inside
     own_results = (Path(path) / PROBES_FOLDER for path in models.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
-    return StartOptions(models, built_in_texts() | texts_of(given.data), results, given.questions)
-
-
-def texts_of(arguments: Sequence[str]) -> dict[str, ParallelText]:
-    """The user's texts by name."""
-    texts = [parallel_text(argument) for argument in dict.fromkeys(arguments)]
+    texts = [parallel_text(argument) for argument in dict.fromkeys(given.data)]
     names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
-    return {name: text for name, (_, text) in zip(names, texts, strict=True)}
+    texts_of_user = {name: text for name, (_, text) in zip(names, texts, strict=True)}
+    # English with each other language and with the three that share most examples, and the built-in grammar
+    together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
+    examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
+    return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
 
 
 def shipped() -> dict[str, str]:
     """Name -> path of each model inside the package, the default one first."""
     folders = sorted(filter(is_model, PRETRAINED.parent.iterdir()), key=lambda folder: (folder != PRETRAINED, folder))
     return {AS_SHIPPED.format(folder.name): str(folder) for folder in folders}
-
-
-def built_in_texts() -> dict[str, ParallelText]:
-    """The example sentences, English with each other language and with the three that share most, and the grammar's."""
-    together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
-    examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
-    return examples | {BUILT_IN: GRAMMAR}
 
 
 def checkpoints(path: str) -> list[str]:

@@ -1,13 +1,17 @@
-"""Models and their vectors, cached for all sessions, and the one lock around inference."""
+"""Models and their vectors, cached for all sessions, and the one lock around inference.
+
+Vectors of many sentences have one copy for all sessions, filled part by part; the oldest go when memory is short.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +21,7 @@ import numpy as np
 import streamlit as st
 
 import bgt_core
-from app.core import kept_vectors, own_texts, rows, startup
+from app.core import corpora, rows, startup
 from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.encoders import KINDS, with_kind
@@ -25,6 +29,8 @@ from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
+AT_ONCE = 5_000  # sentences at a time; smaller parts have more batch shapes, and oneDNN keeps memory for each
+KEPT_BYTES = 400_000_000  # of all kept vectors; the newest are always kept
 FEW = 64  # sentences; embedding so few is faster than looking them up
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # how an encoder of each kind runs
 _inference = threading.Lock()
@@ -118,13 +124,9 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 
 def titles() -> list[str]:
-    """The names of the models of this app and of this session; the first is the default."""
-    return [*startup.read().models, *own()]
-
-
-def own() -> dict[str, Loaded]:
-    """Encoders that this session, or that of the link, has opened or split, by name."""
-    return dict(own_texts.of_session().models)
+    """The names of the models of this app, the first of which is the default, and of those that this session, or that
+    of the link, has opened or split."""
+    return [*startup.read().models, *corpora.of_session().models]
 
 
 def model() -> Loaded:
@@ -135,7 +137,7 @@ def model() -> Loaded:
 
 def opened(title: str) -> Loaded:
     """Open the model of that name, once; BgtError as `open_encoder`."""
-    return own().get(title) or _load(title, startup.read().models[title])
+    return corpora.of_session().models.get(title) or _load(title, startup.read().models[title])
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")
@@ -160,8 +162,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     info = bgt_core.info(path)
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # of a checkpoint; of a run
-    log = next((read_log(file) for file in logs if file.is_file()), [])
-    log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued after this checkpoint
+    log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
     reader.embed([], lang=reader.langs[0])  # refuses a writer whose encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
@@ -170,17 +171,16 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     return Loaded(title, reader, reader.langs, info, log, device, path)
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The rows of a training log whose values are numbers, as training reports them."""
-    rows = [row for _, row in json_lines(path)]
-    return [row for row in rows if row.get("kind") and isinstance(row.get("step"), int) and reported(row)]
-
-
-def reported(row: Mapping[str, Any]) -> bool:
-    """Whether the values of a log row that pages rely on are numbers."""
-    return row["kind"] != "valid" or all(
-        isinstance(value, int | float) for name, value in row.items() if name != "kind"
-    )
+def read_log(path: Path, last: int) -> list[dict[str, Any]]:
+    """The rows of a training log up to a step, as the run may have continued after the checkpoint; without rows on
+    held-out pairs whose values are no numbers."""
+    rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
+    return [
+        row
+        for row in rows
+        if row["step"] <= last
+        and (row["kind"] != "valid" or all(isinstance(row[name], int | float) for name in row if name != "kind"))
+    ]
 
 
 @contextmanager
@@ -210,7 +210,54 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
     if sum(len(texts) for _, texts in parts) <= FEW:
         return np.concatenate([read(texts, lang) for lang, texts in parts])
     hashes = " ".join(f"{lang} {content(texts)}" for lang, texts in parts)
-    return kept_vectors.filled(f"{loaded.digest} {latent} {hashes}", parts, read)
+    return filled(f"{loaded.digest} {latent} {hashes}", parts, read)
+
+
+@dataclass(eq=False)
+class Matrix:
+    """Vectors (N, D), of which the first `done` rows are computed; a run that is stopped continues from there."""
+
+    vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    done: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@st.cache_resource(show_spinner=False)
+def _kept() -> OrderedDict[str, Matrix]:
+    """The entries, the newest last."""
+    return OrderedDict()
+
+
+def filled(
+    key: str, parts: Sequence[tuple[str, Sequence[str]]], embed: Callable[[Sequence[str], str], np.ndarray]
+) -> np.ndarray:
+    """The vectors of the sentences of each part, (language, sentences), one part after the other: (N, D), read-only.
+
+    `embed` gives those of up to 5,000 sentences of a language; `key` names whose they are. Shows progress.
+    """
+    kept = _kept()
+    matrix = kept.setdefault(key, Matrix())
+    kept.move_to_end(key)
+    count, first, bar = sum(len(texts) for _, texts in parts), 0, st.empty()
+    for lang, texts in parts:
+        for start in range(0, len(texts), AT_ONCE):
+            if 0 < matrix.done <= first < count:
+                bar.progress(first / count, f"Embedding: {first:,} of {count:,} sentences")
+            batch = texts[start : start + AT_ONCE]
+            with matrix.lock:
+                if matrix.done <= first:
+                    vectors = embed(batch, lang)
+                    if not matrix.done:
+                        matrix.vectors = np.empty((count, vectors.shape[1]), np.float32)
+                    matrix.vectors[first : first + len(vectors)] = vectors
+                    matrix.done += len(vectors)
+                    if matrix.done == count:
+                        matrix.vectors.setflags(write=False)  # shared by all sessions
+            first += len(batch)
+    bar.empty()
+    while len(kept) > 1 and sum(one.vectors.nbytes for one in list(kept.values())) > KEPT_BYTES:
+        kept.popitem(last=False)
+    return matrix.vectors
 
 
 def content(texts: Sequence[str]) -> str:
@@ -240,9 +287,3 @@ class SharedEncoder:
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The similarity of row i of left and row i of right: (N, D), (N, D) -> (N,)."""
         return self.loaded.reader.similarity_pairwise(left, right)
-
-
-def clear() -> None:
-    """Clear all cached models, vectors, maps and tables of all sessions; they are computed again when needed."""
-    st.cache_data.clear()
-    st.cache_resource.clear()

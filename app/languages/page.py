@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.navigation.page import Page
 
 from app.core import controls, exports, rows, state, theme
-from app.core.address import BOUND
+from app.core.address import BOUND, go_to
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
 from app.core.results import gather, listing, task_names
@@ -44,17 +43,13 @@ HOW_TO_READ = """
 TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's order"}
 
 
-def page(probes: Page) -> None:
-    loaded = state.model()
-    st.title("Compare languages")
+def page(loaded: state.Loaded) -> None:
     results = gather.all_results()
     gaps = compute.with_paper(results.gaps)
-    second = loaded.second_latent or LANGUAGE
-    st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
     if len(loaded.langs) == 1 and loaded.second_latent:
         st.caption(f"This model reads one language, {loaded.languages}; this page compares languages.")
     if loaded.title not in set(gaps["model"]):
-        empty(loaded, probes)
+        empty(loaded)
     if not gaps.empty:
         shown(results, gaps, loaded)
     how_to_read(HOW_TO_READ)
@@ -86,12 +81,12 @@ def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded
             trends(of_language)
 
 
-def empty(loaded: state.Loaded, probes: Page) -> None:
+def empty(loaded: state.Loaded) -> None:
     if not loaded.second_latent:
         st.info(controls.ONE_LATENT, icon=":material/translate:")
         return
     st.info("No results of both latents of this model yet. This page only shows results.", icon=":material/translate:")
-    st.page_link(probes, label="Run a small probe", icon=":material/science:")
+    go_to("probes", "Run a small probe", "science")
     with st.expander("Probe from the command line, and start the app with `--results FOLDER`"):
         lines = [gather.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
         st.code("\n".join(lines), language="sh")

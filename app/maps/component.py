@@ -25,7 +25,7 @@ WIRE = "maps_wire"
 
 
 class Map(NamedTuple):
-    """A figure of `chart.map_figures`, the latent it is of, and a text in its place."""
+    """A figure of `compute.map_figures`, the latent it is of, and a text in its place."""
 
     latent: str
     figure: go.Figure

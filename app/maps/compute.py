@@ -1,24 +1,69 @@
-"""Numbers about the maps: nearest sentences, a selection against the rest, scores in the full space."""
+"""The figures of the maps, and numbers about them: a selection against the rest, scores in the full space."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import rows
-from app.core.interpolation import Interpolation
-from app.core.latents import geometry, keywords, spaces
+from app.core import rows, theme
+from app.core.latents import chart, geometry, spaces
 from app.core.latents.spaces import MAX_SCORED, Space, Spaces
 from app.core.state import Loaded, embed
+from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.vectors.compare import hits, unit
 
+ALL, BOTH = "all", "Both"  # the maps of all latents in one figure; as a choice
+MAP_HEIGHT = 240  # pixels of each language's map
 KEYWORDS = 8
 MARK = 0.015  # width of a mark, as a share of the map
+
+
+def map_figures(
+    fitted: Spaces,
+    second: str,
+    colour: str,
+    langs: Sequence[str],
+    paths: Mapping[str, np.ndarray],
+    panels: str = BOTH,
+    lines: Sequence[str] = (),
+    svg: bool = False,
+) -> dict[str, partial]:
+    """The settings of the map of each latent by its name, or of the one of `panels`, and of all in one; `second` is the
+    second latent, `paths` are by "semantic" or language, `lines` as `latent_map` takes them."""
+    name_of = rows.language_name if len(langs) <= 3 else str  # more names would not fit
+    signs = {lang: theme.lang_title(lang, name_of(lang)) for lang in fitted.second}
+    title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
+    title_of |= {lang: f"{rows.latent_title(second)}  {sign}" for lang, sign in signs.items()}
+    tables = {
+        SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
+        second: {title_of[lang]: space.rows for lang, space in fitted.second.items()},
+    }
+    shown = {name: of for name, of in tables.items() if panels in (BOTH, name.capitalize())}
+    together = {title: table for of in shown.values() for title, table in of.items()}
+    return {
+        name: partial(
+            chart.latent_map,
+            of,
+            colour,
+            langs,
+            named=name != second,  # clusters of meaning lie anywhere on the others
+            lines=[kind for kind in lines if name != second or kind != chart.TRANSLATIONS],
+            paths={title_of[key]: steps for key, steps in paths.items()},
+            svg=svg,
+            side_by_side=name == ALL and len(shown) > 1,
+            theme=theme.current(),
+            height=MAP_HEIGHT * max(2, len(fitted.second)),
+        )
+        for name, of in {**shown, ALL: together}.items()
+        if of
+    }
 
 
 def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
@@ -35,12 +80,8 @@ def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.Dat
     parts |= {f"{loaded.second_latent}, {rows.language_name(lang)}": space for lang, space in fitted.second.items()}
     cosines = {}
     for name, space in parts.items():
-        within = among(space.rows, ids)
-        if within.any():
-            cosines[name] = (
-                geometry.mean_cosine(space.vectors[within]),
-                _mean_cosine(space.digest, space.content, space),
-            )
+        if (within := among(space.rows, ids)).any():
+            cosines[name] = mean_cosine(space.vectors[within]), _mean_cosine(space.digest, space.content, space)
     table = fitted.semantic.rows
     return compared(table, among(table, ids), spaces.words(fitted.semantic.content, table["text"]), cosines)
 
@@ -50,13 +91,22 @@ def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
+def mean_cosine(vectors: np.ndarray) -> float:
+    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. A zero
+    row has cosine 0 with all others."""
+    blocks = (vectors[start : start + geometry.BLOCK] for start in range(0, len(vectors), geometry.BLOCK))
+    total = sum(unit(block).sum(0, dtype=float) for block in blocks)
+    count, with_itself = len(vectors), int(vectors.any(1).sum())
+    return float((np.square(total).sum() - with_itself) / (count * (count - 1))) if count > 1 else float("nan")
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
 def _mean_cosine(digest: str, content: str, _space: Space) -> float:
-    return geometry.mean_cosine(_space.vectors)
+    return mean_cosine(_space.vectors)
 
 
 def compared(
-    table: pd.DataFrame, chosen: np.ndarray, words: keywords.WordCounts, cosines: Mapping[str, tuple[float, float]]
+    table: pd.DataFrame, chosen: np.ndarray, words: geometry.WordCounts, cosines: Mapping[str, tuple[float, float]]
 ) -> pd.DataFrame:
     """Compare the chosen rows, (N,) bool, with the others: one measure per row, differences with 95% intervals.
 
@@ -67,18 +117,16 @@ def compared(
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()
     lines.append(("Words in a sentence", *mean_difference(lengths[chosen], lengths[~chosen])))
-    shares = {
-        f"Closing mark: {mark}": table["mark"] == mark
-        for mark in dict.fromkeys((*rows.MARKS.values(), rows.OTHER, rows.NONE))
-    }
+    marks = dict.fromkeys((*rows.MARKS.values(), rows.OTHER, rows.NONE))
+    shares = {f"Closing mark: {mark}": table["mark"] == mark for mark in marks}
     langs = table["lang"].unique().tolist()
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
-    compared = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
-    lines += [line for line in compared if {*line[1:3]} - {"0%", ""}]
+    by_share = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
+    lines += [line for line in by_share if {*line[1:3]} - {"0%", ""}]
     # otherwise words of another language would stand out
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     groups = np.where(chosen, 0, np.where(comparable, 1, -1))
-    here, elsewhere = map(", ".join, keywords.keywords(words, groups, KEYWORDS, 2))
+    here, elsewhere = map(", ".join, geometry.keywords(words, groups, KEYWORDS, 2))
     lines.append(("Words that stand out", here, elsewhere, ""))
     for latent, (among_chosen, among_all) in cosines.items():
         lines.append((f"Mean cosine, {latent}", f"{among_chosen:z.2f}", f"{among_all:z.2f} among all", ""))
@@ -87,44 +135,40 @@ def compared(
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
     """Both means, and their difference with its 95% interval by Welch's t."""
-    from scipy.special import stdtrit
+    from scipy.stats import ttest_ind
 
+    first, second = (f"{part.mean():.1f}" if len(part) else "" for part in (left, right))
     if min(len(left), len(right)) < 2:
-        means = [f"{part.mean():.1f}" if len(part) else "" for part in (left, right)]
-        return means[0], means[1], ""
-    errors = [part.var(ddof=1) / len(part) for part in (left, right)]
-    difference, error = left.mean() - right.mean(), math.sqrt(sum(errors))
-    squares = sum(part**2 / (len(side) - 1) for part, side in zip(errors, (left, right), strict=True))
-    half = float(stdtrit(error**4 / squares, 0.975)) * error if squares else 0.0
-    interval = f"{difference:+z.1f} [{difference - half:z.1f}, {difference + half:z.1f}]"
-    return f"{left.mean():.1f}", f"{right.mean():.1f}", interval
+        return first, second, ""
+    difference = low = high = left.mean() - right.mean()
+    if left.var() or right.var():
+        low, high = ttest_ind(left, right, equal_var=False).confidence_interval(0.95)
+    return first, second, f"{difference:+z.1f} [{low:z.1f}, {high:z.1f}]"
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
     """The share of rows, (N,) bool, among the chosen and the others, and their difference in percentage points with
     its 95% interval (Newcombe 1998, method 10)."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
-    texts = [f"{right / count:.0%}" if count else "" for right, count in counts]
-    if not all(count for _, count in counts):
-        return texts[0], texts[1], ""
-    (p, q), ((p_low, p_high), (q_low, q_high)) = (
-        [right / count for right, count in counts],
-        [wilson(right, count) for right, count in counts],
-    )
+    first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
+    if not (first and second):
+        return first, second, ""
+    p, q = (right / count for right, count in counts)
+    (p_low, p_high), (q_low, q_high) = (wilson(right, count) for right, count in counts)
     low = p - q - math.hypot(p - p_low, q_high - q)
     high = p - q + math.hypot(p_high - p, q - q_low)
-    return texts[0], texts[1], f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
+    return first, second, f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
 
 
 def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.DataFrame:
     """Measure how often translations find each other in the semantic latent, and whether a probe can still identify the
     language; beside chance."""
     left_name, right_name = rows.language_name(left), rows.language_name(right)
-    scores, (accuracy, low, high) = pair_scores(loaded, semantic, left, right)
+    (forward, backward), chance, (own, other), (accuracy, low, high) = pair_scores(loaded, semantic, left, right)
     table = {
-        f"{left_name} finds its {right_name}": [f"{scores.left_finds_right:.0%}", f"{scores.chance:.1%}"],
-        f"{right_name} finds its {left_name}": [f"{scores.right_finds_left:.0%}", f"{scores.chance:.1%}"],
-        "Mean cosine of translations": [f"{scores.translations:.2f}", f"{scores.others:.2f}"],
+        f"{left_name} finds its {right_name}": [f"{forward:.0%}", f"{chance:.1%}"],
+        f"{right_name} finds its {left_name}": [f"{backward:.0%}", f"{chance:.1%}"],
+        "Mean cosine of translations": [f"{own:.2f}", f"{other:.2f}"],
         "Language identified by a probe": [f"{accuracy:.0%} ({low:.0%} to {high:.0%})", "50%"],
     }
     return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Chance"])
@@ -133,13 +177,18 @@ def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.Dat
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
 def pair_scores(
     loaded: Loaded, semantic: Space, left: str, right: str
-) -> tuple[geometry.PairScores, tuple[float, float, float]]:
-    """The same as numbers, and the accuracy of the probe with its interval."""
+) -> tuple[tuple[float, float], float, tuple[float, float], tuple[float, float, float]]:
+    """Of N translations: the fractions of sentences of either language whose nearest in the other is their own
+    translation (ties share a hit); by chance; the mean similarity of row i with row i, and with row i + 1; the accuracy
+    of the probe with its interval."""
     from probes.measures.language import language_probe_accuracy  # imports sklearn, which takes a second
 
-    left_vectors, right_vectors = semantic.of(left), semantic.of(right)
-    similarities = loaded.encoder.similarity(left_vectors, right_vectors)
-    return geometry.pair_scores(similarities), language_probe_accuracy(left_vectors, right_vectors)
+    vectors = semantic.of(left), semantic.of(right)
+    similarities = loaded.encoder.similarity(*vectors)  # (N, N)
+    own = np.arange(len(similarities))
+    means = similarities.diagonal().mean(), similarities[own, np.roll(own, -1)].mean()
+    ways = hits(similarities, own).mean(), hits(similarities.T, own).mean()
+    return ways, 1 / len(own), means, language_probe_accuracy(*vectors)
 
 
 def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.DataFrame:
@@ -148,8 +197,7 @@ def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.Dat
     table = {}
     for column in columns:
         by_lang = [agreement(loaded, fitted.semantic, own, lang, column) for lang, own in fitted.second.items()]
-        fractions = np.mean(by_lang, 0)
-        table[rows.COUNTED[column]] = [f"{fraction:.0%}" for fraction in fractions]
+        table[rows.COUNTED[column]] = [f"{fraction:.0%}" for fraction in np.mean(by_lang, 0)]
     latents = [latent.capitalize() for latent in (SEMANTIC, loaded.second_latent)]
     return pd.DataFrame.from_dict(table, orient="index", columns=[*latents, "Chance"])
 
@@ -157,15 +205,17 @@ def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.Dat
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
 def agreement(loaded: Loaded, semantic: Space, own: Space, lang: str, column: str) -> tuple[float, float, float]:
     """The fractions of one language in the semantic and the second latent, and by chance."""
-    values = own.rows.loc[own.given, column].tolist()[:MAX_SCORED]
-    vectors = [space.of(lang) for space in (semantic, own)]
-    (first, chance), (second, _) = (
-        geometry.agreement(loaded.encoder.similarity(part, part), values) for part in vectors
-    )
-    return first, second, chance
+    values = own.rows.loc[own.given, column].to_numpy()[:MAX_SCORED]
+    codes, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    same = []
+    for space in (semantic, own):
+        similarities = loaded.encoder.similarity(space.of(lang), space.of(lang))
+        others = similarities - np.diag(np.full(len(codes), np.inf))
+        same.append(float((codes[others.argmax(1)] == codes).mean()))
+    return same[0], same[1], float((counts * (counts - 1)).sum() / (len(codes) * (len(codes) - 1)))
 
 
-def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
+def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
     """The rows by id, with their places on the semantic map (x, y) and on the second latent's."""
     table = fitted.semantic.rows.set_index("id", drop=False)
     if not fitted.second:
@@ -174,55 +224,48 @@ def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
     return table.join(places.add_suffix(f"_{second_latent}"))
 
 
-def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
+def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
     """The vectors (N, D) of the chosen rows in each latent; of all rows if none is chosen."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
-    parts = {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}
     vectors = {}
-    for latent, held in parts.items():
+    for latent, held in {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}.items():
         if held:
             place = pd.Index(np.concatenate([space.rows["id"] for space in held])).get_indexer(ids)
             vectors[latent] = np.concatenate([space.vectors for space in held])[place]
     return vectors
 
 
-def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
-    """The chosen rows of a table indexed by id, in the order of choice; all rows if none is chosen."""
-    return table.loc[list(chosen)] if chosen else table
-
-
-def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:
+def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
+    """Say how the maps were made, and how far they can be trusted."""
     alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
     space_of |= {second_latent if alone else rows.language_name(lang): s for lang, s in fitted.second.items()}
-    each = f"The {second_latent} latent" if alone else f"Each {second_latent} latent"
+    projections = {name: space.projection for name, space in space_of.items()}
     number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
     how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
-    if read := {name: space.projection.read for name, space in space_of.items() if space.projection.read}:
+    if read := {name: each.read for name, each in projections.items() if each.read}:
         readings = "; ".join(f"{name}: {', '.join(texts)}" for name, texts in read.items())
         how = f"{method.axes[0]} to the right, {method.axes[1]} upwards, read by linear probes ({readings}),"
     elif not number:
-        variance = {name: space.projection.variance for name, space in space_of.items()}
-        how += f" shows {enumerated(variance, '.0%')} of the variance"
+        how += f" shows {enumerated({name: p.variance for name, p in projections.items()}, '.0%')} of the variance"
     same_place, pairs = coincide(fitted.semantic.rows)
     lengths = " at unit length" if method.metric == geometry.COSINE else ", their lengths kept"
-    same = [name for name, space in space_of.items() if space.projection.variance == 0]
-    few = [name for name, space in space_of.items() if number and space.projection.variance]
-    lower = {name: space.projection.neighbours for name, space in space_of.items()}
-    lower = {name: used for name, used in lower.items() if used and used < method.neighbours}
+    same = [name for name, each in projections.items() if each.variance == 0]
+    few = [name for name, each in projections.items() if number and each.variance]
+    lower = {name: p.neighbours for name, p in projections.items() if p.neighbours and p.neighbours < method.neighbours}
     trust = enumerated({name: spaces.trust(space, method) for name, space in space_of.items()}, ".2f")
-    return (
-        f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}. "
-        + f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart. " * bool(same)
-        + f"{method.name} needs {geometry.LEAST} vectors that it can tell apart; drawn by PCA: {', '.join(few)}. "
-        * bool(few)
-        + f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}. " * bool(lower)
-        + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
-        + f"{same_place:,} of {pairs:,} translations coincide: the larger mark, of the first language, is below. "
-        * bool(pairs)
-        + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)
-        + "Distances between far groups are not meaningful."
-    )
+    each = f"The {second_latent} latent" if alone else f"Each {second_latent} latent"
+    parts = {
+        f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}.": True,
+        f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart.": same,
+        f"{method.name} needs {geometry.LEAST} vectors that it can tell apart; drawn by PCA: {', '.join(few)}.": few,
+        f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}.": lower,
+        f"Trustworthiness of 15 neighbours: {trust}.": trust,
+        f"{same_place:,} of {pairs:,} translations coincide: the larger mark, of the first language, is below.": pairs,
+        f"{each} is a space of its own, fitted alone: compare within a panel, not across.": fitted.second,
+        "Distances between far groups are not meaningful.": True,
+    }
+    return " ".join(text for text, needed in parts.items() if needed)
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
@@ -237,11 +280,11 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if value is not None)
 
 
-def paths(walk: Interpolation | None, fitted: spaces.Spaces) -> dict[str, np.ndarray]:
+def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
     """The steps on the maps, (steps, 2): under "semantic", and under the language whose latent moved."""
+    maps: dict[str, np.ndarray] = {}
     if walk is None:
-        return {}
-    maps = {}
+        return maps
     for latent, vectors in walk.latents.items():
         name, space = (SEMANTIC, fitted.semantic) if latent == SEMANTIC else (walk.lang, fitted.second[walk.lang])
         maps[name] = space.projection.project(vectors)

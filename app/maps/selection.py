@@ -1,20 +1,21 @@
-"""The part of the page that a selection redraws: nearest sentences, search, the table of selected rows."""
+"""The part of the page that a selection redraws: nearest sentences, the dragged star, search, the selected rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
-from app.core import exports, markdown, rows, state
-from app.core.address import BOUND, keep_rows
+from app.core import exports, markdown, rows, state, theme, uploads, writing
+from app.core.address import BOUND, MAX_ROWS, as_ranges, in_ranges, keep_rows
 from app.core.component import copy_link
 from app.core.latents import geometry, spaces
-from app.core.markdown import verbatim
-from app.core.uploads import formats
-from app.maps import chart, component, compute, settings, slices, star, values
-from app.maps.near import Near
+from app.core.markdown import failing, verbatim
+from app.maps import component, compute, settings
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -25,106 +26,123 @@ NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from
 WORDS, MEANING, STYLE, COLUMN = "Words", "Meaning", "Style", "Column"
+SLICES = "slice"  # a parameter of the address, once for each: NAME:RANGES
 
 
 def forget() -> None:
     """Clear the selection, the search and the interpolation."""
     choose([])
     settings.map_alone([])
-    slices.forget()
+    keep_slices({})
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
 
 def choose(chosen: Sequence[str]) -> None:
-    """Select these rows; if there is only one, also show its nearest sentences."""
-    star.forget()
+    """Select these rows; if there is only one, also show its nearest sentences. A dragged star goes back."""
+    st.session_state.pop("moved", None)
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
 @st.fragment
 def inspect(
-    loaded: state.Loaded,
-    fitted: spaces.Spaces,
-    method: geometry.Method,
-    choice: settings.Choice,
-    figures: Mapping[str, partial],
+    loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, langs: Sequence[str], figure: partial
 ) -> None:
-    """Show the selection and the sentences near it; a selection reruns only this."""
+    """Show the selection and the sentences near it; a selection reruns only this. `figure` draws all maps."""
     table = fitted.semantic.rows
-    ids = table["id"]
-    known = frozenset(ids.tolist())
-    chosen = [row for row in st.session_state.get("chosen", []) if row in known]
+    place_of = {row: place for place, row in enumerate(table["id"].tolist())}
+    chosen = [row for row in st.session_state.get("chosen", []) if row in place_of]
     left, right = st.columns([2, 3], gap="large")
     with left:
-        near = nearest(loaded, fitted, chosen)
+        row, lang, near = nearest(loaded, fitted, chosen)
     selection = compute.among(table, frozenset(chosen))
+    near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))
+    movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
+    colours = {latent: theme.latent_colour(latent, theme.current()) for latent in near}
     component.light(
         fitted.semantic.content,
         component.Light(
             chosen=selection,
-            lit=selection if len(chosen) != 1 else selection | near.mask(table),
-            sentence=near.place(table),
-            near=near.rings(table),
-            movable=star.movable(loaded, fitted, near.row),
-            answered=star.answered(),
+            lit=selection if len(chosen) != 1 else selection | near_any,
+            sentence=place_of.get(row or "", -1),
+            near=[([place_of[other] for other in of["id"]], colours[latent]) for latent, of in near.items()],
+            movable=movable,
+            answered=st.session_state.get("moved", {}).get("at", 0),
         ),
         on_picked=partial(pick, fitted),
-        on_moved=partial(star.move, fitted, method),
+        on_moved=partial(move, fitted, method),
     )
     with left:
-        near.whole(table)
-        star.show(loaded, fitted, method, near.row, near.lang)
+        for whole in table[table["id"] == row].itertuples():
+            st.markdown(f"**{verbatim(whole.text)}**")
+            if whole.translation:
+                st.caption(verbatim(whole.translation))
+        if row and movable:
+            star(loaded, fitted, method, row, lang)
     with right:
         search(loaded, fitted, bool(chosen))
-    near.show(choice.text.langs)
-    listed(loaded, fitted, method, choice, figures, chosen)
+    if near:
+        listed_near(near, lang, len(langs) > 1)
+    listed(loaded, fitted, method, langs, figure, chosen)
+
+
+def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
+    """A table of the nearest sentences in each latent, side by side."""
+    keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in near)
+    st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
+    for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
+        where = ": any language" if latent == SEMANTIC else f": {rows.language_name(lang)} only"
+        title = f"{rows.latent_title(latent)}{where * several}"
+        column.markdown(f"**{title}**")
+        with column:
+            shown = table[["Cosine", *["In"] * several, "Sentence"]]
+            shown = shown.assign(Cosine=shown["Cosine"].map("{:z.2f}".format))
+            markdown.table(shown, f"{title}: nearest sentences with their cosines")
 
 
 def listed(
     loaded: state.Loaded,
     fitted: spaces.Spaces,
     method: geometry.Method,
-    choice: settings.Choice,
-    figures: Mapping[str, partial],
+    langs: Sequence[str],
+    figure: partial,
     chosen: Sequence[str],
 ) -> None:
     """Describe and list the chosen rows, or all."""
-    table = fitted.semantic.rows
+    table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     if not keep_rows([] if by_words else chosen):
         st.caption("This selection is too large for a link: the link opens without it.")
-    title = (
-        f"{len(chosen):,} selected sentence{'s' * (len(chosen) != 1)}" if chosen else f"All {len(table):,} sentences"
-    )
-    with st.expander(title, expanded=len(chosen) > 1):
-        if len(chosen) > 1:
+    selected = compute.with_places(fitted, second)
+    selected = selected.loc[list(chosen)] if chosen else selected
+    title = f"{count:,} selected sentence{'s' * (count != 1)}" if chosen else f"All {len(table):,} sentences"
+    with st.expander(title, expanded=count > 1):
+        if count > 1:
             markdown.table(
                 compute.described(loaded, fitted, chosen),
                 "The selected sentences against the rest: how many, how long, their marks, languages and words",
             )
             st.caption("Difference: with its 95% interval; of shares, in percentage points.")
-        first = compute.selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
-        if len(first) < (len(chosen) or len(table)):
+        if len(selected) > MAX_LISTED:
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
-        columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
-        st.dataframe(first[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
+        columns = COLUMNS if len(langs) > 1 else SINGLE
+        markdown.frame(selected.head(MAX_LISTED)[[*columns]].rename(columns=columns), "The sentences on the maps")
     with st.container(horizontal=True):
-        if len(chosen) == 2 and not loaded.cannot_write:
+        if count == 2 and not loaded.cannot_write:
             ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
             if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
                 st.rerun()  # the form is outside this fragment
-        alone = settings.LEAST <= len(chosen) < len(table)
+        alone = settings.LEAST <= count < len(table)
         if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
             st.rerun()  # so are the maps
-        slices.show(table["id"], chosen, choose)
+        offer_slices(table["id"], chosen, choose)
         copy_link()
         exports.offer(
             f"bgt-maps-{loaded.short}-seed{method.seed}",
-            compute.selected(compute.with_places(fitted, loaded.second_latent), chosen),
-            partial(figures[chart.ALL], chosen=chosen),
-            caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, loaded.second_latent)}",
-            vectors=partial(compute.vectors_of, fitted, loaded.second_latent, chosen),
+            selected,
+            partial(figure, chosen=chosen),
+            caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, second)}",
+            vectors=partial(compute.vectors_of, fitted, second, chosen),
         )
 
 
@@ -132,14 +150,53 @@ def pick(fitted: spaces.Spaces) -> None:
     """Select the points that were clicked or drawn around."""
     picked = component.event("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") != fitted.semantic.content:  # the selection is from other sentences
+    if picked.get("key") == fitted.semantic.content:  # else the selection is from other sentences
+        choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
+        st.session_state["find"] = ""
+
+
+def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
+    """Remember where the star was dragged, and on which map."""
+    event = component.event("moved")
+    if event.get("key") == fitted.semantic.content:
+        st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
+
+
+def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
+    """Explain that the star can be dragged; after a drag, show the text generated before and after."""
+    moved = st.session_state.get("moved")
+    if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
+        st.caption("Drag the star: the model generates a sentence at its new place.")
         return
-    choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
-    st.session_state["find"] = ""
+    space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
+    latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
+    latent = moved["map"]
+    space, place = space_of[latent], np.array([moved["x"], moved["y"]])
+    goal = geometry.moved(space.projection, space.vectors[space.given], latents[latent], place)
+    with failing():
+        before = written(loaded, latents, lang)
+        after = written(loaded, latents | {latent: goal}, lang)
+        st.markdown(f"**The {latent} latent, moved**")
+        st.caption("Generated from its own latents")
+        st.code(before or "(nothing)", language=None, wrap_lines=True)
+        st.caption("Generated at the star")
+        st.code(after or "(nothing)", language=None, wrap_lines=True)
+        st.caption(f"Before {rows.words(before)} words, now {rows.words(after)}.")
 
 
-def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -> Near:
-    """Ask for a sentence, with the user's own and the selected ones offered first, and find those near it."""
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
+def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
+    """Generate the sentence for both latents, {latent: (D,)}."""
+    semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
+    (text,) = writing.write(loaded, semantic, second, lang)
+    return text
+
+
+def nearest(
+    loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
+) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
+    """Ask for a sentence, with the user's own and the selected ones offered first. Return its id, or the typed text,
+    its language, and the rows near it in each latent, with `Cosine`; None and no rows if none is chosen."""
     table = fitted.semantic.rows.set_index("id")
     own = table.index[table["own"]].tolist()
     offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
@@ -150,38 +207,29 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
         offered.insert(0, focus)
     st.session_state["nearest_of"] = focus
     row = st.selectbox(
-        "Nearest sentences of",
-        offered,
-        format_func=lambda row: table["text"].get(row, row),
-        key="nearest_of",
-        placeholder="Click a point, or type one",
-        accept_new_options=True,
-        on_change=focus_on,
-        args=(chosen, offered),
-    )
+        "Nearest sentences of", offered, format_func=lambda row: table["text"].get(row, row), key="nearest_of",
+        placeholder="Click a point, or type one", accept_new_options=True, on_change=focus_on, args=(chosen, offered),
+    )  # fmt: skip
     if row is None:
-        return Near(None, "", {})
+        return None, "", {}
     langs = table["lang"].unique().tolist()
     typed = row not in table.index
     lang = table["lang"].get(row, langs[0])
     if typed and len(langs) > 1:
         lang = st.segmented_control("Its language", langs, default=lang, required=True, format_func=rows.language_name)
-    sides = {SEMANTIC: fitted.semantic}
-    if lang in fitted.second:
-        sides[loaded.second_latent] = fitted.second[lang]
     near = {}
-    for latent, space in sides.items():
-        if typed:
-            near[latent] = compute.closest(loaded, fitted, row[: formats.MAX_CHARACTERS], lang, latent, NEAREST)
-        else:
+    for latent, space in {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second.get(lang)}.items():
+        if space and typed:
+            near[latent] = compute.closest(loaded, fitted, row[: uploads.MAX_CHARACTERS], lang, latent, NEAREST)
+        elif space:
             vector = spaces.vector(space, row)
             near[latent] = spaces.nearest(loaded, vector, space.rows, space.vectors, NEAREST, row)
-    return Near(row, lang, near)
+    return row, lang, near
 
 
 def focus_on(chosen: Sequence[str], offered: Sequence[str]) -> None:
     """Select the sentence, unless the selection already contains it; one that is not among those offered was typed."""
-    star.forget()
+    st.session_state.pop("moved", None)
     row = st.session_state["nearest_of"]
     st.session_state["focus"], st.session_state["typed"] = row, row if row not in offered else None
     if row not in chosen:
@@ -190,54 +238,108 @@ def focus_on(chosen: Sequence[str], offered: Sequence[str]) -> None:
 
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
     """Ask for a text, and select the sentences that match it."""
-    arguments = (loaded, fitted)
+    changed: dict[str, Any] = {"on_change": find, "args": (loaded, fitted)}
     ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second), COLUMN]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_column = st.session_state.get("find_by") == COLUMN
-        text = st.text_input(
-            "Find in sentences", key="find", on_change=find, args=arguments, disabled=by_column, **BOUND
-        ).strip()
-        way = st.segmented_control(
-            "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
-        )
+        text = st.text_input("Find in sentences", key="find", disabled=by_column, **changed, **BOUND).strip()
+        way = st.segmented_control("Find by", ways, default=WORDS, required=True, key="find_by", **changed)
     if way == COLUMN:
-        values.choose(fitted.semantic.rows, find, arguments)
+        choose_values(fitted.semantic.rows, changed)
         return
     langs = fitted.semantic.rows["lang"].unique().tolist()
     if way != WORDS and len(langs) > 1:
         st.segmented_control(
-            "Language of the text",
-            langs,
-            default=langs[0],
-            required=True,
-            format_func=rows.language_name,
-            key="find_lang",
-            on_change=find,
-            args=arguments,
-        )
+            "Language of the text", langs, default=langs[0], required=True, format_func=rows.language_name,
+            key="find_lang", **changed,
+        )  # fmt: skip
     if text and way == WORDS and not any_chosen:
         st.caption(f"No sentence has “{verbatim(text)}”. Find by meaning takes any words.")
     elif text and way != WORDS and any_chosen:
-        st.caption(f"Selected: the {FOUND} nearest in the {latent_of(way, loaded)} latent, the nearest first.")
+        latent = SEMANTIC if way == MEANING else loaded.second_latent
+        st.caption(f"Selected: the {FOUND} nearest in the {latent} latent, the nearest first.")
+
+
+def choose_values(table: pd.DataFrame, changed: dict[str, Any]) -> None:
+    """Ask for a column of the table and for values: a range of numbers, or categories."""
+    columns = [*(name for name in rows.COLOURS if name in table)]
+    columns += [name for name in table if name.startswith(rows.OWN_COLUMN)]
+    column = st.selectbox("Column", columns, format_func=rows.colour_title, key="find_column", **changed)
+    present = table[column].dropna()
+    if pd.api.types.is_numeric_dtype(present) and present.nunique() > 1:
+        ends = present.min().item(), present.max().item()
+        st.slider("From and to", *ends, ends, key=f"values of {column}", **changed)
+    else:
+        st.multiselect("Values", sorted(present.astype(str).unique()), key=f"values of {column}", **changed)
+
+
+def with_values(table: pd.DataFrame) -> list[str]:
+    """The ids of the rows with the values that were chosen; none before any were."""
+    column = st.session_state.get("find_column")
+    chosen = st.session_state.get(f"values of {column}")
+    if not chosen:
+        return []
+    values = table[column]
+    has_them = values.between(*chosen) if isinstance(chosen, tuple) else values.astype(str).isin(chosen)
+    return table.loc[has_them.to_numpy(), "id"].tolist()
 
 
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
     """Select the sentences that match the text or the values; none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if way == COLUMN:
-        choose(values.matching(table))
+        choose(with_values(table))
     elif not text:
         choose([])
     elif way == WORDS:
         choose(rows.matching(table, text))
     else:
         lang = st.session_state.get("find_lang") or table["lang"].iloc[0]
+        latent = SEMANTIC if way == MEANING else loaded.second_latent
         try:
-            near = compute.closest(loaded, fitted, text[: formats.MAX_CHARACTERS], lang, latent_of(way, loaded), FOUND)
+            near = compute.closest(loaded, fitted, text[: uploads.MAX_CHARACTERS], lang, latent, FOUND)
         except BgtError:
             near = table.head(0)
         choose(near["id"].tolist())
 
 
-def latent_of(way: str, loaded: state.Loaded) -> str:
-    return SEMANTIC if way == MEANING else loaded.second_latent
+def offer_slices(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Sequence[str]], object]) -> None:
+    """Offer the slices of these rows, and to keep what is selected as one; `choose` selects rows."""
+    if SLICES not in st.session_state:  # those of the link; rows that are not among these are left out
+        parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
+        linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
+        st.session_state[SLICES] = {name: rows for name, rows in linked.items() if rows}
+    kept: dict[str, list[str]] = st.session_state[SLICES]
+
+    def keep() -> None:
+        keep_slices({**kept, name: list(chosen)})
+        st.session_state["slice_name"] = ""
+
+    def shown() -> list[str]:
+        return kept.get(st.session_state.get("shown_slice") or "", [])
+
+    def select() -> None:
+        choose(shown())
+
+    with st.popover(f"Slices ({len(kept)})" if kept else "Slices"):
+        if kept:
+            st.pills("Select", list(kept), key="shown_slice", on_change=select)
+            others = {of: rows for of, rows in kept.items() if of != st.session_state.get("shown_slice")}
+            st.button("Remove it", on_click=keep_slices, args=(others,), disabled=not shown())
+        st.markdown("Keep the selected sentences under a name." + " Select some first." * (not chosen))
+        name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
+        st.button("Keep", on_click=keep, disabled=not (name and chosen))
+        st.caption("The link keeps slices unless it gets too long. An export holds the selected rows alone.")
+
+
+def keep_slices(slices: dict[str, list[str]]) -> None:
+    """These are the slices of the session, and of the address as far as they fit."""
+    st.session_state[SLICES] = slices
+    texts, length = [], 0
+    for name, ids in slices.items():
+        texts.append(f"{name}:{as_ranges(ids)}")
+        length += len(texts[-1])
+        if length > MAX_ROWS:
+            texts.pop()
+            break
+    st.query_params[SLICES] = texts

@@ -9,21 +9,29 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, own_texts, rows, state
+from app.core import controls, corpora, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, as_ranges, in_ranges
 from app.core.latents import geometry, probe_axes, spaces
-from app.core.latents.lines import DENSITY, TRANSLATIONS
+from app.core.latents.chart import DENSITY, TRANSLATIONS
 from app.core.startup import ParallelText
-from app.core.uploads import formats
+from app.maps.compute import BOTH
+from bgt_core.contracts import SEMANTIC
 
 ALONE = "alone"  # the parameter with the sentences that are mapped alone
 LEAST = 3  # rows of a text that a map needs
-BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
 QUICK = 200  # sentences whose t-SNE takes seconds, and does not wait for a button; UMAP must be compiled first
 PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
     "UMAP": (5_000, "Neighbours", 15),
     "t-SNE": (1_000, "Perplexity", 30),
 }
+SHARP = (
+    "Past 5,000 points a map is painted by the graphics card (WebGL). Drawn sharply it can be saved as true SVG and "
+    "needs no WebGL, but it responds slowly."
+)
+METRIC = (
+    "What is near on the map: vectors that point the same way (cosine), or whose lengths are alike as well "
+    "(Euclidean). Lists of neighbours always compare as the model does."
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,6 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
     Opens on t-SNE if the model ships with that map of these sentences, else on PCA.
     """
-    second_latent = loaded.second_latent
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
@@ -55,28 +62,22 @@ def choose(loaded: state.Loaded) -> Choice | None:
         with st.popover("More"):
             count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
             table = corpora.sentences(text, count)
-            colours = rows.colours(text.langs)
-            colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
+            colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
             axes = probe_axes.offered(text.langs)
             methods = ["PCA", *PROJECTIONS, *[probe_axes.NAME] * (len(axes) > 1)]
-            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
+            usual = geometry.Method("t-SNE", PROJECTIONS["t-SNE"][2])
+            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, usual) else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
             lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
-            svg = st.toggle(
-                "Draw sharply up to 20,000 points",
-                key="sharp",
-                help="Past 5,000 points a map is painted by the graphics card (WebGL). Drawn sharply it can be saved "
-                "as true SVG and needs no WebGL, but it responds slowly.",
-                **BOUND,
-            )
+            svg = st.toggle("Draw sharply up to 20,000 points", key="sharp", help=SHARP, **BOUND)
             projection = choose_projection(method, axes)
         with st.popover("Add sentences"):
             add_sentences(text.langs)
-        panels = SEMANTIC_ONLY
-        if second_latent:
-            panels = controls.choice("Maps", [BOTH, SEMANTIC_ONLY, second_latent.capitalize()], "maps")
+        panels = SEMANTIC.capitalize()
+        if loaded.second_latent:
+            panels = controls.choice("Maps", [BOTH, panels, loaded.second_latent.capitalize()], "maps")
         compute = st.container(width="content")
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
@@ -89,24 +90,13 @@ def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
         return geometry.Method(name, axes=(across, upwards))
-    metric = controls.choice(
-        "Metric",
-        list(geometry.SCALED),
-        "metric",
-        help="What is near on the map: vectors that point the same way (cosine), or whose lengths are alike as well "
-        "(Euclidean). Lists of neighbours always compare as the model does.",
-    )
+    metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=METRIC)
     if name not in PROJECTIONS:
         return geometry.Method(name, metric=metric)
     _, number, default = PROJECTIONS[name]
     neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
     seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
     return geometry.Method(name, neighbours, seed, metric=metric)
-
-
-def default(method: str) -> geometry.Method:
-    """A method with its default numbers."""
-    return geometry.Method(method, PROJECTIONS[method][2])
 
 
 def choose_count(label: str) -> tuple[int, int]:
@@ -131,29 +121,26 @@ def add_sentences(langs: Sequence[str]) -> None:
             "Their language", langs, default=langs[0], required=True, format_func=rows.language_name
         )
         submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
-    st.caption(f"For more, or for a file: *Upload*, up to {formats.MAX_ROWS:,} rows.")
+    st.caption(f"For more, or for a file: *Upload*, up to {uploads.MAX_ROWS:,} rows.")
     if submitted and (left_out := add(lines, lang)):
         st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
-    if count := typed_count():
-        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=own_texts.change, kwargs={"typed": ()})
+    if count := sum(map(len, corpora.of_session().typed)):
+        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=corpora.change, kwargs={"typed": ()})
 
 
 def add(lines: str, lang: str) -> int:
     """Add sentences of the user's as stars and select them; return the number of lines over the limit."""
-    table, left_out = rows.typed(lines, lang, typed_count())
+    own = corpora.of_session().typed
+    table, left_out = rows.typed(lines, lang, sum(map(len, own)))
     if len(table):
-        own_texts.change(typed=(*own_texts.of_session().typed, table))
+        corpora.change(typed=(*own, table))
     st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
     return left_out
 
 
-def typed_count() -> int:
-    return sum(map(len, own_texts.of_session().typed))
-
-
 def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
     """The user's sentences in these languages."""
-    return [table for table in own_texts.of_session().typed if table["lang"].iloc[0] in langs]
+    return [table for table in corpora.of_session().typed if table["lang"].iloc[0] in langs]
 
 
 def alone(corpus: pd.DataFrame) -> pd.DataFrame:
@@ -179,7 +166,7 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
     method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)
-    most, _, _ = PROJECTIONS[method.name]
+    most = PROJECTIONS[method.name][0]
     if choice.count > most:
         choice.compute.caption(f"Shown: PCA. {method.name} takes up to {most:,} {choice.text.unit}.")
         return pca, spaces.spaces(loaded, table, pca)

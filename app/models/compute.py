@@ -31,11 +31,6 @@ SIDES = ("first", "second")  # of two models
 MAX_PAIRS = 1_000  # searched; all against all is quadratic
 
 
-def languages(models: Sequence[Loaded]) -> list[str]:
-    """The languages that all models read."""
-    return [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
-
-
 def beside_first(result: Result) -> pd.DataFrame:
     """The score of each model, and its difference from the first's, with 95% intervals.
 
@@ -97,15 +92,12 @@ def _found(
 
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
     """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
-    near = [nearest_rows(vectors, min(NEIGHBOURS, len(vectors) - 1)) for vectors in (first, second)]
-    return float(np.mean([len(set(one) & set(two)) / len(one) for one, two in zip(*near, strict=True)]))
-
-
-def nearest_rows(vectors: np.ndarray, count: int) -> np.ndarray:
-    """The nearest rows of each row by cosine, without itself: (N, D) -> (N, count)."""
-    cosines = unit(vectors) @ unit(vectors).T
-    np.fill_diagonal(cosines, -np.inf)
-    return np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+    count, near = min(NEIGHBOURS, len(first) - 1), []
+    for vectors in (first, second):
+        cosines = unit(vectors) @ unit(vectors).T
+        np.fill_diagonal(cosines, -np.inf)  # without itself
+        near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
+    return float(np.mean([len(set(one) & set(two)) / count for one, two in zip(*near, strict=True)]))
 
 
 def probe_differences(results: gather.ResultTables, first: str, second: str, latent: str) -> pd.DataFrame:

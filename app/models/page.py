@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, resampling, rows, state, writing
+from app.core import controls, corpora, exports, markdown, pairs, rows, startup, state, upload_dialog, uploads, writing
 from app.core.address import BOUND
-from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
-from app.core.latents.lines import TRANSLATIONS
-from app.core.markdown import how_to_read, verbatim
+from app.core.markdown import failing, frame, verbatim
 from app.core.results import gather
 from app.core.state import Loaded
-from app.models import compute, pairs
-from app.models.parts import differences, lang_of, text_of, two_sentences
+from app.models import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
 WRITTEN = ("Can you help me?", "He is my friend.")
+EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 MAP_HEIGHT = 460  # pixels
-HELP = """
-- **The others are compared with the first model.** A difference is a model's score minus the first's.
-- **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference may be clear
-  even where the intervals of the two scores overlap. An interval that holds zero says nothing either way.
-- **Semantic latent:** the meaning of a sentence. Only this latent is compared; other encoders have only this one.
-- **Translations found (P@1):** the share of sentences whose nearest sentence in the other language is their own
-  translation. It depends on how many there are to choose from, so compare it only within this page.
-- **Maps:** each model's own principal axes. Distances and shapes can be compared, left and right cannot.
-"""
+SHOWN = 20  # pairs
+GAP = "Second minus first"
 
 
-def page() -> None:
-    st.title("Compare models")
-    st.markdown("Compare models on the same sentences, and see whether their differences are more than chance.")
-    models = chosen()
-    if len(models) > 1:
-        langs = compute.languages(models)
-        if langs:
-            VIEWS[controls.choice("Compare by", list(VIEWS), "by")](models, langs)
-        else:
-            st.info("These models have no language in common, so they can't be compared on the same sentences.")
-    how_to_read(HELP)
-    copy_link()
+def page(loaded: Loaded) -> None:
+    models = chosen(loaded)
+    if len(models) < 2:
+        return
+    views: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
+        "Maps": side_by_side,
+        "Similarity": similarity,
+        "Disagreements": disagreements,
+        "Translations found": retrieval,
+        "Writing": written,
+        "Probes": probes,
+    }
+    langs = [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
+    if langs:
+        views[controls.choice("Compare by", list(views), "by")](models, langs)
+    else:
+        st.info("These models have no language in common, so they can't be compared on the same sentences.")
 
 
-def chosen() -> list[Loaded]:
+def chosen(loaded: Loaded) -> list[Loaded]:
     """Let the user choose the models to compare, and open each; one that can't be opened is named and left out."""
     titles = state.titles()
-    own = state.model().title
-    second = next((title for title in titles if title != own), own)
+    second = next((title for title in titles if title != loaded.title), loaded.title)
     names = st.multiselect(
-        "Models", titles, list(dict.fromkeys([own, second])), max_selections=MOST, key="models",
+        "Models", titles, list(dict.fromkeys([loaded.title, second])), max_selections=MOST, key="models",
         help="The others are compared with the first. Name more with `--model` when the app is started.",
         **BOUND,
     )  # fmt: skip
@@ -68,10 +63,51 @@ def chosen() -> list[Loaded]:
         except BgtError as error:
             st.error(verbatim(f"{name} can't be opened: {error}"), icon=":material/error:")
     if len(models) < 2:
-        st.info(
-            "Choose two models or more." if len(titles) > 1 else "This app has one model; name more with `--model`."
-        )
+        one = "This app has one model; name more with `--model`."
+        st.info("Choose two models or more." if len(titles) > 1 else one)
     return models
+
+
+def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
+    """Ask for sentences in at least that many of the languages; None, with a message, if the app has none."""
+    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
+    if not texts:
+        st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
+        return None
+    return texts[st.selectbox("Sentences", list(texts), key=f"cmp_text{least}", width=280, **BOUND)]
+
+
+def names_of(langs: Sequence[str]) -> str:
+    return ", ".join(map(rows.language_name, langs))
+
+
+def lang_of(title: str, langs: Sequence[str], key: str) -> str:
+    return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
+
+
+def two_sentences(
+    titles: Mapping[str, str], examples: Sequence[str], langs: Sequence[str], most: int
+) -> list[tuple[str, str]]:
+    """Ask for two sentences side by side, each with its language; `titles` by the key of a field."""
+    given = []
+    for column, (key, title), example in zip(st.columns(2), titles.items(), examples, strict=True):
+        with column:
+            text = st.text_input(title, example if "en" in langs else "", max_chars=most, key=key, **BOUND)
+            given.append((text, lang_of("Its language", langs, f"{key}_lang")))
+    return given
+
+
+def differences(table: pd.DataFrame, title: str, name: str) -> None:
+    """A row for each model: its score and its difference from the first, with intervals."""
+    st.markdown(f"**{title}**")
+    lines = []
+    for row in table.itertuples():
+        gap = f"{row.difference:+z.1f} [{row.difference_low:+z.1f}, {row.difference_high:+z.1f}]"
+        score = f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]"
+        lines.append((row.model, score, "" if pd.isna(row.difference) else gap))
+    shown = pd.DataFrame(lines, columns=["Model", "Score", "Minus the first"])
+    markdown.table(shown, f"{title} of each model, and differences")
+    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export: {title.partition(',')[0]}")
 
 
 def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -79,15 +115,13 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         text = text_of(langs)
         if text is None:
             return
-        colour = st.selectbox(
-            "Colour", rows.colours(text.langs), format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND
-        )
+        colours, name = rows.colours(text.langs), rows.COLOURS.__getitem__
+        colour = st.selectbox("Colour", colours, format_func=name, key="colour", width=180, **BOUND)
         count = controls.count("At most", COUNTS, "few", 1)
     table = corpora.sentences(text, count)
     ids = set(table["id"])
     selection = [row for row in st.session_state.get("chosen", []) if row in ids]
-    method = geometry.Method()
-    fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, method), {}) for model in models]
+    fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, geometry.Method()), {}) for model in models]
     columns = [column for _ in models[::2] for column in st.columns(2)]
     drawn = [spaces.coloured(space, colour).semantic for space in fitted]
     if colour == rows.CLUSTER:  # the same groups on every map
@@ -103,46 +137,114 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
-    vectors = [space.semantic.vectors for space in fitted]
     if len(table) > compute.NEIGHBOURS:
-        same = [
-            f"{compute.same_neighbours(vectors[0], other):.0%} with {verbatim(model.title)}"
-            for model, other in zip(models[1:], vectors[1:], strict=True)
-        ]
-        title = verbatim(models[0].title)
-        shared = " and ".join(same)
-        st.caption(f"Of a sentence's {compute.NEIGHBOURS} nearest neighbours, {title} shares {shared}, on average.")
+        first, *others = (space.vectors for space in drawn)
+        shares = (
+            f"{compute.same_neighbours(first, other):.0%} with {verbatim(model.title)}"
+            for model, other in zip(models[1:], others, strict=True)
+        )
+        near = f"Of a sentence's {compute.NEIGHBOURS} nearest neighbours"
+        st.caption(f"{near}, {verbatim(models[0].title)} shares {' and '.join(shares)}, on average.")
     if text.credit:
         st.caption(text.credit)
     listed = table[table["id"].isin(selection)] if selection else table
     titles = {"lang": "Language", "text": "Sentence", "translation": "Translation"}
     with st.expander(f"{len(listed):,} sentences", expanded=bool(selection)):
-        st.dataframe(listed[list(titles)].rename(columns=titles), hide_index=True, alt="The sentences of the maps")
+        frame(listed[list(titles)].rename(columns=titles), "The sentences of the maps")
 
 
 def one_map(
     number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
 ) -> None:
-    """The map of one of several models, told apart by `number`."""
-    lines = [TRANSLATIONS] * (len(langs) > 1)
-    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=lines)
+    """The map of one of several models, told apart by `number`; points drawn around are selected on all maps."""
     key = f"models_{model.title}"
+
+    def remember() -> None:
+        points = (point.get("customdata") for point in st.session_state[key]["selection"]["points"])
+        st.session_state["chosen"] = [row for row in points if isinstance(row, str)]
+
+    lines = [chart.TRANSLATIONS] * (len(langs) > 1)
+    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=lines)
     exports.chart(
         f"bgt-models-{model.short}",
         partial(draw, height=MAP_HEIGHT),
         f"Map of the semantic latent of {len(space.rows)} sentences in {model.title}; the table below lists them",
         key=key,
-        on_select=partial(remember, key),
+        on_select=remember,
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
     name = f"bgt-models-{number + 1}-{model.short}"  # two models may have the same weights
     exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
 
 
-def remember(key: str) -> None:
-    """Select the points drawn around on one map, on all maps."""
-    points = st.session_state[key]["selection"]["points"]
-    st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
+def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    """Two sentences and their words, and a file of pairs with scores."""
+    keys = {"cmp_left": "One sentence", "cmp_right": "Another"}
+    (one, one_lang), (other, other_lang) = two_sentences(keys, EXAMPLE, langs, uploads.MAX_CHARACTERS)
+    if one.strip() and other.strip():
+        scores = compute.similarities(models, pd.DataFrame({"left": [one], "right": [other]}), (one_lang, other_lang))
+        with st.container(horizontal=True):
+            for title, score in scores.items():
+                st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
+        st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
+        pairs.show_words(systems(models), one, other, (one_lang, other_lang))
+    else:
+        st.caption("Type two sentences.")
+    st.subheader("A file of scored pairs", anchor=False)
+    st.caption("Two columns of sentences, and one of scores that people gave.")
+    uploaded = upload_dialog.choose_pairs(langs, "cmp_pairs")
+    if uploaded is None:
+        return
+    _, table, of_pairs = uploaded
+    with failing():
+        scores = compute.similarities(models, table, of_pairs)
+        if "gold" not in table:
+            st.info("Choose the column that holds people's scores.")
+        else:
+            st.caption(f"{len(table):,} pairs, read as {names_of(of_pairs)}.")
+            result = pairs.correlations(scores, table["gold"].to_numpy(float))
+            differences(compute.beside_first(result), "Pearson × 100", "sts")
+        exports.offer("bgt-models-pairs", table.assign(**scores), title="Export the pairs")
+
+
+def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    """Pairs that one model finds much more alike than another does, and the words of one of them."""
+    first, *others = models
+    texts = corpora.readable(langs, 2)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = upload_dialog.choose_name(list(texts), "cmp_aligned", width=280, **BOUND)
+        titles = [model.title for model in others]
+        chosen = st.selectbox("The first model and", titles, width=280) if len(others) > 1 else titles[0]
+    if name is None:
+        st.info(f"No pairs of sentences in {names_of(langs)}. Upload some.")
+        return
+    both = [first, others[titles.index(chosen)]]
+    table, text_langs = compute.disagreements(both, texts[name])
+    st.caption(
+        f"{len(table):,} pairs. A pair's rank, in percent, is the share of the others that are less similar: models "
+        f"use their scales differently. The largest gaps of both ranks come first. {texts[name].credit}"
+    )
+    ranks = {f"{side} rank": model.title for side, model in zip(compute.SIDES, both, strict=True)}
+    shown = table.head(SHOWN)[["left", "right", *ranks, "gap"]]
+    formats = dict.fromkeys(ranks.values(), "%.0f") | {GAP: "%+.0f"}
+    event = frame(
+        shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": GAP}),
+        "Pairs with the largest gaps between the ranks of both models",
+        formats,
+        {"Left": 270, "Right": 270} | {title: controls.width(title) for title in formats},
+        row_height=controls.row_height(shown[["left", "right"]], 270),
+        on_select="rerun", selection_mode="single-row", key="cmp_row",
+    )  # fmt: skip
+    exports.offer("bgt-models-disagreements", table, title="Export all pairs")
+    row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
+    pairs.show_words(systems(both), row["left"], row["right"], (text_langs[0], text_langs[1]))
+    if len(shown) > 1:
+        st.caption("Choose a row above to see the words of another pair.")
+
+
+def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
+    """Each model with its semantic latent, by its title."""
+    return {model.title: (model, SEMANTIC) for model in models}
 
 
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -156,14 +258,10 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     count = len(forward[models[0].title])
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
     st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
-    left_name, right_name = rows.language_name(left), rows.language_name(right)
-    ways = (
-        ("Both ways", both),
-        (f"{left_name} finds {right_name}", forward),
-        (f"{right_name} finds {left_name}", backward),
-    )
-    for title, hits in ways:
-        differences(compute.beside_first(resampling.shares(hits)), f"{title}, %", title.replace(" ", "-").lower())
+    names = rows.language_name(left), rows.language_name(right)
+    ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
+    for title, hits in ways.items():
+        differences(compute.beside_first(pairs.shares(hits)), f"{title}, %", title.replace(" ", "-").lower())
 
 
 def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -214,25 +312,13 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
         shown = table[list(titles)].rename(columns=titles).round(1)
         shown = shown.assign(Points=shown["Points"] + 0.0)  # no -0.0
-        number = st.column_config.NumberColumn
-        columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=controls.width("Points")))
-        columns |= dict.fromkeys(shown.columns[5:7], number(format="%.1f"))
-        least = {"Task": 146, "Language": 0}
-        widths = {name: st.column_config.Column(width=controls.width(name, px)) for name, px in least.items()}
-        st.dataframe(shown, hide_index=True, column_config=widths | columns,
-                     alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
+        formats = dict.fromkeys(("Points", "from", "to"), "%+.1f") | dict.fromkeys(shown.columns[5:7], "%.1f")
+        widths = dict.fromkeys(("Points", "from", "to"), controls.width("Points"))
+        widths |= {"Task": controls.width("Task", 146), "Language": controls.width("Language")}
+        alt = "Accuracy of probes on the semantic latents of both models, and the difference"
+        frame(shown, alt, formats, widths)
         exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
     st.caption(
         "Accuracy on the semantic latent. The interval is paired if the predictions for each sentence were kept; "
         "otherwise it follows from the intervals of the two accuracies, and is wider."
     )
-
-
-VIEWS: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
-    "Maps": side_by_side,
-    "Similarity": pairs.similarity,
-    "Disagreements": pairs.disagreements,
-    "Translations found": retrieval,
-    "Writing": written,
-    "Probes": probes,
-}

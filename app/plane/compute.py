@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from app.core import corpora, rows
 from app.core.latents import spaces
 from app.core.startup import ParallelText
 from app.core.state import Loaded, content
-from bgt_core.contracts import SEMANTIC
+from app.core.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.grammar import LANGS, NEGATION, triples
 from bgt_core.vectors.compare import rounded
 
@@ -23,11 +26,11 @@ NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style
 OWN_PAIRS = "Your pairs"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
-BACKGROUND = 20_000  # random pairs that percentiles are of; all pairs if there are fewer
+BACKGROUND = 20_000  # random pairs that percentiles are of, or all if there are fewer; `help/plane.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
 AT_ONCE = 1_000  # rows whose similarities are in memory at once
-ANCHORS = 300  # translations through which two sentences of different languages are compared
+ANCHORS = 300  # translations through which two sentences of different languages are compared; `help/plane.md` names it
 AXES = ("semantic", "style")  # columns of pairs
 QUADRANTS = {  # (near in meaning, near in style) -> its name, in the order of the page
     (False, True): "Near in style only",
@@ -35,6 +38,13 @@ QUADRANTS = {  # (near in meaning, near in style) -> its name, in the order of t
     (False, False): "Near in neither",
     (True, False): "Near in meaning only",
 }
+NONE = "without a value"  # legend entry of points without a colour value
+MAX_SVG = 2_000  # points; more are drawn with WebGL
+MAX_HOVER = 10_000  # points with their own hover text
+SHORT = 70  # characters of a sentence in a hover text
+HEIGHT = 560
+CLIPPED = 0.98  # share of the amounts up to which colours differ
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the labels, in the order of the quadrants
 
 
 @dataclass(frozen=True)
@@ -55,11 +65,6 @@ class PairSource:
         if not self.given:
             return f"Within {left}"
         return OWN_PAIRS if self.left == self.right else f"{left} and {right}"
-
-    @property
-    def kind(self) -> str:
-        """The name of its given pairs."""
-        return OWN_PAIRS if self.left == self.right else "Translations"
 
 
 def sources(text: ParallelText) -> list[PairSource]:
@@ -168,19 +173,13 @@ def _pairs(digest: str, content: str, source: PairSource, _table: pd.DataFrame, 
         own = rows.table([*pairs["left"], *pairs["right"]], source.left, None).assign(id="")
         part = pd.concat([part, own], ignore_index=True)
     meaning, style = (spaces.vectors_of(_loaded, part, latent) for latent in (SEMANTIC, _loaded.second_latent))
+    texts, ids, words = (part[column].to_numpy() for column in ("text", "id", "words"))
     tables = []
     for kind, left, right in indices(_loaded, part, source, meaning, style):
         in_meaning, in_style = similarities(_loaded, source, (meaning, style), left, right)
-        compared = {
-            "kind": kind,
-            "left": part["text"].to_numpy()[left],
-            "right": part["text"].to_numpy()[right],
-            "left_row": part["id"].to_numpy()[left],
-            "right_row": part["id"].to_numpy()[right],
-            "semantic": in_meaning,
-            "style": in_style,
-            "length": np.abs(part["words"].to_numpy()[left] - part["words"].to_numpy()[right]),
-        }
+        compared = {"kind": kind, "left": texts[left], "right": texts[right], "left_row": ids[left],
+                    "right_row": ids[right], "semantic": in_meaning, "style": in_style,
+                    "length": np.abs(words[left] - words[right])}  # fmt: skip
         tables.append(pd.DataFrame(compared))
     table = pd.concat(tables, ignore_index=True)
     return table.assign(overlap=list(map(rows.overlap, table["left"], table["right"])))
@@ -194,7 +193,7 @@ def indices(
     if source.given:  # all left sentences come before all right ones
         left = np.arange(len(table) // 2)
         right = left + len(left)
-        yield source.kind, left, right
+        yield OWN_PAIRS if source.left == source.right else "Translations", left, right
         shuffled = rng.permutation(left)
         other = np.roll(shuffled, 1) + len(left)
     elif source.built_in:
@@ -282,3 +281,98 @@ def ticks(random: pd.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
     marked = [at for at in TICKS if min(at, 100 - at) * len(random) >= 100]
     meaning, style = ({f"{at:g}": float(np.percentile(random[axis], at)) for at in marked} for axis in AXES)
     return meaning, style
+
+
+def plane(
+    pairs: pd.DataFrame,
+    colour: str,
+    cuts: tuple[float, float],
+    counts: Mapping[str, int],
+    titles: Sequence[str],
+    ticks: tuple[Mapping[str, float], Mapping[str, float]],
+    compared: int,
+    theme: str = "light",
+) -> go.Figure:
+    """Draw rows (kind, left, right, semantic, style, their ranks, `colour`) as points; `customdata` is the row's index.
+
+    `colour` is the column "kind", another category, or a number. `cuts` are the similarity thresholds of both axes;
+    `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right. `titles`
+    name the axes and the colour. `ticks` are similarities by their labels, for both axes. `compared` is the number of
+    random pairs that ranks are of.
+    """
+    # overlapping points look darker
+    size, opacity = (7, 0.75) if len(pairs) <= 2_000 else (5, 0.4) if len(pairs) <= 10_000 else (4, 0.15)
+    figure = go.Figure()
+    kind = go.Scatter if len(pairs) <= MAX_SVG else go.Scattergl
+    hover = len(pairs) <= MAX_HOVER
+    for name, places, marker in traces(pairs, colour, titles[2], theme):
+        part = pairs.iloc[places]
+        figure.add_trace(
+            kind(
+                x=part["semantic"].to_numpy(np.float32),
+                y=part["style"].to_numpy(np.float32),
+                customdata=places.tolist(),
+                text=[hover_text(row, compared) for row in part.itertuples()] if hover else None,
+                hovertemplate="%{text}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
+                name=plain(name),
+                showlegend="colorscale" not in marker,
+                mode="markers",
+                marker={"size": size, "opacity": opacity, "line": {"width": 0}, **marker},
+                selected={"marker": {"opacity": 1, "size": size + 5}},
+                unselected={"marker": {"opacity": opacity / 2}},
+            )
+        )
+    figure.add_vline(cuts[0], line={"width": 1, "dash": "dash", "color": INK[theme]})
+    figure.add_hline(cuts[1], line={"width": 1, "dash": "dash", "color": INK[theme]})
+    for (x, y), (name, count) in zip(CORNERS, counts.items(), strict=True):
+        side, lines = "left" if x < 0.5 else "right", name.replace(", ", ",<br>")  # on a phone the names would overlap
+        figure.add_annotation(
+            x=x, y=y, xref="paper", yref="paper", text=f"<b>{lines}</b><br>{count:,} pairs", showarrow=False,
+            xanchor=side, yanchor="top" if y > 0.5 else "bottom", align=side, font_color=INK[theme],
+        )  # fmt: skip
+    finish(figure, "", HEIGHT, theme)
+    grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
+    across, up = ({"tickvals": list(axis.values()), "ticktext": list(axis)} for axis in ticks)
+    figure.update_xaxes(title_text=titles[0], tickangle=0, **grid, **across)
+    low, high = pairs["style"].min(), pairs["style"].max()
+    room = 0.18 * max(high - low, 0.1)  # for the names of the quadrants
+    figure.update_yaxes(title_text=titles[1], range=[float(low - room), float(high + room)], **grid, **up)
+    return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
+
+
+def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
+    """The name, rows and marker of each part with its own look; the last is drawn on top."""
+    values = pairs[colour]
+    if pd.api.types.is_numeric_dtype(values):
+        missing = values.isna().to_numpy()
+        if missing.any():
+            yield NONE, np.flatnonzero(missing), {"color": REST}
+        bar = {"title": {"text": title, "side": "right", "font_color": INK[theme]}, "thickness": 10, "len": 0.8,
+               "tickfont_color": INK[theme]}  # fmt: skip
+        shown = np.flatnonzero(~missing)
+        amounts = values.to_numpy(float)[shown]
+        scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
+        if len(amounts):  # a few extremes would make all others look alike
+            scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
+        yield title, shown, scale
+        return
+    grey = dict.fromkeys((RANDOM, NONE), REST)
+    fixed = {NEAR_IN_MEANING: latent_colour(SEMANTIC, theme), NEAR_IN_STYLE: latent_colour(LANGUAGE, theme), **grey}
+    names = values.fillna(NONE).astype(str)
+    order = names.value_counts().index.tolist()
+    for name in sorted(order, key=lambda name: name not in grey):  # grey points lie below
+        colour_of = fixed.get(name) or cycled(PALETTE[theme], order.index(name))
+        yield name, np.flatnonzero(names == name), {"color": colour_of}
+
+
+def share(rank: float, compared: int) -> str:
+    """The share `rank`, in percent, of the random pairs that a pair is compared with."""
+    return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
+
+
+def hover_text(row: Any, compared: int) -> str:
+    """Both sentences; then each cosine, and the share of random pairs below it."""
+    lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
+    lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank, compared)}")
+    lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank, compared)}")
+    return "<br>".join(lines)

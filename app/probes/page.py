@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.core import controls, own_texts, startup, state
+from app.core import controls, corpora, startup, state
 from app.core.address import BOUND
-from app.core.component import copy_link
 from app.core.markdown import how_to_read, problem, verbatim
 from app.core.results import gather, listing, reading, task_names
 from app.probes import compute, results
@@ -41,10 +40,7 @@ HOW_TO_READ = """
 """
 
 
-def page() -> None:
-    loaded = state.model()
-    st.title("Probes")
-    st.markdown("Which properties of a sentence can a small classifier read from each latent?")
+def page(loaded: state.Loaded) -> None:
     run_small(loaded)
     with st.expander("Upload results of `bgt-probe`"):
         upload()
@@ -58,7 +54,6 @@ def page() -> None:
     if not known.scores.empty:
         results.page(known, loaded)
     how_to_read(HOW_TO_READ.format(rule=reading.RULE))
-    copy_link()
 
 
 def run_small(loaded: state.Loaded) -> None:
@@ -129,7 +124,7 @@ def labelled_file() -> compute.LabelledFile | None:
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
     """The texts with sentences of a language, the user's own included; None stands for the built-in examples."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
-    others = {**startup.read().texts, **own_texts.of_session().uploaded}
+    others = {**startup.read().texts, **corpora.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 

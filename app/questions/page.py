@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
 import streamlit as st
 
-from app.core import exports, startup, state
+from app.core import exports, startup, state, uploads
 from app.core.address import BOUND
 from app.core.markdown import verbatim
-from app.core.uploads import formats
-from app.questions import compute
+from app.core.state import BY_DIGEST, Loaded
 from bgt_core.errors import BgtError
-from bgt_core.neighbours.questions import QuestionStore
+from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
 
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
@@ -19,10 +22,7 @@ bgt retrieve-similar store --build questions.txt --model {model}
 bgt app --model {model} --questions store"""
 
 
-def page() -> None:
-    loaded = state.model()
-    st.title("Similar questions")
-    st.markdown("Has this question been asked before?")
+def page(loaded: Loaded) -> None:
     folder = startup.read().questions
     if folder is None:
         st.info(
@@ -31,30 +31,24 @@ def page() -> None:
         )
         st.code(HOW.format(model=startup.portable(loaded.spec)), language="sh", wrap_lines=True)
         return
+    card = folder / CARD
     try:
-        store = compute.opened(loaded, folder)
+        store = opened(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)
     except BgtError as error:
         st.error("This model can't open the store of questions. The reason:")
         st.code(str(error), language=None, wrap_lines=True)
         return
-    question = st.text_input("Your question", EXAMPLE, max_chars=formats.MAX_CHARACTERS, key="question", **BOUND)
-    threshold = threshold_of(store)
+    question = st.text_input("Your question", EXAMPLE, max_chars=uploads.MAX_CHARACTERS, key="question", **BOUND)
+    threshold = None
+    if store.card.calibration:
+        label = "A duplicate from this probability on"
+        threshold = st.slider(label, 0.0, 1.0, 0.5, 0.01, key="threshold", **BOUND)
     if not question.strip():
         st.warning("Type a question.", icon=":material/edit:")
         return
-    answer(loaded, store, question, threshold)
-
-
-def threshold_of(store: QuestionStore) -> float | None:
-    """Choose the minimum probability of a duplicate; None if the store has no probabilities."""
-    if not store.card.calibration:
-        return None
-    return st.slider("A duplicate from this probability on", 0.0, 1.0, 0.5, 0.01, key="threshold", **BOUND)
-
-
-def answer(loaded: state.Loaded, store: QuestionStore, question: str, threshold: float | None) -> None:
-    hits = compute.nearest(store, question, NEAREST)
-    near = compute.table(store, hits, threshold)
+    with state.inference():
+        (hits,) = store.query([question], k=NEAREST)
+    near = table(store, hits, threshold)
     if threshold is not None:
         st.subheader(f"Duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
     three = st.column_config.NumberColumn(format="%.3f", width="small")
@@ -73,16 +67,30 @@ def answer(loaded: state.Loaded, store: QuestionStore, question: str, threshold:
     exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)
 
 
+@st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
+def opened(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
+    """Open the store in a folder, once for all sessions; BgtError if another model made it."""
+    return QuestionStore.open(folder, loaded.reader)
+
+
+def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
+    """One row per question; columns without values in this store are left out."""
+    near = pd.DataFrame({"Question": [hit.question for hit in hits]})
+    if threshold is not None:
+        near["Probability"] = [hit.probability for hit in hits]
+        near.insert(0, "Duplicate", near["Probability"] >= threshold)
+    name = "W2" if store.card.by == "probability" else "Cosine"
+    return near.assign(**{name: [getattr(hit, name.lower()) for hit in hits]})
+
+
 def explanation(store: QuestionStore) -> str:
     """Explain the columns."""
-    stored = f"{len(store):,} stored questions."
-    if store.card.by != "probability":
-        ranked = "Ranked by the cosine of their vectors with the question's."
-    else:
+    ranked = "Ranked by the cosine of their vectors with the question's."
+    if store.card.by == "probability":
         ranked = (
             "W2, the Wasserstein distance of two posteriors, finds the nearest ones; the siamese network ranks them by "
             "the probability that both questions mean the same."
         )
     if store.card.calibrated_on:
         ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for similar pairs."
-    return f"{stored} {ranked}"
+    return f"{len(store):,} stored questions. {ranked}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
-from app.core import rows
-from app.core.corpora import sentences
+from app.core import corpora, rows
 from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed
+from app.core.theme import PAGE, finish, latent_colour
 from app.core.writing import candidates, write
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.search import Report, quiet
@@ -29,6 +32,7 @@ TITLES = {  # of directions: being a question, and properties of wording
 }
 FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values that a direction leads to, from the other one
 STEPS = (-4, -2, 0, 2, 4)
+WRAP = 22  # characters of a line in a cell of the figure
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
@@ -89,7 +93,7 @@ def grid(
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
     """Directions of the second latent, fitted on a text's sentences of that language; a step is half the way from
     statement to question, or from tu to vous."""
-    table = sentences(text, FITTED_ON)
+    table = corpora.sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
     for name in set(rows.colours((lang,))) & set(TITLES):
@@ -112,12 +116,71 @@ def write_moved(
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
 def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
     """Generate the source at every step of every direction, one direction at a time."""
-    moves = [
-        (TITLES[name], step, [step * (name == other) for other in _directions.names])
-        for name in _directions.names
-        for step in STEPS
-    ]
-    texts = write_moved(loaded, _directions, source, lang, [steps for _, _, steps in moves])
+    moves = [(name, step) for name in _directions.names for step in STEPS]
+    steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
+    texts = write_moved(loaded, _directions, source, lang, steps)
     return pd.DataFrame(
-        [{"direction": title, "step": step, "text": text} for (title, step, _), text in zip(moves, texts, strict=True)]
+        {"direction": [TITLES[name] for name, _ in moves], "step": [s for _, s in moves], "text": texts}
     )
+
+
+def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
+    """The grid of `compute.grid` as HTML: one row per meaning, with its notice if it has one, one column per style."""
+    styles = list(dict.fromkeys(table["style"]))
+    heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
+    lines = []
+    for meaning, cells in table.groupby("meaning", sort=False):
+        notice = f"<small>⚠ {escape(notices[meaning])}</small>" if notices.get(meaning) else ""
+        lines.append(f'<tr><th scope="row">{escape(meaning)}{notice}</th>')
+        for cell in cells.itertuples():
+            kept = bar(cell.semantic, SEMANTIC, theme) + bar(cell.second, second_latent, theme)
+            text = escape(cell.text) or "(nothing)"
+            changed = f"<small>✗ {escape(cell.changed)}</small>" if cell.changed else ""
+            lines.append(f'<td data-style="as “{escape(cell.style, quote=True)}”">{text}{kept}{changed}</td>')
+        lines.append("</tr>")
+    head = f'<thead><tr><th scope="col">Meaning ↓ Style →</th>{heads}</tr></thead>'
+    return f'<table class="grid">{head}<tbody>{"".join(lines)}</tbody></table>'
+
+
+def bar(cosine: float, latent: str, theme: str) -> str:
+    """A number and a bar from 0 to 1 in the colour of the latent."""
+    width = round(100 * min(max(cosine, 0.0), 1.0))
+    filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
+    return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'
+
+
+def figure(table: pd.DataFrame, second_latent: str, *, theme: str = "light") -> go.Figure:
+    """Draw the sentences in cells; the more of the style a sentence kept, the darker its cell."""
+    meanings, styles = (list(dict.fromkeys(table[side])) for side in ("meaning", "style"))
+    shape = len(meanings), len(styles)
+    cells = [f"{lines(row.text)}<br>{row.semantic:z.2f} | {row.second:z.2f}" for row in table.itertuples()]
+    drawn = go.Heatmap(
+        z=table["second"].to_numpy().reshape(shape),
+        x=[lines(style) for style in styles],
+        y=[lines(meaning) for meaning in meanings],
+        text=[cells[start : start + shape[1]] for start in range(0, len(cells), shape[1])],
+        texttemplate="%{text}",
+        zmin=0,
+        zmax=2,  # pale enough to read on
+        colorscale=[[0, PAGE[theme]], [1, latent_colour(LANGUAGE, theme)]],
+        showscale=False,
+        xgap=2,
+        ygap=2,
+    )
+    title = f"Meaning by style; in each cell the semantic | {second_latent} cosine"
+    drawing = finish(go.Figure(drawn), title, 120 + 90 * len(meanings), theme, legend=False)
+    drawing.update_xaxes(side="top", title="Style")
+    drawing.update_yaxes(autorange="reversed", title="Meaning", automargin=True)
+    return drawing
+
+
+def lines(text: str) -> str:
+    """Break a text into lines for a cell; `<br>` is plotly's line break."""
+    return "<br>".join(escape(line, quote=False) for line in wrap(text, WRAP)) or "(nothing)"
+
+
+def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
+    """The sentences as on the page: a column per style."""
+    cells = table.pivot(index="meaning", columns="style", values="text")
+    rows = list(dict.fromkeys(table["meaning"]))
+    return cells.loc[rows, list(styles)].reset_index(allow_duplicates=True)  # a style may be the word "meaning"

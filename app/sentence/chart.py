@@ -5,46 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from html import escape
+from typing import Any
 
 import pandas as pd
 
 from app.core import rows, theme
-from app.sentence import compute, properties, wording
+from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.words import WORD
 from bgt_core.evaluation.facts import Check
-
-STYLE = """<style>
-.bgt-head { border-left: 6px solid var(--bgt); padding-left: .6rem; }
-.bgt-head h3 { padding: 0; margin: 0; font-size: 1.2rem; }
-.bgt-head p { margin: .1rem 0 0; font-size: .9rem; }
-ol.bgt-list { list-style: none; padding: 0; margin: 0; }
-.bgt-list li { display: flex; gap: .6rem; padding: .3rem 0; margin: 0; border-bottom: 1px solid #8883; }
-.bgt-list .cosine { flex: none; width: 2.6rem; font-variant-numeric: tabular-nums; font-weight: 600; }
-.bgt-list .text { flex: 1; }
-.bgt-list mark, .bgt-output mark { background: color-mix(in srgb, var(--bgt) 22%, transparent);
-  color: inherit; border-radius: .2rem; }
-.bgt-tag { display: inline-block; font-size: .8rem; border: 1px solid #8886; border-radius: .7rem; padding: 0 .5rem;
-  margin-right: .3rem; white-space: nowrap; }
-.bgt-tag.same { background: color-mix(in srgb, var(--bgt) 16%, transparent); border-color: var(--bgt); }
-.bgt-tag.lost { background: #d558; border-color: #d55; }
-.bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
-.bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
-.bgt-kept .bgt-tag { white-space: normal; overflow-wrap: anywhere; }
-.bgt-cosine { white-space: nowrap; }
-.bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
-.bgt-words .bars { display: flex; gap: 3px; justify-content: center; align-items: flex-end; height: 64px;
-  border-bottom: 1px solid #8888; }
-.bgt-words i { display: block; width: 14px; border-radius: 2px 2px 0 0; background: var(--bgt); }
-.bgt-words b { font-weight: 500; font-size: 1.15rem; display: block; text-align: center; min-width: 2rem; }
-.bgt-pair { border: 1px solid #8883; border-radius: .4rem; padding: .4rem .6rem; font-size: .95rem; }
-.bgt-pair i { display: inline-block; height: .6rem; background: var(--bgt); }
-.bgt-pair [style] { font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
-table.bgt-table { border-collapse: collapse; width: 100%; }
-.bgt-table th, .bgt-table td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8883; }
-.bgt-table th { font-weight: 600; }
-</style>"""
 
 
 def square(latent: str) -> str:
@@ -64,14 +34,16 @@ def head(title: str, explained: str, latent: str) -> str:
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
     """List sentences with their cosines; highlight what they share with a text: words, and those that show the same
     form of address, contraction or form of a question, length and closing mark."""
-    alike, own = compute.alike(text, lang, near), wording.wording(text, lang)
+    alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
-        tags = [tag(length(row.length, row.lang), same.length), tag(row.mark, same.mark)]
-        there = wording.wording(row.text, row.lang)
+        unit = "character" if primary(row.lang) in UNSPACED else "word"
+        tags = [tag(f"{row.length} {unit}{'s' * (row.length != 1)}", same.length), tag(row.mark, same.mark)]
+        there = compute.wording(row.text, row.lang)
         shared = {name: value for name, value in there.items() if row.lang == lang and own.get(name) == value}
-        tags += [tag(wording.title(name, value), name in shared) for name, value in there.items()]
-        known = words_of(text) | wording.showing(row.text, row.lang, shared)
+        tags += [tag(compute.title(name, value), name in shared) for name, value in there.items()]
+        words = {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}
+        known = words | compute.showing(row.text, row.lang, shared)
         if languages:
             tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
@@ -84,17 +56,6 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
 
 def tag(text: str, same: bool) -> str:
     return f'<span class="bgt-tag{" same" * same}">{"✓ " * same}{escape(text)}</span>'
-
-
-def length(number: int, lang: str) -> str:
-    """As in "8 words", "1 word", "12 characters"."""
-    unit = "character" if primary(lang) in UNSPACED else "word"
-    return f"{number} {unit}{'s' * (number != 1)}"
-
-
-def words_of(text: str) -> set[str]:
-    """The words of a text in lower case, without marks."""
-    return {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}
 
 
 def marked(text: str, known: Set[str]) -> str:
@@ -120,27 +81,21 @@ def pair(pair: compute.Pair, cosines: Mapping[str, float], latents: Sequence[str
 
 
 def output(
-    text: str,
-    meaning: float,
-    style: float,
-    second: str,
-    lang: str,
-    checked: Sequence[Check],
-    taken: Mapping[str, str] | None = None,
+    written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
 ) -> str:
-    """A generated sentence, with the checks against its source, and its cosine to the source in each latent.
+    """A row of `compute.written`, with the checks against its source, and its cosine to the source in each latent.
 
     `taken` are the properties of its wording that it has from another sentence: the words that show them are marked.
     """
-    taken = taken or {}
-    tags = "".join(tag(f"{wording.title(name, value)}, from the style", True) for name, value in taken.items())
-    values = {SEMANTIC: meaning, second: style}
+    taken, text = taken or {}, written.text
+    tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
+    values = {SEMANTIC: written.meaning, second: written.style}
     cosines = " &nbsp; ".join(
         f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
     )
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
-        f"{marked(text, wording.showing(text, lang, taken)) or '(nothing)'}</div>"
+        f"{marked(text, compute.showing(text, lang, taken)) or '(nothing)'}</div>"
         f'<div class="bgt-kept" {coloured(second)}>{tags}{"".join(map(check_tag, checked))}{cosines}</div>'
     )
 

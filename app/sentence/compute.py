@@ -1,9 +1,10 @@
-"""One sentence: its neighbours in each latent, text generated from its latents, and the effect of each word."""
+"""One sentence: its neighbours in each latent, text generated from its latents, the effect of each word, and its
+wording by rules: form of address, contraction, form of a question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
-from bgt_core.data.properties import PROPERTIES
+from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.words import spans, without
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
@@ -28,6 +29,9 @@ TRIED = 5  # sentences to exchange latents with, of which the best is shown
 GREEDY = replace(DEFAULT_SEARCH, size=1)
 SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast, and the result of the second replaces its result
 CLOSE = 1  # words more or less that count as the same length
+LONGEST = 3  # words that show a property together: "est-ce que tu", "I am late"
+NO_WORD = "intonation"  # a question that no word marks
+USUAL = "inversion"  # the form in which a question is written in any style
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -36,18 +40,14 @@ def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
     started with. Columns as `rows.table`, and `length`; shared, so do not change it."""
     parts = []
     for lang in langs:
-        texts = list(dict.fromkeys(sentences_of(lang)))
+        texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
+        first = next((text for text in startup.read().texts.values() if lang in text.langs), None)
+        if lang not in LANGS and first:
+            texts = corpora.sentences(first.alone(lang), COMPARED)["text"].tolist()
+        texts = list(dict.fromkeys(texts))
         lengths = [length(text, lang) for text in texts]
         parts.append(rows.table(texts, lang, [""] * len(texts)).assign(length=lengths))
     return pd.concat(parts, ignore_index=True)
-
-
-def sentences_of(lang: str) -> list[str]:
-    if lang in LANGS:
-        return [sentence for (sentence,) in example_sentences([lang])]
-
-    text = next((text for text in startup.read().texts.values() if lang in text.langs), None)
-    return corpora.sentences(text.alone(lang), COMPARED)["text"].tolist() if text else []
 
 
 def length(text: str, lang: str) -> int:
@@ -108,8 +108,6 @@ PAIRS = (
     Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
     Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
 )
-
-
 FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same, in either form of address
 
 
@@ -119,14 +117,12 @@ def pairs(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
     measured = []
     for pair in PAIRS:
         if {pair.lang, pair.other_lang} <= set(loaded.langs):
-            latents = loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,)
-            of = {
-                latent: loaded.encoder.similarity_pairwise(
-                    embed(loaded, [pair.text], pair.lang, latent), embed(loaded, [pair.other], pair.other_lang, latent)
-                )
-                for latent in latents
-            }
-            measured.append((pair, {latent: float(cosine[0]) for latent, cosine in of.items()}))
+            cosines = {}
+            for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
+                left = embed(loaded, [pair.text], pair.lang, latent)
+                right = embed(loaded, [pair.other], pair.other_lang, latent)
+                cosines[latent] = float(loaded.encoder.similarity_pairwise(left, right)[0])
+            measured.append((pair, cosines))
     return measured
 
 
@@ -150,11 +146,12 @@ def fitting(loaded: Loaded, text: str, lang: str) -> str:
         return ""
     texts = [text] * len(others)
     forth, back = exchanged(loaded, texts, others, lang, GREEDY)
-    kept = sum(
-        one[["meaning", "style"]].min(axis=1) * (one["text"].str.casefold() != pd.Series(meant).str.casefold())
-        - one["text"].map(repetitions)
-        for one, meant in ((forth, texts), (back, others))
-    )
+    kept = 0
+    for one, meant in ((forth, texts), (back, others)):
+        words = one["text"].str.casefold().map(lambda text: re.findall(r"\w+", text))
+        copied = one["text"].str.casefold() == pd.Series(meant).str.casefold()
+        repeated = words.map(lambda of: len(of) - len(set(of)))
+        kept = kept + one[["meaning", "style"]].min(axis=1) * ~copied - repeated
     return others[int(np.argmax(kept))]
 
 
@@ -168,12 +165,6 @@ def exchanged(
         return forth, written(loaded, others, texts, lang, search, other_lang)
     both = written(loaded, [*texts, *others], [*others, *texts], lang, search)
     return both.iloc[: len(texts)], both.iloc[len(texts) :].reset_index(drop=True)
-
-
-def repetitions(text: str) -> int:
-    """The number of repeated words."""
-    words = re.findall(r"\w+", text.casefold())
-    return len(words) - len(set(words))
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
@@ -197,13 +188,9 @@ def written(
     second = embed(loaded, styles, lang, loaded.second_latent)
     texts = writing.write(loaded, semantic, second, lang, search)
     similarity = loaded.encoder.similarity_pairwise
-    return pd.DataFrame(
-        {
-            "text": texts,
-            "meaning": similarity(embed(loaded, texts, lang, SEMANTIC), semantic),
-            "style": similarity(embed(loaded, texts, lang, loaded.second_latent), second),
-        }
-    )
+    meaning = similarity(embed(loaded, texts, lang, SEMANTIC), semantic)
+    style = similarity(embed(loaded, texts, lang, loaded.second_latent), second)
+    return pd.DataFrame({"text": texts, "meaning": meaning, "style": style})
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
@@ -260,3 +247,42 @@ def learnt_from(loaded: Loaded) -> str:
     if len(loaded.langs) > 1:
         return "translations"
     return "paraphrases" if len(columns) > 1 else "sentences alone"
+
+
+def wording(text: str, lang: str) -> dict[str, str]:
+    """The value of each of `rows.STYLES` that a sentence shows, as in {"address": "vous"}."""
+    values = {name: PROPERTIES[name].value(text, lang) for name in rows.STYLES}
+    return {name: value for name, value in values.items() if value}
+
+
+def title(name: str, value: str) -> str:
+    """A value as it is shown: "vous", "short form"."""
+    return f"{value} form" if name == "contraction" else value
+
+
+def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
+    """The words of a text, in lower case, that show one of these values of properties by themselves, or together with
+    their neighbours."""
+    shown = set[str]()
+    words = [] if primary(lang) in UNSPACED else text.split()
+    for name, value in values.items():
+        if value == NO_WORD:
+            continue
+        for length in range(1, LONGEST + 1):
+            windows = [words[start : start + length] for start in range(len(words) - length + 1)]
+            alone = (PROPERTIES[name].value(f"{' '.join(window)} {final_mark(text)}", lang) for window in windows)
+            if shortest := [window for window, of in zip(windows, alone, strict=True) if of == value]:
+                shown.update(word.casefold().strip(".,;:!?") for window in shortest for word in window)
+                break
+    return shown
+
+
+def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) -> dict[str, str]:
+    """The values that a generated text has from the sentence that gave its style, and not from its source."""
+    of_style, of_source = wording(style, lang), wording(source, source_lang)
+    values = wording(text, lang)
+    return {
+        name: value
+        for name, value in values.items()
+        if of_style.get(name) == value != USUAL and of_source.get(name) != value
+    }

@@ -8,15 +8,15 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, rows, startup, state
-from app.core.address import BOUND, ONE_SENTENCE
-from app.core.component import copy_link
-from app.core.markdown import how_to_read, verbatim
-from app.sentence import chart, compute, tabs
-from app.sentence.wording import taken_over, title, wording
+from app.core import controls, corpora, markdown, rows, startup, state
+from app.core.address import BOUND, ONE_SENTENCE, go_to
+from app.core.markdown import failing, verbatim
+from app.sentence import chart, compute, properties
+from app.sentence.compute import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
+from bgt_core.data.words import spans, without
 from bgt_core.evaluation.facts import checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
@@ -31,6 +31,9 @@ ENDS = {  # how a sentence ends, by the name of its mark
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
+WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
+EVERY_LANGUAGE = "The same meaning in every language"
+MANY = 40  # words and marks; longer sentences are not drawn
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
@@ -49,14 +52,14 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
         elif second:
             st.title("A sentence, in two parts")
             st.html(
-                f"{chart.STYLE}This model computes two latents from a sentence. In training, {learnt_from} share the "
+                f"This model computes two latents from a sentence. In training, {learnt_from} share the "
                 f"{semantic}, and each sentence has a {chart.square(second)} <b>{second} latent</b> of its own."
                 f"{tells_more(loaded) if loaded else ''}"
             )
         else:
             st.title("A sentence")
             learnt = f" It was trained on {learnt_from}." if loaded and loaded.info else ""
-            st.html(f"{chart.STYLE}This model computes one latent from a sentence, its {semantic}.{learnt}")
+            st.html(f"This model computes one latent from a sentence, its {semantic}.{learnt}")
 
 
 def tells_more(loaded: state.Loaded) -> str:
@@ -78,60 +81,47 @@ def tells_more(loaded: state.Loaded) -> str:
     return f"{much} What linear probes read better {'; '.join(parts)}."
 
 
-def page(place: DeltaGenerator, following: tabs.Next) -> None:
-    loaded = state.model()
-    heading(place, loaded)
-    pairs(loaded)
-    text, lang = field(loaded)
+def page(loaded: state.Loaded) -> None:
+    if loaded.second_latent:
+        with st.container(key="pairs", horizontal=True):
+            for number, (pair, cosines) in enumerate(compute.pairs(loaded)):
+                with st.container(gap="xsmall"):
+                    st.html(chart.pair(pair, cosines, loaded.latents))
+                    fields = ("sentence", "language", "other", "other_language")
+                    fill = dict(zip(fields, pair, strict=True))  # before the page is drawn
+                    st.button(
+                        "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
+                    )
+    text, lang = field(loaded, ("Your sentence", EXAMPLE), ("Its language", "en"), ("sentence", "language"))
+    controls.warn(loaded, [text], lang, key="language")
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
         return
-    nearest(loaded, text, lang, following)
+    nearest(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
     else:
         rebuilt(loaded, text, lang)
-        swaps(loaded, text, lang, following)
-    tabs.more(loaded, text, lang, following)
-    explained(loaded)
-    copy_link()
+        swaps(loaded, text, lang)
+    more(loaded, text, lang)
 
 
-def pairs(loaded: state.Loaded) -> None:
-    """Show sentences that are alike in one latent alone; a click puts a pair into the fields below."""
-    if not loaded.second_latent or not (measured := compute.pairs(loaded)):
-        return
-    with st.container(key="pairs", horizontal=True):
-        for number, (pair, cosines) in enumerate(measured):
-            with st.container(gap="xsmall"):
-                st.html(chart.pair(pair, cosines, loaded.latents))
-                st.button("Try it", key=f"pair{number}", on_click=put_in, args=(pair,), type="tertiary")
-
-
-def put_in(pair: compute.Pair) -> None:
-    """Fill the fields with a pair, before the page is drawn."""
-    st.session_state.update(sentence=pair.text, language=pair.lang, other=pair.other, other_language=pair.other_lang)
-
-
-def field(loaded: state.Loaded) -> tuple[str, str]:
-    """Ask for the sentence and its language; clean it up."""
+def field(
+    loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
+) -> tuple[str, str]:
+    """Ask for a sentence and its language, each with a title and a default; clean the sentence up."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
-    typed = left.text_input("Your sentence", EXAMPLE, key="sentence", **BOUND)
-    lang = right.selectbox(
-        "Its language", langs, langs.index("en") if "en" in langs else 0, format_func=rows.language_name,
-        key="language", **BOUND,
-    )  # fmt: skip
-    text = controls.bounded(normalise(typed or ""), MAX_CHARACTERS, "Your sentence")
-    controls.warn(loaded, [text], lang, key="language")
-    return text, lang
+    typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
+    at = langs.index(of[1]) if of[1] in langs else 0
+    lang = right.selectbox(of[0], langs, at, format_func=rows.language_name, key=keys[1], **BOUND)
+    return controls.bounded(normalise(typed or ""), MAX_CHARACTERS, given[0]), lang
 
 
-def nearest(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
+def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show its neighbours in each latent, side by side."""
-    sides = st.columns(len(loaded.latents), gap="large")
     several = len(loaded.langs) > 1
-    for side, latent in zip(sides, loaded.latents, strict=True):
+    for side, latent in zip(st.columns(len(loaded.latents), gap="large"), loaded.latents, strict=True):
         near = compute.nearest(loaded, text, lang, latent)
         with side:
             title = f"Nearest in the {latent} latent"
@@ -145,9 +135,9 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) ->
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
-        tabs.onward(following.latents, label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
+        go_to("maps", label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
-            tabs.onward(following.plane, "Pairs on which the latents disagree")
+            go_to("plane", "Pairs on which the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
@@ -169,9 +159,8 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
     own, others = (table.loc[table["lang"] == lang, "text"] for table in (near, every))
     for name, value in wording(text, lang).items():
         count, usual = (sum(value == wording(each, lang).get(name) for each in texts) for texts in (own, others))
-        parts.append(
-            f"{rows.STYLES[name]}, {title(name, value)}: {count} of {len(own)} ({usual / len(others):.0%} of all)."
-        )
+        there = f"{count} of {len(own)} ({usual / len(others):.0%} of all)"
+        parts.append(f"{rows.STYLES[name]}, {title(name, value)}: {there}.")
     return " ".join(parts)
 
 
@@ -182,7 +171,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     for search in compute.SEARCHES:
         (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
         checked = checks(text, lang, again.text, lang)
-        place.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang, checked))
+        place.html(chart.output(again, loaded.second_latent, lang, checked))
     if changed := differences(checked):
         st.warning(
             f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
@@ -192,29 +181,21 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 @st.fragment
-def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> None:
+def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
     """Exchange either latent with that of another sentence; if none is typed, write an English sentence in French, in
     either form of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
-    wide, narrow = st.columns([5, 1])
-    hint = fitting or "Type a sentence"
-    typed = wide.text_input("The other sentence", placeholder=hint, key="other", **BOUND)
-    langs = list(loaded.langs)
-    other_lang = narrow.selectbox(
-        "The other's language", langs, langs.index(fitting_lang), format_func=rows.language_name, key="other_language",
-        **BOUND,
-    )  # fmt: skip
-    other = controls.bounded(normalise(typed), MAX_CHARACTERS, "The other sentence")
+    asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")
+    other, other_lang = field(loaded, *asked_for, hint=fitting or "Type a sentence")
     contrasted = not other and fitting_lang != lang
     if not other:
         other, other_lang = fitting, fitting_lang
     if not other:
         return
+    ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
     if contrasted:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS]
-    else:
-        ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
     places = []
     for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
@@ -228,34 +209,87 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: tabs.Next) -> N
         for place, (source, source_lang, style, into), best in zip(places, ways, written.itertuples(), strict=True):
             checked = checks(source, source_lang, best.text, into)
             taken = taken_over(best.text, into, style, source, source_lang)
-            place.html(chart.output(best.text, best.meaning, best.style, loaded.second_latent, into, checked, taken))
-    label = "More on writing: meaning by style"
-    langs_of = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other_lang)}
-    tabs.onward(following.style, label, how=ONE_SENTENCE, source=text, style=other, **langs_of)
+            place.html(chart.output(best, loaded.second_latent, into, checked, taken))
+    to_style("More on writing: meaning by style", text, lang, other_lang, style=other)
 
 
-def explained(loaded: state.Loaded) -> None:
-    second = loaded.second_latent
-    lines = [
-        "- A **latent** is a list of numbers that a model computes from a sentence. Two sentences are near where their "
-        "lists point the same way: **cosine** 1 is the same direction, 0 has nothing in common.",
-        "- **Nearest in the semantic latent** are sought among all the example sentences. There are about a thousand "
-        "in a language, so few are close to what you type. Marked: words that both have, and words that show the same "
-        "form of address, contraction or form of a question. ✓ marks what is shared: the closing mark and, in one "
-        "language, length and those forms; the heading counts them, and says in brackets how many of all the sentences "
-        "share them.",
-    ]
-    if second:
-        lines.append(
-            f"- **Nearest in the {second} latent** may be about anything. They are alike in style only as far as the "
-            "heading counts."
+def to_style(label: str, source: str, lang: str, into: str, **more: str) -> None:
+    langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(into)}
+    go_to("rewrite", label, how=ONE_SENTENCE, source=source, **langs, **more)
+
+
+@st.fragment
+def more(loaded: state.Loaded, text: str, lang: str) -> None:
+    """Show the parts that are read one at a time, as tabs; a part is computed when its tab is open."""
+    known = properties.names(lang)
+    tabs = {WORDS: words} | ({PROPERTIES: probed} if known else {})
+    if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
+        tabs[EVERY_LANGUAGE] = languages
+    for tab, show in zip(st.tabs([*tabs], key="more", **BOUND), tabs.values(), strict=True):
+        if tab.open:
+            with tab:
+                show(loaded, text, lang)
+
+
+def words(loaded: state.Loaded, text: str, lang: str) -> None:
+    """Show how far each latent moves if a word is left out."""
+    count = len(spans(text, lang))
+    if not 2 <= count <= MANY:
+        about = f"sentences with 2 to {MANY} words and marks; yours has {count}."
+        st.caption(f"Words are left out one at a time of {about}")
+        return
+    table, latents = compute.left_out(loaded, text, lang), list(loaded.latents)
+    highest = max(1e-6, float(table[latents].to_numpy().max()))
+    keys = " ".join(f"{chart.square(latent)} {latent}" for latent in latents)
+    st.html(
+        f"How far does each latent move when one word is left out? {keys}. The highest bar is {highest:.2f}: 0 is not "
+        "at all, 1 means unrelated."
+    )
+    st.html(chart.bars(table, latents, highest, lang))
+    strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in latents}
+    heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
+    st.caption(f"The largest moves: {heard}.")
+    with st.expander("The same as a table"):
+        titles = {latent: rows.latent_title(latent) for latent in latents}
+        markdown.frame(
+            table.rename(columns={"word": "Left out", **titles}),
+            "1 - cosine of each latent between the sentence and the sentence without each word or mark",
+            dict.fromkeys(titles.values(), "%.2f"),
         )
-    if not loaded.cannot_write:
-        lines.append(
-            "- **Written** sentences come from the model's decoder, which sees only the two latents. ✓ and ✗ compare "
-            "its text with the sentence whose meaning it should have, by rules: negation, numbers, names, the order of "
-            "the words that both have, and a much longer or shorter text. Each appears if it applies. A cosine is that "
-            "of latents, of the written sentence and of those it was written from: the model judges itself, and may "
-            "miss a change of meaning."
+    shorter = list(without(text, lang))[int(table[SEMANTIC].to_numpy().argmax())]
+    langs = dict.fromkeys(("one_left_lang", "one_right_lang"), rows.language_name(lang))
+    label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
+    go_to("similarity", label, left=text, right=shorter, **langs)
+
+
+def probed(loaded: state.Loaded, text: str, lang: str) -> None:
+    """Show what linear probes read from each latent."""
+    from app.core.results import reading
+
+    st.markdown(
+        "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
+        "its right answers come from the latent."
+    )
+    with failing():
+        with st.spinner("Fitting probes on the example sentences"):
+            known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
+        st.html(chart.probes(known))
+        tested = min(one.tested for one in known)
+        st.caption(
+            f"✓: right for this sentence. In brackets: accuracy on {tested} or more {rows.language_name(lang)} "
+            f"held-out sentences. The last column: accuracy of always giving the most frequent answer. {reading.RULE}"
         )
-    how_to_read("\n".join(lines))
+        go_to("probes", "More on what each latent shows: probes")
+
+
+def languages(loaded: state.Loaded, text: str, lang: str) -> None:
+    """Show its meaning, generated in each language of the model."""
+    with st.spinner("Writing it in each language"):
+        table = compute.in_every_language(loaded, text, lang)
+    st.html(chart.in_languages(table))
+    st.caption(
+        "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "
+        "translations of those example sentences that are nearest to yours in style. The number is the semantic cosine "
+        "of the written sentence and yours."
+    )
+    to_style("More on writing in another language", text, lang, table.loc[table["lang"] != lang, "lang"].iloc[0])

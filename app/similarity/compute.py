@@ -1,21 +1,26 @@
-"""Similarity of pairs by each latent, by a bag of words, and by people."""
+"""Similarity of pairs by each latent, by a bag of words, and by people, and its figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from plotly.subplots import make_subplots
 
-from app.core import resampling, rows
+from app.core import pairs as scores_of_pairs
+from app.core import rows
 from app.core.state import Loaded, content, embed
+from app.core.theme import finish, latent_colour, plain
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.tasks.sts import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
+MANY = 2_000  # points; more are drawn with WebGL
 AT_ONCE = 100  # pairs with their bags of words in memory
 WORDS = "words"  # the column of the baseline
 OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that are not a system's similarity
@@ -112,13 +117,13 @@ def differences(scored: pd.DataFrame) -> pd.DataFrame:
     own = systems(scored)[SEMANTIC]
     gaps = [gap.seen_from(own) for gap in _compared(scored).differences if own in (gap.first, gap.second)]
     rows = [(f"{own} - {gap.second}", *gap.difference[:3], gap.key.items) for gap in gaps]
-    return pd.DataFrame(rows, columns=["difference", "pearson", "ci_low", "ci_high", "n"])
+    return pd.DataFrame(rows, columns=["system", "pearson", "ci_low", "ci_high", "n"])
 
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
 def _compared(scored: pd.DataFrame) -> Result:
     similarities = {title: scored[name].to_numpy(float) for name, title in systems(scored).items()}
-    return resampling.correlations(similarities, scored["gold"].to_numpy(float))
+    return scores_of_pairs.correlations(similarities, scored["gold"].to_numpy(float))
 
 
 def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
@@ -138,3 +143,37 @@ def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, langs: tuple[
     left, right = (embed(loaded, side, lang, latent) for side, lang in zip(texts, langs, strict=True))
     similarities = loaded.encoder.similarity_pairwise(left, np.roll(right, 1, axis=0))
     return similarities[len(similarities) < 2 + same :]  # of so few, the first is a sentence with itself, or again
+
+
+def alike_scatter(
+    scored: pd.DataFrame, x: str, x_title: str, systems: Mapping[str, str], theme: str = "light"
+) -> go.Figure:
+    """Plot the cosine of each system, in its own panel, against a column: people's scores, or another system.
+
+    Rows (left, right, `x`, and a column per system); a point's `customdata` is its row's index.
+    """
+    figure = make_subplots(rows=1, cols=len(systems), shared_yaxes=True)
+    kind, opacity = (go.Scatter, 0.6) if len(scored) <= MANY else (go.Scattergl, 0.25)
+    values = scored[x].to_numpy(float)
+    if x == "gold":  # people give few different scores: equal ones would overlap
+        values = values + np.random.default_rng(0).uniform(-0.06, 0.06, len(scored))
+    texts = [f"{plain(row.left[:60])}<br>{plain(row.right[:60])}" for row in scored.itertuples()]
+    for column, (system, title) in enumerate(systems.items(), 1):
+        colour = latent_colour(system, theme)
+        points = kind(
+            x=values,
+            y=scored[system],
+            name=title,
+            mode="markers",
+            customdata=list(range(len(scored))),
+            marker={"size": 5, "opacity": opacity, "color": colour, "line": {"width": 0}},
+            text=texts,
+            hovertemplate="%{text}<br>%{y:.2f}<extra></extra>",
+            selected={"marker": {"opacity": 1, "size": 10}},
+            unselected={"marker": {"opacity": 0.2}},
+        )
+        figure.add_trace(points, row=1, col=column)
+        figure.update_yaxes(title_text=f"{title}: cosine", zeroline=False, col=column)
+    figure = finish(figure, "", 360, theme, legend=False)
+    figure.update_xaxes(title_text=x_title, zeroline=False)
+    return figure.update_layout(dragmode="pan")

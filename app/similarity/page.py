@@ -5,35 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from textwrap import shorten
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, rows, startup, state, word_effects
+from app.core import controls, corpora, exports, markdown, pairs, rows, startup, state, upload_dialog, uploads
 from app.core.address import BOUND
-from app.core.component import copy_link
 from app.core.latents import spaces
-from app.core.markdown import how_to_read, problem
-from app.core.uploads import dialog, formats
-from app.similarity import chart, compute
+from app.core.markdown import failing
+from app.similarity import compute
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import BgtError
 
 NEAREST = 8  # a page of two screens
 SEARCHED = 1_000  # translations searched for similar sentences
-HELP = """
-- **More is more alike**, in every number but the word error rate. A *cosine* is 1 for the same direction and about 0
-  for sentences that have nothing in common. Below the numbers the pair is compared with pairs of other sentences: each
-  of the chosen text with the one before it.
-- **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
-  each language, so it compares sentences of one language only.
-- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
-  common**: the share of their different words that both have. The *word error rate* in a file's table goes the other
-  way: 0 for the same words, more for less alike.
-- **Pearson × 100** of a file with scores: how well a system's cosines agree with people's scores, 100 at best. The
-  interval is the 95% interval over samples of pairs.
-"""
 EXAMPLE = ("Where is the station?", "Tell me how to get to the train station.")
 NAMES = {  # of the columns, numbers first
     "gold": "Gold",
@@ -50,32 +34,32 @@ SPLIT_HELP = (
 )
 
 
-def page() -> None:
-    loaded = state.model()
-    st.title("How alike?")
-    st.markdown("Do two sentences share their meaning, their style, or both?")
-    two_sentences, file_of_pairs = st.tabs(["Two sentences", "A file of pairs"], key="alike", **BOUND)
-    with two_sentences:
-        pair(loaded)
-    with file_of_pairs:
-        upload(loaded)
-    how_to_read(HELP)
-    copy_link()
+def page(loaded: state.Loaded) -> None:
+    tabs = {"Two sentences": pair, "A file of pairs": upload}
+    for tab, draw in zip(st.tabs([*tabs], key="alike", **BOUND), tabs.values(), strict=True):
+        with tab:
+            draw(loaded, bool(tab.open))
 
 
-def pair(loaded: state.Loaded) -> None:
+def pair(loaded: state.Loaded, is_open: bool) -> None:
     example = EXAMPLE if "en" in loaded.langs else ("", "")
+    sides = [*zip(("left", "right"), example, strict=True)]
     left, right = (
         column.text_area(side.capitalize(), text, key=side, height=80, **BOUND)
-        for column, side, text in zip(st.columns(2), ("left", "right"), example, strict=True)
+        for column, (side, text) in zip(st.columns(2), sides, strict=True)
     )
-    langs = languages(loaded, "one")
+    chosen = []
+    for column, (side, _) in zip(st.columns(2), sides, strict=True):
+        with column:
+            chosen.append(controls.language(f"Language of the {side}", loaded.langs, f"one_{side}_lang"))
+    langs = chosen[0], chosen[1]
     if not (left.strip() and right.strip()):
         st.warning("Type two sentences.", icon=":material/edit:")
         return
-    left, right = (
-        controls.bounded(text, formats.MAX_CHARACTERS, side) for side, text in (("Left", left), ("Right", right))
-    )
+    left = controls.bounded(left, uploads.MAX_CHARACTERS, "Left")
+    right = controls.bounded(right, uploads.MAX_CHARACTERS, "Right")
+    if not is_open:
+        return
     controls.warn(loaded, [left], langs[0], "Left", "one_left_lang")
     controls.warn(loaded, [right], langs[1], "Right", "one_right_lang")
     scored = compute.alike(loaded, left, right, *langs)
@@ -85,34 +69,39 @@ def pair(loaded: state.Loaded) -> None:
     if loaded.second_latent and langs[0] != langs[1]:
         st.caption(f"Only meaning is compared: {loaded.second_latent} latents of two languages are not comparable.")
     latents = loaded.latents if langs[0] == langs[1] else [SEMANTIC]
-    systems = {rows.latent_title(latent): (loaded, latent) for latent in latents}
     texts = list(corpora.readable(loaded.langs).values())
-    if not texts:
-        word_effects.show(systems, left, right, langs)
-        return
-    text = next((text for text in texts if {*langs} <= {*text.langs}), texts[0])
-    if {*langs} <= {*text.langs}:
+    text = next((text for text in texts if {*langs} <= {*text.langs}), texts[0] if texts else None)
+    if text and {*langs} <= {*text.langs}:
         against_random(loaded, scored, latents, text, langs)
-    word_effects.show(systems, left, right, langs)
+    pairs.show_words({rows.latent_title(latent): (loaded, latent) for latent in latents}, left, right, langs)
+    if text is None:
+        return
     if len(state.titles()) > 1:
         st.caption("*Compare models*, by similarity, shows the same for several models.")
+    near = nearest(loaded, text, (left, right), langs)
+    latex = scored.rename(columns=str.capitalize)
+    exports.offer(f"bgt-pair-{loaded.short}", pd.concat(near, ignore_index=True), latex=latex)
+
+
+def nearest(
+    loaded: state.Loaded, text: startup.ParallelText, pair: tuple[str, str], langs: tuple[str, str]
+) -> list[pd.DataFrame]:
+    """List the sentences of a text nearest in meaning to either of a pair."""
     st.subheader("Nearest in meaning")
     table, near = corpora.sentences(text, SEARCHED), []
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)
-    left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
-    for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
+    columns = ["Cosine", *["In"] * (len(text.langs) > 1), "Sentence"]
+    for column, sentence, lang in zip(st.columns(2), pair, langs, strict=True):
         vector = state.embed(loaded, [sentence], lang, SEMANTIC)[0]
         near.append(spaces.nearest(loaded, vector, table, vectors, NEAREST).assign(To=sentence))
-        column.markdown("**Nearest to**")
-        column.text(shorten(sentence, 80, placeholder="…"))
         with column:
-            shown = near[-1].drop(columns=left_out).assign(Cosine=near[-1]["Cosine"].map("{:z.2f}".format))
+            st.markdown("**Nearest to**")
+            st.text(shorten(sentence, 80, placeholder="…"))
+            shown = near[-1][columns].assign(Cosine=near[-1]["Cosine"].map("{:z.2f}".format))
             markdown.table(shown, f"The {NEAREST} sentences nearest in meaning, with their cosines")
     if text.credit:
         st.caption(text.credit)
-    exports.offer(
-        f"bgt-pair-{loaded.short}", pd.concat(near, ignore_index=True), latex=scored.rename(columns=str.capitalize)
-    )
+    return near
 
 
 def against_random(
@@ -135,28 +124,18 @@ def against_random(
     st.markdown(f"Nearer than pairs of other sentences: {', '.join(parts)}.")
 
 
-def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
-    langs = []
-    for column, side in zip(st.columns(2), ("left", "right"), strict=True):
-        with column:
-            langs.append(controls.language(f"Language of the {side}", loaded.langs, f"{key}_{side}_lang"))
-    return langs[0], langs[1]
-
-
-def upload(loaded: state.Loaded) -> None:
+def upload(loaded: state.Loaded, is_open: bool) -> None:
     st.markdown(
         "Two columns of sentences, in one language or two, and a third of scores that people gave, if there is one."
     )
-    chosen = dialog.choose_pairs(loaded.langs, "pair_file")
+    chosen = upload_dialog.choose_pairs(loaded.langs, "pair_file")
     if chosen is None:
         st.info("Nothing yet: upload a file. STS files with the score first are read as they are.")
-        return
-    name, pairs, langs = chosen
-    try:
-        scored = compute.similarities(loaded, pairs, *langs)
-        judged(loaded, scored, name, langs) if "gold" in scored else unjudged(loaded, scored, name)
-    except BgtError as error:
-        problem(error)
+    elif is_open:
+        name, table, langs = chosen
+        with failing():
+            scored = compute.similarities(loaded, table, *langs)
+            judged(loaded, scored, name, langs) if "gold" in scored else unjudged(loaded, scored, name)
 
 
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str, langs: tuple[str, str]) -> None:
@@ -167,11 +146,13 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str, langs: tuple[s
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)
     correlations, differences = compute.correlations(scored), compute.differences(scored)
+    table = pd.concat([correlations, differences], ignore_index=True)
     with st.container(horizontal=True):
-        for row in correlations.itertuples():
-            metric(f"{row.system}, Pearson × 100", f"{row.pearson:z.1f}", row)
-        for row in differences.itertuples():
-            metric(row.difference, f"{row.pearson:+z.1f}", row)
+        for at, row in enumerate(table.itertuples()):
+            own = at < len(correlations)
+            label, value = (f"{row.system}, Pearson × 100", "z.1f") if own else (row.system, "+z.1f")
+            interval = f"95%: {row.ci_low:z.1f} to {row.ci_high:z.1f}, n {row.n:,}"
+            st.metric(label, f"{row.pearson:{value}}", interval, "off", border=True, delta_arrow="off")
     st.caption(
         "Differences are paired: both systems meet the same resamples of the pairs, so they are more certain than the "
         "two intervals suggest. An interval that contains 0 is not significant."
@@ -182,25 +163,17 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str, langs: tuple[s
         st.markdown("**Largest deviations** of the semantic latent from people's scores")
         listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
         st.caption("Misjudged: the model's standard score minus people's; above 0, the model's score is too high.")
-    table = pd.concat([correlations, differences.rename(columns={"difference": "system"})], ignore_index=True)
     pearson = ", ".join(
         f"{row.system} {row.pearson:z.1f} [{row.ci_low:z.1f}, {row.ci_high:z.1f}]" for row in correlations.itertuples()
     )
     caption = f"Pairs of {file} ({name}); gold scores spread a little. Pearson x 100 and its 95% interval: {pearson}."
-    latex = table.rename(columns={"system": "System", "pearson": "Pearson x 100"})
-    everything(loaded, scored, "gold", caption, latex)
-
-
-def metric(label: str, value: str, row: object) -> None:
-    interval = f"95%: {row.ci_low:z.1f} to {row.ci_high:z.1f}, n {row.n:,}"  # type: ignore[attr-defined]
-    st.metric(label, value, interval, "off", border=True, delta_arrow="off")
+    everything(loaded, scored, "gold", caption, table.rename(columns={"system": "System", "pearson": "Pearson x 100"}))
 
 
 def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Show pairs without scores: each other system against the semantic latent, including the plane of the second
     latent."""
-    names = compute.systems(scored)
-    others = {system: title for system, title in names.items() if system != SEMANTIC}
+    others = {system: title for system, title in compute.systems(scored).items() if system != SEMANTIC}
     charted(loaded, scored, SEMANTIC, "semantic cosine", others)
     if loaded.second_latent:
         st.caption("*Where latents disagree* shows the same pairs with quadrants and the most extreme of them.")
@@ -214,7 +187,7 @@ def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sy
         with column:
             event = exports.chart(
                 f"bgt-similarity-{loaded.short}",
-                partial(chart.alike_scatter, scored, x, x_title, {system: title}),
+                partial(compute.alike_scatter, scored, x, x_title, {system: title}),
                 f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
                 key=f"alike {x} {system} {len(scored)}",
                 on_select="rerun",
@@ -237,7 +210,7 @@ def everything(
     st.markdown(f"**All {len(scored):,} pairs**")
     listing(scored)
     systems = {system: title for system, title in compute.systems(scored).items() if system != x}
-    figure = partial(chart.alike_scatter, scored, x, "gold score" if x == "gold" else "semantic cosine", systems)
+    figure = partial(compute.alike_scatter, scored, x, "gold score" if x == "gold" else "semantic cosine", systems)
     caption = f"n = {len(scored):,}. {caption} {loaded.title}, weights {loaded.short}."
     exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex, caption=caption)
 
@@ -246,21 +219,13 @@ def listing(scored: pd.DataFrame, whole: bool = False) -> None:
     """Put numbers first, where they are seen; `whole` wraps the sentences."""
     systems = compute.systems(scored)
     order = [name for name in ("gold", "misjudged", *systems, "left", "right", "overlap", "swer") if name in scored]
-    titles = NAMES | {
-        system: title.removesuffix(" latent").removesuffix(" (tf-idf)") for system, title in systems.items()
-    }
-    number = st.column_config.NumberColumn
-    wide = 260 if whole else 340
-    columns: dict[str, Any] = dict.fromkeys(("Left", "Right"), st.column_config.TextColumn(width=wide))
+    short = {name: title.removesuffix(" latent").removesuffix(" (tf-idf)") for name, title in systems.items()}
+    titles, wide = NAMES | short, 260 if whole else 340
     numbers = [titles[name] for name in order if name not in ("left", "right")]
-    columns |= {title: number(format="%.2f", width=controls.width(title, 80)) for title in numbers}
-    columns[NAMES["swer"]] = st.column_config.NumberColumn(
-        format="%.2f", width=120, help="Symmetric: 0 for the same words; the more, the less alike"
-    )
-    st.dataframe(
+    markdown.frame(
         scored[order].rename(columns=titles),
-        hide_index=True,
-        column_config=columns,
+        "Pairs of sentences with every measure",
+        dict.fromkeys(numbers, "%.2f"),
+        {title: controls.width(title, 80) for title in numbers} | {"Left": wide, "Right": wide, NAMES["swer"]: 120},
         row_height=controls.row_height(scored[["left", "right"]], wide) if whole else None,
-        alt="Pairs of sentences with every measure",
     )

@@ -1,4 +1,4 @@
-"""An encoder, opened or split in this session."""
+"""An encoder, opened or split in this session, and the picture of a split."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 import bgt_core
 from app.core import corpora, startup, state
 from app.core.latents import geometry
+from app.core.latents.chart import AXIS, LARGER
+from app.core.rows import language_name
 from app.core.startup import ParallelText
+from app.core.theme import SYMBOLS, cycled, finish, lang_colour, lang_place, plain
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.encoders import identity, with_kind
 from bgt_core.encoders.ours import attached
@@ -35,6 +40,7 @@ MOST = 50_000  # pairs
 AT_ONCE = 512  # pairs embedded between two reports of progress
 EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when all methods are fitted
 RESAMPLES, DRAWN = 500, 400  # DRAWN: sentences of the built-in grammar, and pairs on the maps
+HEIGHT, SIZE = 330, 5  # pixels of the picture, and of its points
 SHOWN = 4  # sentences whose neighbours are shown
 FOUND = 50  # encoders found on this machine that are offered
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
@@ -75,7 +81,7 @@ def opened(typed: str) -> state.Loaded:
     kind = startup.path_kind(spec)
     if kind and kind not in KINDS:
         raise UsageError(f"{spec}: expected a folder, a file, or a name that begins with {', '.join(KINDS)}.")
-    known = startup.read().models | {name: model.spec for name, model in state.own().items()}
+    known = startup.read().models | {name: model.spec for name, model in corpora.of_session().models.items()}
     title = next((name for name, given in known.items() if given in (typed, spec)), None)
     return state.of_spec(title or startup.free_name(startup.short_name(spec), state.titles()), spec)
 
@@ -124,7 +130,11 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
-    same = (known.title for known in state.own().values() if known.reader.fingerprint == reader.fingerprint != "")
+    same = (
+        known.title
+        for known in corpora.of_session().models.values()
+        if known.reader.fingerprint == reader.fingerprint != ""
+    )
     title = next(same, startup.free_name(title, state.titles()))
     device = f"Splits the vectors of {loaded.title}"
     progress(FITTED, "Drawing maps")
@@ -210,3 +220,31 @@ def archive(made: Made, report: Report | None) -> bytes:
         if report:
             zipped.writestr("split/report.md", report.page)
     return buffer.getvalue()
+
+
+def before_and_after(
+    maps: Mapping[str, np.ndarray], langs: np.ndarray, sentences: Sequence[str], theme: str
+) -> go.Figure:
+    """Draw maps (M, 2) of the same sentences beside each other; marks of the first language are larger, so that both
+    are seen where they coincide."""
+    figure = make_subplots(1, len(maps), subplot_titles=[plain(title) for title in maps], horizontal_spacing=0.03)
+    known = list(dict.fromkeys(langs))
+    for column, xy in enumerate(maps.values(), start=1):
+        for lang in known:
+            rows = np.flatnonzero(langs == lang)
+            marker = {
+                "color": lang_colour(lang, theme), "symbol": cycled(SYMBOLS, lang_place(lang)),
+                "size": SIZE + LARGER * (lang == known[0]), "opacity": 0.7,
+            }  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=xy[rows, 0], y=xy[rows, 1], mode="markers", marker=marker, name=language_name(lang),
+                    text=[plain(sentences[int(row)]) for row in rows], hovertemplate="%{text}<extra></extra>",
+                    showlegend=column == 1,
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+    finish(figure, "", HEIGHT, theme)
+    figure.update_xaxes(**AXIS)
+    figure.update_yaxes(**AXIS)
+    return figure

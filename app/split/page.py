@@ -7,15 +7,12 @@ from time import perf_counter
 
 import pandas as pd
 import streamlit as st
-from streamlit.navigation.page import Page
 
-from app.core import corpora, own_texts, rows, state, theme
-from app.core.address import BOUND
-from app.core.markdown import how_to_read, problem, verbatim
+from app.core import corpora, rows, state, theme, upload_dialog
+from app.core.address import BOUND, go_to
+from app.core.markdown import failing, frame, verbatim
 from app.core.state import Loaded
-from app.core.uploads import dialog
-from app.split import chart, compute
-from bgt_core.errors import BgtError
+from app.split import compute
 from bgt_core.splitting.fit import FACTORED, ROWS
 from bgt_core.splitting.gather import MOST_UNITS, needed_rows
 
@@ -28,34 +25,15 @@ METHODS = {  # what each does, beside its name
     "shift": "each language moved onto the first",
     "subspace": "less each language's largest axis",
 }
-HELP = """
-- **Shared part:** what sentences of one meaning have in common in this encoder's vectors. **Private part:** the rest,
-  such as the language. Together they give the vector back exactly.
-- **Find their translation:** the nearest other sentence, among those of both languages, is the translation.
-  **Language told:** by a linear probe; 50 % of two languages is chance.
-- **Methods:** *bgt* is the linear form of this toolkit's model, *neural* the same with a trained hidden layer. Both
-  need about twice as many pairs as a vector has units. *leace* is by Belrose et al. (2023), *subspace* by Yang et al.
-  (2021).
-- All numbers are of pairs that were held out: one in ten, at most 1,000. A part that holds nothing scores 50 on
-  paraphrases, where ties count half.
-- Of the vectors as they are and the shared parts, `*` marks one that is better than all others of its column by more
-  than chance, `=` the best and those that do not differ from it.
-"""
 
 
-def page(maps: Page) -> None:
-    loaded = state.model()
-    st.title("Your encoder")
-    st.markdown(
-        "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they share "
-        "and what each language adds."
-    )
+def page(loaded: Loaded) -> None:
     if done := st.session_state.pop("split_done", None):
         st.success(done, icon=":material/check:")
         if loaded.second_latent:
-            st.page_link(maps, label="Look at the maps", icon=":material/arrow_forward:")
+            go_to("maps", "Look at the maps")
     another(loaded)
-    made = own_texts.of_session().split
+    made = corpora.of_session().split
     if made and made.loaded.title == loaded.title:
         result(made)
     elif loaded.second_latent:
@@ -66,15 +44,14 @@ def page(maps: Page) -> None:
         divide(loaded)
     if loaded.cannot_write:
         writer(loaded)
-    how_to_read(HELP)
 
 
 def divide(loaded: Loaded) -> None:
     """Choose pairs and a method, and split the encoder's vectors."""
-    texts = corpora.aligned(loaded.langs)
+    texts = corpora.readable(loaded.langs, 2)
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
-        name = dialog.choose_name(list(texts), "data", width=300, **BOUND)
+        name = upload_dialog.choose_name(list(texts), "data", width=300, **BOUND)
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
@@ -92,31 +69,30 @@ def divide(loaded: Loaded) -> None:
         return
     key = "method" if possible[0] in FACTORED else "simple_method"
     with controls:
-        method = st.selectbox("Method", possible, key=key, format_func=described, width=300, **BOUND) or possible[0]
+        method = (
+            st.selectbox(
+                "Method", possible, key=key, format_func=lambda name: f"{name}: {METHODS[name]}", width=300, **BOUND
+            )
+            or possible[0]
+        )
         pressed = st.button("Split", type="primary", icon=":material/call_split:")
     needed = f" Two more methods, *neural* and *bgt*, need {needed_rows(width):,} different sentences on each side."
     more = "" if possible[0] in FACTORED else needed
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
     if pressed:
         bar = st.progress(0.0, "Embedding sentences")
-        try:
-            own_texts.change(split=compute.make(loaded, texts[name], method, bar.progress))
-        except BgtError as error:
-            problem(error)
+        with failing():
+            corpora.change(split=compute.make(loaded, texts[name], method, bar.progress))
         bar.empty()
-    made = own_texts.of_session().split
+    made = corpora.of_session().split
     if made and made.source.title == loaded.title:
         result(made)
-
-
-def described(method: str) -> str:
-    return f"{method}: {METHODS[method]}"
 
 
 def another(loaded: Loaded) -> None:
     """Open an encoder that the app was not started with."""
     # another model, another box: the one in which it was opened closes
-    first = bool(loaded.second_latent) and loaded.title not in state.own()
+    first = bool(loaded.second_latent) and loaded.title not in corpora.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
         name = st.selectbox(
@@ -137,13 +113,9 @@ def another(loaded: Loaded) -> None:
         )
         if st.form_submit_button("Open") and (name or file):
             start = perf_counter()
-            try:
-                with st.spinner("Opening", show_time=True):
-                    new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened((name or "").strip())
-                    width = new.reader.embed([], lang=new.langs[0]).shape[1]
-            except BgtError as error:
-                problem(error)
-            else:
+            with failing(), st.spinner("Opening", show_time=True):
+                new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened((name or "").strip())
+                width = new.reader.embed([], lang=new.langs[0]).shape[1]
                 langs = new.languages if new.reader.langs else "any language"
                 took = f"{perf_counter() - start:.1f} seconds"
                 add(new, f"{verbatim(new.title)} is open: vectors of {width:,} units, {langs}, {took}.")
@@ -158,18 +130,15 @@ def writer(loaded: Loaded) -> None:
             "that generate text do so from its vectors."
         )
         if st.form_submit_button("Use this writer") and folder.strip():
-            try:
+            with failing():
                 new = compute.with_writer(loaded, folder.strip())
-            except BgtError as error:
-                problem(error)
-            else:
                 add(new, f"{verbatim(new.title)} generates text on every page.")
 
 
 def add(loaded: Loaded, done: str) -> None:
     """From now on it is one of the models at the side, and chosen; the page says so."""
     st.session_state["split_done"] = done
-    own_texts.change(models={**state.own(), loaded.title: loaded})
+    corpora.change(models={**corpora.of_session().models, loaded.title: loaded})
     st.session_state["next_model"] = loaded.title
     st.rerun()
 
@@ -183,11 +152,9 @@ def result(made: compute.Made) -> None:
         f"measured on {min(ROWS, about['held_out_rows']):,} others: how often is the nearest sentence, of all "
         "languages, the translation?"
     )
-    st.plotly_chart(chart.before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
-    st.dataframe(
-        pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"]),
-        hide_index=True, alt="The nearest other sentence of four sentences, before and after the split",
-    )  # fmt: skip
+    st.plotly_chart(compute.before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
+    near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
+    frame(near, "The nearest other sentence of four sentences, before and after the split")
     report = st.session_state.get("split_report", {}).get(made.loaded.title)
     with st.container(horizontal=True):
         used = state.model().title == made.loaded.title
@@ -205,7 +172,6 @@ def result(made: compute.Made) -> None:
         bar.empty()
     for title, (table, note) in report.tables.items() if report else ():
         with st.expander(verbatim(title)):
-            frame = pd.DataFrame(table.lines(), columns=table.columns)
-            st.dataframe(frame, hide_index=True, height="content", alt=title)
+            frame(pd.DataFrame(table.lines(), columns=table.columns), title, height="content")
             if note:
                 st.caption(verbatim(note))

@@ -29,18 +29,13 @@ from bgt_core.recipes.recipe import Recipe
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
-NEEDS = {  # pages that link to others
-    "sentence": "st.empty(), page.tabs.Next(there, there, there, there, there)",
-    "languages": "there",
-    "plane": "there, there",
-    "split": "there",
-}
 SCRIPT = """
 import streamlit as st
-from app.{name} import page
+from app import shell
 there = st.Page(lambda: None, title="There", url_path="there")
 st.navigation([there], position="hidden")
-page.page({arguments})
+st.session_state["pages"] = dict.fromkeys(shell.PAGES, there)
+shell.draw(shell.PAGES["{name}"], st.empty())
 """
 
 
@@ -100,8 +95,11 @@ class App(AppTest):
 scanned = cache(manifest_scanner.scan_component_manifests)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def fresh() -> Iterator[None]:
+    """Nothing is cached, before or after; other tests share what is: the loaded model, its vectors and maps."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
     yield
     st.cache_data.clear()
     st.cache_resource.clear()
@@ -142,7 +140,7 @@ def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
         path = MAIN
         if name != "main":
             path = tmp_path_factory.mktemp("page") / f"{name}.py"
-            path.write_text(SCRIPT.format(name=name, arguments=NEEDS.get(name, "")), "utf-8")
+            path.write_text(SCRIPT.format(name=name), "utf-8")
         app = App(path, default_timeout=180)
         for parameter, value in parameters.items():
             app.query_params[parameter] = value
@@ -257,7 +255,7 @@ def letters(sentences):
 
 
 @pytest.fixture
-def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> str:
     """A function of the user's that embeds sentences, by the name it is given at the start."""
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)

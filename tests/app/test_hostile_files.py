@@ -6,21 +6,17 @@ import io
 import json
 import random
 import shutil
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app.core import state
+from app.core import uploads
 from app.core.results import gather
-from app.core.uploads import formats
-from app.similarity import compute
 from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
@@ -47,7 +43,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
     table = pa.table({"en": ["a b", None], "n": [1, 2], "x": [0.5, 1.5], "d": pa.array(["u", "v"]).dictionary_encode()})
     for seed in range(start, start + 100):
         with suppress(BgtError):  # any other error fails
-            formats.cells("a.parquet", damaged(as_parquet(table), seed))
+            uploads.cells("a.parquet", damaged(as_parquet(table), seed))
         with suppress(BgtError):
             gather.read("a.parquet", damaged(as_parquet(kept), seed))
 
@@ -81,7 +77,7 @@ def test_a_small_file_does_not_become_a_large_table() -> None:
     content = as_parquet(pa.table({"en": column}))
     assert len(content) < 2**21
     with pytest.raises(BgtError, match="more than 256 MiB of text"):
-        formats.cells("a.parquet", content)
+        uploads.cells("a.parquet", content)
 
 
 @pytest.mark.parametrize("bad", [b'{"schema": ' + b"[" * 100_000, b"9" * 6_000, b"PAR1"], ids=("deep", "long", "cut"))
@@ -113,20 +109,3 @@ def test_whatever_a_card_adds_is_shown(
     (model / "metrics.jsonl").write_text('{"kind": "valid", "step": 1, "elbo": "x"}\n{"kind": "valid"}\n[]\n\0\n')
     start("--model", model)
     assert "Mine" in [head.value for head in opened("card").subheader]
-
-
-@pytest.mark.parametrize("pairs", ["9" * 5_000, "-" + "9" * 5_000, "٣" * 9, "1e999", "NaN", "9" * 9])
-def test_any_number_of_rows_may_be_asked_for_by_a_link(opened: Callable[..., Any], pairs: str) -> None:
-    opened("maps", pairs=pairs, rows=f"en{pairs}.{pairs}-{pairs}~fr1-{pairs}")
-
-
-def test_many_short_pairs_take_little_memory(saved: Path, start: Callable[..., None]) -> None:
-    """460 kB of 19,999 rows once took two gigabytes."""
-    pairs = pd.DataFrame({"left": [f"w{at}" for at in range(4_000)], "right": [f"v{at}" for at in range(4_000)]})
-    loaded = state.model()
-    compute.similarities(loaded, pairs[:200], "en", "en")  # what is kept for all
-    tracemalloc.start()
-    scored = compute.similarities(loaded, pairs, "en", "en")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(scored) == 4_000 and peak < 100 * 2**20

@@ -54,16 +54,6 @@ def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, 
         assert SHIPPED in app.selectbox(key="ckpt").options
 
 
-def test_a_folder_of_models_offers_each(start: Start, opened: Open, saved: Path, tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        shutil.copytree(saved, tmp_path / name)
-    start("--model", tmp_path)
-    app = opened("main")
-    assert app.selectbox(key="ckpt").options == ["first", "second", *startup.shipped()]
-    app.put(app.selectbox(key="ckpt"), "second")
-    assert app.session_state["ckpt"] == "second" and app.text_input
-
-
 @pytest.mark.parametrize("asked", ["../../etc/passwd", "<b>x</b>", "MiniLM, split (neural)"])
 def test_a_link_to_a_model_that_is_not_here_shows_nothing(opened: Open, asked: str) -> None:
     app = opened("main", ckpt=asked, sentence="A cat.")
@@ -72,12 +62,6 @@ def test_a_link_to_a_model_that_is_not_here_shows_nothing(opened: Open, asked: s
     )
     app.press("Open the page without it")
     assert app.selectbox(key="ckpt").value == "model" and app.text_input[0].value == "A cat." and not app.error
-
-
-def test_a_model_chosen_at_the_side_opens_the_page_instead(opened: Open) -> None:
-    app = opened("main", ckpt="gone")
-    assert app.put(app.selectbox(key="ckpt"), SHIPPED).text_input and not app.error
-    assert opened("main", ckpt="").text_input
 
 
 @pytest.mark.parametrize(
@@ -96,17 +80,6 @@ def test_a_link_to_texts_that_are_not_kept_shows_nothing(opened: Open, parameter
     assert app.press("Open the page without it").text_input and not app.error
 
 
-@pytest.mark.parametrize("name", [f"{startup.EXAMPLES} (en-fr)", f"{startup.EXAMPLES} (fr)", startup.BUILT_IN, ""])
-def test_a_link_to_texts_of_the_app_opens(opened: Open, name: str) -> None:
-    assert opened("main", data=name, pdata=startup.EXAMPLES, models=SHIPPED).text_input
-
-
-def test_a_misspelt_option_is_explained(start: Start, opened: Open) -> None:
-    start("--data", "pairs.tsv")
-    app = opened("main")
-    assert app.error and "en,fr=pairs.tsv" in app.code[0].value
-
-
 def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(*_: object) -> None:
         with state.inference(), state.inference():
@@ -116,14 +89,6 @@ def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(page, "page", busy)
     app = opened("main")
     assert "busy" in app.warning[0].value and [button.label for button in app.button] == ["Try again"]
-
-
-def test_the_apps_own_folder_hides_no_package(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit puts it on the path, where the page `probes` would be taken for the package."""
-    folder = str(Path(package.__file__).parent)
-    monkeypatch.syspath_prepend(folder)
-    opened("main")
-    assert folder not in sys.path and str(Path(folder).parent) in sys.path
 
 
 def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,16 +61,6 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(
     assert lit(page, 0) == lit(page, 1) == []
 
 
-def test_a_lasso_around_nothing_selects_nothing_and_says_so(
-    visit: Visit, settle: Settle, lasso: Callable, lit: Callable, address: str
-) -> None:
-    page = visit(f"{address}/latents?map=PCA", quiet_404=True)
-    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
-    lasso(page, 0, 0.001, 0.02)
-    expect(page.get_by_role("status").filter(has_text="inside")).to_have_text(re.compile("^No sentence is inside"))
-    assert lit(page, 0) == lit(page, 1) == []
-
-
 def point(page: Page, row: int) -> tuple[float, float]:
     """Where a sentence of the semantic map is on the screen."""
     mark = page.locator(".bgt-map").first.locator(".points path").nth(row).bounding_box()
@@ -107,24 +97,6 @@ def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, sett
     texts = [part.inner_text().strip() for part in page.get_by_test_id("stCode").all()[:2]]
     assert len(texts) == 2 and all(texts)
     assert page.get_by_test_id("stException").count() == 0
-
-
-def test_a_new_sentence_is_selected_and_markup_in_it_stays_text(
-    visit: Visit, settle: Settle, turn_to: TurnTo, address: str
-) -> None:
-    text = "<img src=http://elsewhere.invalid/x onerror=alert(1)> & more"
-    page = visit(address)
-    turn_to(page, "Two latents")
-    page.get_by_role("button", name="Add sentences").click()
-    page.get_by_label("Your sentences").fill(text)
-    page.get_by_role("button", name="Draw as stars").click()
-    star = page.locator(".bgt-map").first.locator(".bgt-star")
-    expect(star).to_have_count(1, timeout=30_000)
-    settle(page)
-    page.keyboard.press("Escape")
-    star.hover()
-    expect(page.locator(".bgt-tip")).to_contain_text(text)
-    assert page.locator(".bgt-tip img").count() == 0
 
 
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
@@ -170,30 +142,6 @@ def test_many_points_are_painted_and_selected_in_time(
     assert 1000 * (monotonic() - begun) < within(5)  # drawing it included
     page.mouse.move(*middle(page))
     expect(page.locator(".bgt-tip")).to_be_visible()  # the text of a point among 50,000
-
-
-@pytest.mark.parametrize(("pairs", "kind"), [(300, "scatter"), (5000, "scattergl")])
-def test_a_selection_looks_as_when_plotly_draws_all_anew(
-    visit: Visit, settle: Settle, lasso: Callable, address: str, pairs: int, kind: str
-) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs={pairs}&maps=Semantic&map=PCA", quiet_404=True)
-    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
-    settle(page)
-    assert page.evaluate(f"{SHOWN}[0].type") == kind
-    plot, looks = page.locator(".js-plotly-plot"), []
-    for select in (
-        lambda: lasso(page, 0, 0.3, 0.6),
-        lambda: lasso(page, 0, 0.5, 0.8),
-        page.get_by_role("button", name="Nothing is selected").click,
-    ):
-        select()
-        page.mouse.move(0, 0)  # away from what would be told of a point
-        settle(page)
-        looks.append(plot.screenshot())
-        page.evaluate("Plotly.redraw(document.querySelector('.js-plotly-plot'))")
-        page.wait_for_timeout(300)
-        assert plot.screenshot() == looks[-1]
-    assert len(set(looks)) == 3
 
 
 def middle(page: Page) -> tuple[float, float]:

@@ -58,13 +58,6 @@ def test_the_first_map_is_in_sight(
     assert box and box["y"] < 320
 
 
-def test_the_page_of_the_model_is_no_endless_list(phone: Page, settle: Callable[[Page], None], address: str) -> None:
-    phone.goto(f"{address}/model")
-    phone.get_by_role("tab", name="Scores").wait_for()
-    settle(phone)
-    assert phone.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 3_000
-
-
 def swipe(page: Page, x: float, y: float) -> None:
     """Put a finger down there and move it up by 200 pixels."""
     session = page.context.new_cdp_session(page)

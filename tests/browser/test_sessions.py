@@ -1,4 +1,4 @@
-"""Several people, impatient people, people who leave: nobody else notices. Memory over many pages: `make soak`."""
+"""Several people, and people who leave: nobody else notices."""
 
 from __future__ import annotations
 
@@ -75,16 +75,6 @@ def begin_a_probe(page: Page, settle: Settle) -> None:
     page.get_by_test_id("stCheckbox").get_by_text("Learning curve").click()
     settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
-
-
-def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, address: str) -> None:
-    page = visit(f"{address}/probes", quiet_404=True)
-    begin_a_probe(page, settle)
-    stop = page.get_by_test_id("stMain").get_by_role("button", name="Stop")  # the page's, not Streamlit's own
-    stop.dispatch_event("click")  # at once, where a click would wait until nothing moves
-    expect(stop).to_have_count(0, timeout=60_000)
-    expect(page.get_by_role("heading", name="Results")).to_be_visible(timeout=30_000)  # those it was started with
-    expect(page.get_by_text("Done: the result is below")).to_have_count(0)
 
 
 def test_who_leaves_holds_nobody_up(visit: Visit, settle: Settle, alone: Callable[[int], str], address: str) -> None:

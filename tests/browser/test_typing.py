@@ -11,11 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PAIRS = [  # on which page and tab, and the labels of the fields
     ("", "Your sentence", "The other sentence"),
     ("style?how=One+sentence", "Source: what to say", "Style: how to say it"),
-    ("style", "Meanings, one per line", "Styles, one per line"),
-    ("style?how=Between+two+sentences", "From", "To"),
     ("similarity", "Left", "Right"),
-    ("models?by=Similarity", "One sentence", "Another"),
-    ("models?by=Writing", "Meaning of", "Style of"),
 ]
 
 

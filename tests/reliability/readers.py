@@ -20,9 +20,8 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import save
 
-from app.core import address, state
+from app.core import address, state, uploads
 from app.core.results import gather
-from app.core.uploads import formats
 from bgt_core import checkpoint
 from bgt_core.data import manifest, sources
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
@@ -177,7 +176,7 @@ def answer(path: Path) -> object:
 
 
 def upload(path: Path) -> object:
-    return formats.cells(path.name, path.read_bytes())
+    return uploads.cells(path.name, path.read_bytes())
 
 
 def results(path: Path) -> object:
@@ -250,7 +249,7 @@ def readers(prepared: Path) -> dict[str, Reader]:
         "tokenizer": Reader((prepared / "tokenizer.model").read_bytes(), "x.model", Tokenizer.load),
         "run": Reader(as_json(RUN), SETTINGS, lambda path: RunSettings.read(path.parent).build(path.parent)),
         "metrics": Reader(
-            b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path))
+            b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path, 9))
         ),
         "store": Reader((prepared / "store.json").read_bytes(), "store.json", lambda path: open_corpus(path.parent)),
         "overrides": Reader(OVERRIDES, "x", overrides),

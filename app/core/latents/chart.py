@@ -1,7 +1,8 @@
-"""Maps of latents: one point per sentence."""
+"""Maps of latents: one point per sentence, and lines between translations, along a path, and around dense parts."""
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,23 +12,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.core.latents.lines import DENSITY, TRANSLATIONS, contours, pair_lines, path_trace
+from app.core import theme as themes
 from app.core.rows import CLUSTER, FINE_CLUSTER, NONE, colour_title, language_name
-from app.core.theme import (
-    AMOUNTS,
-    EDGE,
-    GROUND,
-    INK,
-    PALETTE,
-    PIXELS,
-    REST,
-    STARS,
-    SYMBOLS,
-    cycled,
-    lang_colour,
-    lang_place,
-    plain,
-)
+from app.core.theme import AMOUNTS, EDGE, INK, PIXELS, SOFT, cycled, plain
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
 AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
@@ -35,27 +22,24 @@ LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
     "paper_bgcolor": "rgba(0, 0, 0, 0)",  # the page's own ground, in either theme
-    "plot_bgcolor": GROUND,
+    "plot_bgcolor": themes.GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},
     "legend": {
-        "orientation": "h",
-        "y": -0.01,
-        "yanchor": "top",
-        "x": 0,
-        "itemsizing": "constant",
-        "entrywidth": 0.32,
-        "entrywidthmode": "fraction",
-        "title": None,
-        "bgcolor": "rgba(0, 0, 0, 0)",
+        "orientation": "h", "y": -0.01, "yanchor": "top", "x": 0, "itemsizing": "constant", "entrywidth": 0.32,
+        "entrywidthmode": "fraction", "title": None, "bgcolor": "rgba(0, 0, 0, 0)",
     },
-}
+}  # fmt: skip
 MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
 MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 CLIPPED = (2, 98)  # percentiles that colour scales end at
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
 LARGER = 3  # pixels by which marks of the first language exceed those drawn on top of them: both are seen
 ZOOMED = 0.5  # the share of the map's width below which fine clusters are named
+TRANSLATIONS, DENSITY = "translations", "density"  # lines that a map can have
+MAX_LINES = 500  # translations joined at most; more lines would hide the points
+CELLS, LEVELS = 64, 8  # cells of a side that points are counted in; contours
+SMOOTHED = 2.0  # standard deviation in cells
 
 
 @dataclass(frozen=True)
@@ -64,7 +48,6 @@ class Style:
 
     colour: str  # a column
     order: Sequence[str]  # every category; empty if `colour` is a number
-    langs: Sequence[str]
     chosen: frozenset[str]  # ids
     kind: type[go.Scatter] | type[go.Scattergl]
     size: int  # pixels
@@ -98,31 +81,33 @@ def latent_map(
     transparent the more there are. `hover` gives every point its text.
     """
     count = sum(map(len, panels.values()))
+    first = next(iter(panels.values()))
     values = pd.concat(list(panels.values()))[colour]
-    order = categories(next(iter(panels.values()))[colour], colour, langs)
+    order: Sequence[str] = ()
+    if not pd.api.types.is_numeric_dtype(values):
+        order = {"mark": MARK_ORDER, "lang": langs}.get(colour) or list(first[colour].cat.categories)
     kind = go.Scatter if count <= (MAX_SVG_ON_REQUEST if svg else MAX_SVG) else go.Scattergl
     size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.05, (MAX_SVG / count) ** 0.5))
-    style = Style(colour, order, langs, frozenset(chosen), kind, size, opacity, hover, theme)
+    style = Style(colour, order, frozenset(chosen), kind, size, opacity, hover, theme)
     figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
     for (title, table), (row, col) in zip(panels.items(), places, strict=True):
-        if TRANSLATIONS in lines:
-            figure.add_trace(pair_lines(table, style.chosen), row=row, col=col)
-        if DENSITY in lines:
-            figure.add_trace(contours(table, theme), row=row, col=col)
+        traces = [pair_lines(table, style.chosen)] * (TRANSLATIONS in lines)
+        traces += [contours(table, theme)] if DENSITY in lines else []
         for trace in panel(table, style):
             if trace.legendgroup:
                 trace.showlegend = trace.legendgroup not in in_legend
                 in_legend.add(trace.legendgroup)
+            traces.append(trace)
+        traces += [path_trace(paths[title], theme)] if paths and title in paths else []
+        for trace in traces:
             figure.add_trace(trace, row=row, col=col)
-        if paths and title in paths:
-            figure.add_trace(path_trace(paths[title], theme), row=row, col=col)
         figure.update_xaxes(AXIS, row=row, col=col)
         anchor = figure.get_subplot(row, col).xaxis.plotly_name.replace("axis", "")
         figure.update_yaxes(AXIS, scaleanchor=anchor, row=row, col=col)
     figure.update_annotations(font={"size": PIXELS["title"], "color": INK[theme]})
     if colour == CLUSTER and named:
-        name_clusters(figure, next(iter(panels.values())), theme)
+        name_clusters(figure, first, theme)
     figure.update_layout(LAYOUT, height=height, font={"size": PIXELS["small"], "color": INK[theme]})
     return figure.update_layout(coloraxis=colour_scale(values, colour, theme))
 
@@ -150,6 +135,7 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
     """The name of each cluster, on the first map, where its middle is, or above the name that is there already; those
     of fine clusters are hidden until the browser shows `ZOOMED` of the map."""
     given = table[~table["own"].to_numpy()]
+    ground = {"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme]
     for column, share in ((CLUSTER, 1.0), (FINE_CLUSTER, ZOOMED)):
         middles = given.groupby(column, observed=True)[["x", "y"]].median().sort_values("y")
         step, wide = share * LINE * np.ptp(given["y"]), share * NAME * np.ptp(given["x"])
@@ -159,34 +145,39 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
                 y += step / 4
             written.append((x, y))
             figure.add_annotation(
-                name=column,
-                visible=column == CLUSTER,
-                x=float(x),
-                y=float(y),
-                xref="x",
-                yref="y",
-                text=plain(str(name)),
-                showarrow=False,
-                font={"size": PIXELS["small"], "color": INK[theme]},
-                bgcolor={"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme],
-            )
+                name=column, visible=column == CLUSTER, x=float(x), y=float(y), xref="x", yref="y", showarrow=False,
+                text=plain(str(name)), font={"size": PIXELS["small"], "color": INK[theme]}, bgcolor=ground,
+            )  # fmt: skip
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """The points of one map: one trace per language, category, and owner of the sentences."""
+    """The points of one map: one trace per language, owner of the sentences, and category, each with its fixed
+    colour."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
-        under = replace(style, size=style.size + LARGER * (lang == langs[0] and len(langs) > 1))
-        symbol = cycled(STARS if own else SYMBOLS, lang_place(lang))
-        for value, group in split(part, style.colour, style.order):
-            trace = points(group, symbol, replace(style, kind=go.Scatter, size=15, opacity=1.0) if own else under)
+        symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
+        drawn = replace(style, size=style.size + LARGER * (lang == langs[0] and len(langs) > 1))
+        drawn = replace(style, kind=go.Scatter, size=15, opacity=1.0) if own else drawn
+        for value in style.order or (None,):
+            group = part if value is None else part[(part[style.colour] == value).to_numpy()]
+            if value is not None and group.empty:
+                continue
+            trace = points(group, symbol, drawn)
             if own:
                 trace.marker.line.update(width=1.2, color=INK[style.theme])
             if value is None:
                 trace.marker.update(color=group[style.colour], coloraxis="coloraxis")
             else:
-                trace.update(name=label(style.colour, value), legendgroup=value)
-                trace.marker.color = shade(value, style)
+                name = "no mark" if style.colour == "mark" else "none"
+                shade = cycled(themes.PALETTE[style.theme], style.order.index(value))
+                if style.colour == "lang":
+                    name, shade = language_name(value), themes.lang_colour(value, style.theme)
+                elif value == NONE:
+                    shade = themes.REST
+                else:
+                    name = plain(value)
+                trace.update(name=name, legendgroup=value)
+                trace.marker.color = shade
             yield trace
 
 
@@ -195,65 +186,19 @@ def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object
     sentences would make all others look alike."""
     low = high = None
     ends: dict[str, object] = {}
-    if numeric(values):
+    if pd.api.types.is_numeric_dtype(values):
         low, high = map(float, np.nanpercentile(values, CLIPPED, method="nearest"))
         texts = [f"{'≤ ' if values.min() < low else ''}{low:.4g}", f"{'≥ ' if values.max() > high else ''}{high:.4g}"]
         ends = {"tickvals": [low, high], "ticktext": texts}
-    return {
-        "colorscale": AMOUNTS[theme],
-        "cmin": low,
-        "cmax": high,
-        "colorbar": {
-            "orientation": "h",
-            "y": 0,
-            "yanchor": "top",
-            "thickness": 8,
-            "len": 1,
-            **ends,
-            "tickfont_color": INK[theme],
-            "title": {"text": plain(colour_title(colour)), "side": "bottom", "font_color": INK[theme]},
-        },
-    }
-
-
-def numeric(values: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(values)
-
-
-def categories(values: pd.Series, colour: str, langs: Sequence[str]) -> Sequence[str]:
-    """Every possible category, in a fixed order; empty if `colour` is a number."""
-    if numeric(values):
-        return ()
-    fixed: dict[str, Sequence[str]] = {"mark": MARK_ORDER, "lang": langs}
-    return fixed.get(colour) or list(values.cat.categories)
-
-
-def split(table: pd.DataFrame, colour: str, order: Sequence[str]) -> list[tuple[str | None, pd.DataFrame]]:
-    """The rows of each category, or all rows under None if `colour` is a number."""
-    if not order:
-        return [(None, table)]
-    parts = [(value, table[(table[colour] == value).to_numpy()]) for value in order]
-    return [(value, part) for value, part in parts if len(part)]
-
-
-def shade(value: str, style: Style) -> str:
-    """The fixed colour of a category."""
-    if style.colour == "lang":
-        return lang_colour(value, style.theme)
-    return REST if value == NONE else cycled(PALETTE[style.theme], style.order.index(value))
-
-
-def label(colour: str, value: str) -> str:
-    """The name of a category in the legend."""
-    if value == NONE:
-        return "no mark" if colour == "mark" else "none"
-    return language_name(value) if colour == "lang" else plain(value)
+    title = {"text": plain(colour_title(colour)), "side": "bottom", "font_color": INK[theme]}
+    bar = {"orientation": "h", "y": 0, "yanchor": "top", "thickness": 8, "len": 1, "tickfont_color": INK[theme]}
+    return {"colorscale": AMOUNTS[theme], "cmin": low, "cmax": high, "colorbar": {**bar, **ends, "title": title}}
 
 
 def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Scattergl:
     """One trace; rows that are not chosen fade once any row of the figure is."""
     ids = table["id"].tolist()
-    webgl = style.kind is go.Scattergl
+    line = {"width": 0 if style.kind is go.Scattergl else 0.6, "color": EDGE}
     return style.kind(
         x=table["x"].to_numpy(np.float32),
         y=table["y"].to_numpy(np.float32),
@@ -262,12 +207,7 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         hovertemplate="%{text}<extra></extra>" if style.hover else None,
         hoverinfo=None if style.hover else "skip",
         mode="markers",
-        marker={
-            "symbol": symbol,
-            "size": style.size,
-            "opacity": style.opacity,
-            "line": {"width": 0 if webgl else 0.6, "color": EDGE},
-        },
+        marker={"symbol": symbol, "size": style.size, "opacity": style.opacity, "line": line},
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
         # without this they would keep the size of chosen points
@@ -280,3 +220,54 @@ def hover(text: str, translation: str, lang: str) -> str:
     """Wrap the hover text of a point, and escape it: plotly would read tags and entities in it."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])
+
+
+def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
+    """Thin lines that join translations, closed if there are three or more; 500 at most, and only those of chosen rows
+    if any are."""
+    given = table[~table["own"].to_numpy()]
+    pairs = given["pair"].to_numpy()
+    if chosen:
+        pairs = pairs[[row in chosen for row in given["id"].tolist()]]
+    given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
+    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # of each pair's rows
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for values, column in ((xs, given["x"].tolist()), (ys, given["y"].tolist())):
+        for start, end in itertools.pairwise([0, *ends.tolist()]):
+            if end - start > 1:
+                values += [*column[start:end], *column[start : start + (end - start > 2)], None]
+    line = {"width": 0.7, "color": EDGE}
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, meta="pairs")
+
+
+def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
+    """Steps (S, 2), joined; the ends have their numbers."""
+    return go.Scatter(
+        x=steps[:, 0],
+        y=steps[:, 1],
+        text=["1", *[""] * (len(steps) - 2), str(len(steps))],
+        customdata=list(range(1, len(steps) + 1)),
+        mode="lines+markers+text",
+        textposition="top center",
+        textfont={"size": PIXELS["title"] + 3, "weight": "bold", "color": INK[theme]},
+        line={"width": 2, "color": INK[theme]},
+        marker={"size": 7, "color": INK[theme]},
+        hovertemplate="step %{customdata}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def contours(table: pd.DataFrame, theme: str) -> go.Contour:
+    """Lines of equal density of a map's points: their counts in a grid, smoothed."""
+    from scipy.ndimage import gaussian_filter
+
+    points = table[["x", "y"]].to_numpy(float)
+    low, high = points.min(0), points.max(0)
+    margin = 0.1 * np.where(high > low, high - low, 1)  # so that the outer lines close
+    edges = [np.linspace(start, end, CELLS + 1) for start, end in zip(low - margin, high + margin, strict=True)]
+    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=edges)
+    x, y = ((side[1:] + side[:-1]) / 2 for side in edges)
+    z = gaussian_filter(counts.T, SMOOTHED, mode="constant")
+    look = {"colorscale": [[0, SOFT[theme]], [1, SOFT[theme]]], "contours": {"coloring": "lines"}, "line": {"width": 1}}
+    return go.Contour(x=x, y=y, z=z, ncontours=LEVELS, showscale=False, hoverinfo="skip", **look)

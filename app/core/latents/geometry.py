@@ -1,10 +1,20 @@
-"""Maths on latent vectors: maps to two dimensions, clusters, neighbours in the full space.
+"""Maths on latent vectors: maps to two dimensions, neighbours in the full space, clusters and the words that name them.
 
 sklearn and UMAP take seconds to import: only the functions that need them do.
+
+A cluster is named by the words that tell it apart, by class-based TF-IDF (c-TF-IDF; Grootendorst 2022, "BERTopic"):
+
+  weight of word x in group c = tf(x, c) * log(1 + A / f(x))
+
+tf(x, c) is the fraction of the group's words that are x, f(x) the count of x in all groups, A the mean number of words
+in a group. In short sentences, words such as "the" and "is" still weigh too much, and lists of stop words do not exist
+for every language. So a word stands for a group only if it is twice as frequent there as elsewhere, occurs in three of
+its sentences, and in at most 3 % of all sentences, or ten, unless four in five of its uses are in the group.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,9 +22,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from bgt_core.vectors.compare import hits, unit
+from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
@@ -34,6 +45,9 @@ ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # same only if they are equal
 FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # models read no larger numbers
 LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
 APART = 3e-7  # of a row's length: nearer points coincide; rounding moves them less
+WORD = re.compile(r"\n|[^\W\d_]+(?:['’][^\W\d_]+)*")
+MIN_LIFT, MIN_SENTENCES = 2.0, 3
+MAX_SHARE, FEW, OWN = 0.03, 10, 0.8
 FINEST = 1e-14  # of the largest coordinate: nearer points coincide too, as float64 has no more digits
 
 
@@ -83,8 +97,12 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
     if len(first) < LEAST:
         return pca
     if method.name == "t-SNE":
+        from sklearn.manifold import TSNE
+
         used = min(method.neighbours, (len(first) - 1) / 3)
-        xy = tsne(points[first], used, method.seed)
+        wide = np.pad(points[first], ((0, 0), (0, max(0, 2 - points.shape[1]))))  # it starts from two axes
+        settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
+        xy = TSNE(2, perplexity=used, **settings).fit_transform(wide)
     else:
         used = min(method.neighbours, len(first) - 1)
         xy = umap(points[first], int(used), method.seed)
@@ -108,8 +126,16 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """A map whose coordinates (N, 2) are known; further rows go among their neighbours."""
-    return Projection(xy, lambda new: among_neighbours(vectors, xy, new, metric), None, metric=metric)
+    """A map whose coordinates (N, 2) are known, and which has no transform: further rows (M, D) go where the median of
+    their nearest rows is. Neighbours in another part of the map then do not draw a row into the void between."""
+
+    def among_neighbours(new: np.ndarray) -> np.ndarray:
+        rows = SCALED[metric](vectors)
+        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # falls with the distance
+        nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
+        return np.median(xy[nearest_rows], axis=1)
+
+    return Projection(xy, among_neighbours, None, metric=metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,15 +192,6 @@ def least_variance(mean_square: float, metric: str) -> float:
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
-def tsne(points: np.ndarray, perplexity: float, seed: int) -> np.ndarray:
-    """t-SNE's map of different points (N, K)."""
-    from sklearn.manifold import TSNE
-
-    points = np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))  # it starts from two axes
-    settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": seed, "n_jobs": 1}
-    return TSNE(2, perplexity=perplexity, **settings).fit_transform(points)
-
-
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
     """UMAP's map of points (N, K), from their exact neighbours: UMAP's own search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
@@ -190,17 +207,6 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
     return reducer.embedding_
-
-
-def among_neighbours(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray, metric: str = COSINE) -> np.ndarray:
-    """Where further rows (M, D) go on a map that has no transform: the median of their nearest rows, (M, 2).
-
-    Neighbours in another part of the map then do not draw a row into the void between.
-    """
-    rows, scaled_new = SCALED[metric](vectors), SCALED[metric](new)
-    nearness = scaled_new @ rows.T - (rows**2).sum(1) / 2  # falls with the distance
-    nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
-    return np.median(xy[nearest_rows], axis=1)
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
@@ -260,40 +266,53 @@ def central(vectors: np.ndarray, group: np.ndarray) -> int:
     return int(rows[(units @ units.mean(0)).argmax()])
 
 
-def mean_cosine(vectors: np.ndarray) -> float:
-    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. A zero
-    row has cosine 0 with all others."""
-    total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
-    count, with_itself = len(vectors), int(vectors.any(1).sum())
-    return float((np.square(total).sum() - with_itself) / (count * (count - 1))) if count > 1 else float("nan")
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """Each different word of each of N sentences, ignoring case: words `vocabulary[word]` of the sentences `row`."""
+
+    vocabulary: np.ndarray  # (V,) str
+    row: np.ndarray  # (T,) int
+    word: np.ndarray  # (T,) int
+    count: np.ndarray  # (T,) int: how often it is in the sentence
 
 
-@dataclass(frozen=True)
-class PairScores:
-    """How often row i of one language finds row i of another, and the chance level."""
-
-    left_finds_right: float  # fraction of rows whose nearest row on the other side is their own; ties share a hit
-    right_finds_left: float
-    chance: float
-    translations: float  # mean similarity of row i with row i
-    others: float  # mean similarity of row i with row i + 1
-
-
-def pair_scores(similarities: np.ndarray) -> PairScores:
-    """Scores of N translation pairs from the similarity of each left sentence (rows) to each right one, (N, N)."""
-    own = np.arange(len(similarities))
-    return PairScores(
-        left_finds_right=float(hits(similarities, own).mean()),
-        right_finds_left=float(hits(similarities.T, own).mean()),
-        chance=1 / len(similarities),
-        translations=float(similarities.diagonal().mean()),
-        others=float(similarities[own, np.roll(own, -1)].mean()),
-    )
+def word_counts(texts: Sequence[str]) -> WordCounts:
+    """The words of sentences: runs of two letters or more, apostrophes inside them included."""
+    one_a_line = "\n".join(text.replace("\n", " ") for text in texts)
+    tokens = np.array(WORD.findall(one_a_line.lower()), object)
+    codes, vocabulary = pd.factorize(tokens)
+    breaks = tokens == "\n"
+    row = np.cumsum(breaks)
+    kept = ~breaks & (np.fromiter(map(len, vocabulary), int, len(vocabulary)) > 1)[codes]
+    pairs, count = np.unique(row[kept] * len(vocabulary) + codes[kept], return_counts=True)
+    return WordCounts(vocabulary.astype(str), *np.divmod(pairs, max(1, len(vocabulary))), count)
 
 
-def agreement(similarities: np.ndarray, values: Sequence[object]) -> tuple[float, float]:
-    """Fraction of N rows whose nearest other row has the same value, and the chance level; `similarities` (N, N)."""
-    to_others = similarities - np.diag(np.full(len(similarities), np.inf))
-    codes, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)[1:]
-    same = float((codes[to_others.argmax(1)] == codes).mean())
-    return same, float((counts * (counts - 1)).sum() / (len(codes) * (len(codes) - 1)))
+def keywords(words: WordCounts, groups: np.ndarray, count: int, size: int) -> list[list[str]]:
+    """The up to `count` heaviest words of each of `size` groups, the heaviest first; `groups` (N,) int, -1 for none."""
+    group = groups[words.row]
+    there = group >= 0
+    width = len(words.vocabulary)
+    cell, shape = group[there] * width + words.word[there], (size, width)
+    times = np.bincount(cell, words.count[there], size * width).reshape(shape)
+    sentences = np.bincount(cell, minlength=size * width).reshape(shape)
+    total, everywhere = times.sum(1, keepdims=True), times.sum(0)
+    elsewhere = (everywhere - times) / np.maximum(1, everywhere.sum() - total)
+    frequency = times / np.maximum(1, total)
+    weight = frequency * np.log1p(everywhere.sum() / size / np.maximum(1, everywhere))
+    common = sentences.sum(0) > max(FEW, MAX_SHARE * len(np.unique(words.row[there])))
+    common &= times.max(0) < OWN * everywhere
+    weight[(sentences < MIN_SENTENCES) | (frequency < MIN_LIFT * elsewhere) | common] = 0
+    order = np.argsort(-weight, axis=1, kind="stable")[:, :count]
+    return [[str(words.vocabulary[at]) for at in best if weight[row, at] > 0] for row, best in enumerate(order)]
+
+
+def names(words: WordCounts, groups: np.ndarray, first: np.ndarray, count: int) -> list[str]:
+    """Name each group by up to `count` of its words in the sentences `first` (N,) bool, of one language; if it has none
+    there, by words of other languages; "" if it has none at all. All others differ."""
+    sides = [keywords(words, np.where(side, groups, -1), count, int(groups.max()) + 1) for side in (first, ~first)]
+    result: list[str] = []
+    for number, (in_first, in_others) in enumerate(zip(*sides, strict=True)):
+        name = ", ".join(in_first or in_others)
+        result.append(f"{name} ({number + 1})" if name and name in result else name)
+    return result

@@ -29,19 +29,12 @@ FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
 
-@dataclass(frozen=True)
-class Factor:
-    """A factor for an axis, and the languages in which a rule can label it."""
-
-    of: Callable[[str, str], float]  # sentence, language
-    langs: Sequence[str]
-
-
-# A plural needs a parsed sentence to be labelled, and the example sentences are not parsed; Japanese has no spaces.
-FACTORS = {
-    "Longer": Factor(lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
-    "Question": Factor(lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
-    "Negation": Factor(lambda text, lang: float(rows.negated(text, lang)), rows.NEGATION_LANGS),
+# Factors for an axis: their value for a sentence of a language, and the languages in which a rule can label it. A
+# plural needs a parsed sentence to be labelled, and the example sentences are not parsed; Japanese has no spaces.
+FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
+    "Longer": (lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
+    "Question": (lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
+    "Negation": (lambda text, lang: float(rows.negated(text, lang)), rows.NEGATION_LANGS),
 }
 
 
@@ -71,7 +64,7 @@ class Axis:
 
 def offered(langs: Sequence[str]) -> list[str]:
     """The axes that can be fitted in all of these languages."""
-    return [name for name, factor in FACTORS.items() if set(langs) <= set(factor.langs)]
+    return [name for name, (_, labelled) in FACTORS.items() if set(langs) <= set(labelled)]
 
 
 def axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, str]) -> tuple[Axis, Axis]:
@@ -83,18 +76,16 @@ def axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, st
 def axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
     """One axis. NotFound for one that is not offered in these languages."""
     if name not in offered(langs):
-        able = ", ".join(FACTORS[name].langs) if name in FACTORS else "none"
+        able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
-    english_of = {lang: translated(lang) for lang in langs}
+    english_of = {  # language -> each of its example sentences -> the English translation
+        lang: {texts[-1]: texts[0] for texts in example_sentences(["en"] if lang == "en" else ["en", lang])}
+        for lang in langs
+    }
     parts = [(lang, list(texts)) for lang, texts in english_of.items()]
     english = [sentence for texts in english_of.values() for sentence in texts.values()]
-    values = [FACTORS[name].of(text, lang) for lang, texts in parts for text in texts]
+    values = [FACTORS[name][0](text, lang) for lang, texts in parts for text in texts]
     return fitted(name, unit(embed_parts(loaded, parts, latent)), np.array(values), np.array(english))
-
-
-def translated(lang: str) -> dict[str, str]:
-    """Each example sentence of a language -> its English translation."""
-    return {texts[-1]: texts[0] for texts in example_sentences(["en"] if lang == "en" else ["en", lang])}
 
 
 def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarray) -> Axis:
@@ -108,9 +99,8 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarr
         # relative to the mean of the other scores, which is lower if these are higher
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
-    return Axis(
-        name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values, len(set(english)))
-    )
+    weights, bias = ridge(vectors, (values - values.mean()) / spread)
+    return Axis(name, spread, weights, bias, reading(held_out, values, len(set(english))))
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:

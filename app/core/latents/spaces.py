@@ -1,8 +1,18 @@
-"""Latents of sentences as maps and tables, cached for all sessions."""
+"""Latents of sentences as maps and tables, cached for all sessions.
+
+Some maps ship with a model: t-SNE and UMAP of the example sentences that the app opens on. `python -m
+app.core.latents.spaces` computes those of every model in the package and writes `maps.safetensors` into its folder; the
+same versions of the libraries write the same file. A map is stored under a hash of all that decides it, so it is never
+shown for another model, other sentences or other settings. The file is not part of the checkpoint: without it maps are
+computed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -12,16 +22,34 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import streamlit as st
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
-from app.core import rows, state
-from app.core.latents import geometry, keywords, probe_axes, stored_maps
+import bgt_core
+from app.core import rows, startup, state
+from app.core.latents import geometry, probe_axes
 from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.examples import LANGS
+from bgt_core.errors import DataError
+from bgt_core.files import atomic_file
 
 FINE = 24  # fine clusters
 QUOTED = 30  # characters of a sentence that names a cluster
 MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
+FILE = "maps.safetensors"
+SENTENCES = 300  # translations shown when the app opens
+METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
+TEXTS = (LANGS[:2], LANGS[:4])  # languages of the texts with stored maps, as far as the model reads them
 _umap = threading.Lock()  # numba's default threading layer must not be entered twice
+
+
+def content(table: pd.DataFrame) -> str:
+    """Hash languages and sentences, in order."""
+    hashed = hashlib.sha256()
+    for lang, texts in rows.parts(table):
+        hashed.update("\n".join([lang, *texts, ""]).encode())
+    return hashed.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +64,7 @@ class Space:
     @cached_property
     def content(self) -> str:
         """Names the sentences in their order, the user's own included."""
-        return stored_maps.content(self.rows)
+        return content(self.rows)
 
     @property
     def given(self) -> np.ndarray:
@@ -72,37 +100,38 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors  # avoid a needless copy
-    key = stored_maps.key(loaded.digest, table[~own], latent)
+    digest = key(loaded.digest, table[~own], latent)
     if method.name == probe_axes.NAME:
         axes = probe_axes.axes(loaded, table["lang"].unique().tolist(), latent, method.axes)
         projection = probe_axes.projection(given, axes)
     else:
-        projection = _fitted(key, method, given, stored_in(loaded))
+        projection = _fitted(digest, method, given, loaded.info.get("folder", ""))
     xy = np.empty((len(table), 2))
     xy[~own] = projection.xy
     if own.any():
         xy[own] = projection.project(vectors[own])
-    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, key)
+    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, digest)
 
 
-def stored_in(loaded: Loaded) -> Path | None:
-    """The model's folder, where maps may be stored."""
-    folder = loaded.info.get("folder")
-    return Path(folder) if folder else None
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder: str) -> geometry.Projection:
+    xy = _stored(_folder).get(name(digest, method))
+    if xy is not None:
+        return geometry.placed(_vectors, xy, method.metric)
+    with _umap:
+        return geometry.fit(_vectors, method)
 
 
 def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
     """Whether the maps of the text's rows by this method ship with the model, in all latents."""
-    folder = stored_in(loaded)
-    maps = _stored(folder) if folder else {}
-    parts = stored_maps.parts(table[~table["own"].to_numpy()], loaded.second_latent)
-    keys = (stored_maps.key(loaded.digest, part, latent) for latent, part in parts)
-    return bool(maps) and all(stored_maps.name(key, method) in maps for key in keys)
+    maps = _stored(loaded.info.get("folder", ""))
+    given = latents_of(table[~table["own"].to_numpy()], loaded.second_latent)
+    return bool(maps) and all(name(key(loaded.digest, part, latent), method) in maps for latent, part in given)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _stored(folder: Path) -> dict[str, np.ndarray]:
-    return stored_maps.read(folder)
+def _stored(folder: str) -> dict[str, np.ndarray]:
+    return read(Path(folder)) if folder else {}
 
 
 def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
@@ -130,46 +159,35 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
     value_of = {column: pd.Series(of, semantic.rows["id"]) for column, of in values.items()}
 
     def with_colour(space: Space) -> Space:
-        return replace(
-            space, rows=space.rows.assign(**{name: of[space.rows["id"]].array for name, of in value_of.items()})
-        )
+        columns = {column: of[space.rows["id"]].array for column, of in value_of.items()}
+        return replace(space, rows=space.rows.assign(**columns))
 
     return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.second.items()})
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
-    """The cluster of each row, and its fine cluster, missing where no word tells it apart."""
-    counts = words(content, _space.rows["text"])
-    first = (_space.rows["lang"] == _space.rows["lang"].iloc[0]).to_numpy()
+    """The cluster of each row, named by words or by the start of its most central sentence; and its fine cluster,
+    missing where no word tells it apart."""
+    table = _space.rows
+    counts = words(content, table["text"])
+    first = (table["lang"] == table["lang"].iloc[0]).to_numpy()
     large, fine = (geometry.clusters(_space.vectors, _space.given, count) for count in (rows.CATEGORIES, FINE))
     names: list[str] = []
-    for at, name in enumerate(keywords.names(counts, large, first, 3)):
-        name = name or quoted(_space.rows["text"].iloc[geometry.central(_space.vectors, large == at)])
-        names.append(f"{name} ({at + 1})" if name in names else name)
-    fine_names = np.array(keywords.names(counts, fine, first, 2))
-    fine_clusters = pd.Categorical(np.where(fine_names[fine] == "", None, fine_names[fine]))
+    for at, title in enumerate(geometry.names(counts, large, first, 3)):
+        if not title:
+            text = table["text"].iloc[geometry.central(_space.vectors, large == at)]
+            title = f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
+        names.append(f"{title} ({at + 1})" if title in names else title)
+    fine_names = np.array(geometry.names(counts, fine, first, 2))[fine]
+    fine_clusters = pd.Categorical(np.where(fine_names == "", None, fine_names))
     return {rows.CLUSTER: pd.Categorical.from_codes(large, names), rows.FINE_CLUSTER: fine_clusters}
 
 
-def quoted(text: str) -> str:
-    """The start of a sentence, as the name of a group that no word tells apart."""
-    return f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
-
-
 @st.cache_resource(max_entries=4, show_spinner=False)
-def words(content: str, _texts: pd.Series) -> keywords.WordCounts:
+def words(content: str, _texts: pd.Series) -> geometry.WordCounts:
     """The words of sentences that `content` names."""
-    return keywords.word_counts(_texts.tolist())
-
-
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder: Path | None) -> geometry.Projection:
-    xy = _stored(_folder).get(stored_maps.name(digest, method)) if _folder else None
-    if xy is not None:
-        return geometry.placed(_vectors, xy, method.metric)
-    with _umap:
-        return geometry.fit(_vectors, method)
+    return geometry.word_counts(_texts.tolist())
 
 
 def vector(space: Space, row: str) -> np.ndarray:
@@ -193,3 +211,56 @@ def trust(space: Space, method: geometry.Method) -> float | None:
     if space.projection.variance == 0:
         return None
     return geometry.trust(space.vectors[space.given], space.projection.xy, method.metric)
+
+
+def key(model: str, table: pd.DataFrame, latent: str) -> str:
+    """Name the vectors of a table by the digest of a model, the latent, and the sentences in their order."""
+    return f"{model} {latent} {content(table)}"
+
+
+def name(key: str, method: geometry.Method) -> str:
+    """The name under which the map of these vectors by that method is stored."""
+    return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
+
+
+def read(folder: Path) -> dict[str, np.ndarray]:
+    """The maps (N, 2) in a model's folder, by `name`; empty if it has no such file. DataError for a damaged one."""
+    path = folder / FILE
+    if not path.is_file():
+        return {}
+    try:
+        with safe_open(path, "np") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise DataError(f"{path}: not a safetensors file ({error}). Delete it: maps are then computed.") from None
+
+
+def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The latents to map, each with its rows: the semantic latent with all, each second latent with one language's."""
+    yield SEMANTIC, table
+    if second_latent:
+        for _, part in table.groupby("lang", sort=False):
+            yield second_latent, part
+
+
+def write(folder: Path) -> None:
+    """Compute the maps of a model that reads two of the languages or more, and write them into its folder."""
+    encoder = bgt_core.load(folder)
+    digest = " ".join(bgt_core.info(folder)["files"].values())
+    second_latent = next((latent for latent in encoder.latents if latent != SEMANTIC), "")
+    maps = {}
+    for langs in (langs for langs in TEXTS if set(langs) <= set(encoder.langs)):
+        for latent, part in latents_of(rows.examples(langs, SENTENCES), second_latent):
+            by_lang = [encoder.embed(texts, lang=lang, latent=latent) for lang, texts in rows.parts(part)]
+            for method in METHODS:
+                xy = geometry.fit(np.concatenate(by_lang), method).xy.astype(np.float32)
+                maps[name(key(digest, part, latent), method)] = xy
+    if maps:
+        with atomic_file(folder / FILE) as partial:
+            save_file(maps, partial)
+            shutil.copymode(folder / "config.json", partial)  # safetensors creates files that only their owner can read
+
+
+if __name__ == "__main__":
+    for path in startup.shipped().values():
+        write(Path(path))

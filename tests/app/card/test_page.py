@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from app.card import compute
 from app.core.markdown import verbatim
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -74,20 +73,3 @@ def test_the_shipped_scores_have_intervals_that_follow_from_what_is_stored(start
     low, high = wilson(round(0.4868 * 2_500), 2_500)
     assert scores.loc["Length probe, accuracy %", "Language"] == verbatim(f"48.7 [{100 * low:.1f}, {100 * high:.1f}]")
     assert list(scores) == ["Semantic", "Language", "Baseline"] and not scores.isin(["nan"]).any().any()
-
-
-def test_scores_of_the_untrained_model_have_rows_of_their_own(start: Start, opened: Open, with_card: Path) -> None:
-    config = json.loads((with_card / "config.json").read_text("utf-8"))
-    config["card"]["scores"] = {"STS 2012-2015, Pearson x 100": {"semantic": 71.25, "untrained semantic": 63.94}}
-    (with_card / "config.json").write_text(json.dumps(config), "utf-8")
-    start("--model", with_card)
-    app = opened("card")
-    (scores,) = (table.value.set_index("Measure") for table in app.table if "Measure" in table.value)
-    assert scores.loc["STS 2012-2015, Pearson x 100, untrained", "Semantic"] == "63.9"
-
-
-def test_a_score_is_written_with_the_decimals_of_its_unit() -> None:
-    assert compute.cell("STS, Pearson x 100", 66.4739, (60.0, 70.06)) == "66.5 [60.0, 70.1]"
-    assert compute.cell("Retrieval, %", 0.44, None) == "0.4"
-    assert compute.cell("cosine", -0.001, None) == "0.00"
-    assert compute.cell("cosine", None, None) == "" and compute.cell("cosine", "none", None) == "none"

@@ -27,7 +27,7 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
         )
         for lang, texts in SENTENCES.items():
             for text in texts[fold::5]:
-                right += checks.language(text, known)[0] == lang
+                right += checks.likeliest(checks.ngrams(text), known)[0] == lang
                 false_alarms += bool(checks.another_language(text, lang, known))
                 caught += sum(checks.another_language(text, other, known) == lang for other in LANGS if other != lang)
                 pairs += len(LANGS) - 1
@@ -37,27 +37,12 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
     assert caught > 0.95 * pairs  # 96 %: of English and French 99 %, of Turkish 83 %
 
 
-@pytest.mark.parametrize("lang", ["en", "fr"])
-def test_sentences_of_the_models_languages_hardly_raise_a_warning(small: SimpleNamespace, lang: str) -> None:
-    texts = SENTENCES[lang]
-    warned = [text for text in texts if checks.warnings(small, [text], lang)]
-    assert len(warned) <= 0.005 * len(texts), warned
-    assert checks.warnings(small, texts, lang) == []
-
-
 def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
     (french,) = checks.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
     assert french == "This looks like French, not English: choose its language."
     for lang in ("ja", "ar"):
         unknown, language = checks.warnings(small, SENTENCES[lang][:20], "en")
         assert "tokens are unknown to this model" in unknown and "which this model does not know" in language
-
-
-def test_counts_of_unknown_tokens_are_the_tokenizers(small: SimpleNamespace) -> None:
-    (warning,) = checks.warnings(small, ["Hello ☃"], "en")
-    tokens = small.bgt.tokenizer.encode(["Hello ☃"])[0][:-1]
-    assert warning == f"1 of {len(tokens)} tokens are unknown to this model."
-    assert checks.warnings(SimpleNamespace(bgt=None, langs=["en"]), ["Hello ☃"], "en") == []  # its tokens are not seen
 
 
 @pytest.mark.parametrize("text", ["", "   ", "42", "Taxi!", "OK", "Tom?"])
@@ -77,14 +62,3 @@ def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str
 )  # fmt: skip
 def test_text_of_no_certain_language_gets_none(text: str) -> None:
     assert [checks.another_language(text, lang) for lang in LANGS] == [""] * len(LANGS)
-
-
-@pytest.mark.parametrize(
-    ("text", "lang"),
-    [
-        ("Tu es en retard.", "fr"), ("VOUS ÊTES EN RETARD", "fr"), ("Je connais Marie Curie.", "fr"),
-        ("Merci beaucoup https://example.com", "fr"), ("Das ist gut", "de"), ("今日は雨です。", "ja"),
-    ],
-)  # fmt: skip
-def test_a_short_sentence_has_its_language(text: str, lang: str) -> None:
-    assert checks.another_language(text, "en") == lang and checks.another_language(text, lang) == ""

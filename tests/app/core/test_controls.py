@@ -15,23 +15,6 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
 
 
 @pytest.mark.parametrize(
-    ("page", "link"),
-    [
-        ("main", {"sentence": "  "}),
-        ("similarity", {"left": " "}),
-        ("rewrite", {"how": ONE, "source": "  "}),
-        ("rewrite", {"how": ONE, "source": "Yes.", "style": "\n"}),
-        ("rewrite", {"how": DIRECTION, "sentence_en": " "}),
-        ("rewrite", {"styles_fr": " "}),
-    ],
-)
-def test_an_empty_text_is_asked_for(opened: Callable[..., Any], page: str, link: dict[str, str]) -> None:
-    app = opened(page, **link)
-    assert any(warning.value.startswith("Type ") for warning in app.warning)
-    assert not app.metric and not any(heading.value == "Output" for heading in app.subheader)
-
-
-@pytest.mark.parametrize(
     ("page", "link", "title"),
     [
         ("main", {"sentence": FRENCH}, ""),
@@ -63,23 +46,6 @@ def test_a_button_makes_it_the_language_of_the_text(
     assert app.session_state[control] == "fr" and app.session_state[field] == FRENCH
     assert not [box.value for box in app.warning if "This looks like" in box.value]
     assert not [button.label for button in app.button if button.label.endswith("is French")]
-
-
-def test_a_language_that_the_model_does_not_read_is_not_offered(opened: Callable[..., Any]) -> None:
-    app = opened("main", sentence="Ich weiß nicht, wo mein Bruder heute Abend ist.")
-    assert any("which this model does not know" in box.value for box in app.warning)
-    assert not [button.label for button in app.button if "German" in button.label]
-
-
-@pytest.mark.parametrize(
-    ("page", "link", "told"),
-    [
-        ("similarity", {"right": "word " * 1_000}, "Right is too long: only its first 2,000"),
-        ("rewrite", {"how": ONE, "source": "word " * 1_000}, "Source is too long: only its first 500"),
-    ],
-)
-def test_a_long_text_is_cut_with_a_word(opened: Callable[..., Any], page: str, link: dict[str, str], told: str) -> None:
-    assert any(box.value.startswith(told) for box in opened(page, **link).warning)
 
 
 @pytest.mark.parametrize(

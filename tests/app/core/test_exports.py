@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import re
@@ -15,12 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-import plotly.io
 import pytest
 from plotly.io import from_json
 from pyarrow import parquet
 
-from app.core import exports, own_texts, rows, startup, theme
+from app.core import corpora, exports, rows, startup, theme
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.cli.output import document
@@ -69,17 +67,6 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert bare.count("{") == bare.count("}")
 
 
-def test_a_figure_comes_back_from_json() -> None:
-    table = rows.examples(("en", "fr"), 5).assign(x=0.0, y=1.0)
-    figure = chart.latent_map({"Map": table}, "words", ("en", "fr"))
-    again = plotly.io.from_json(figure.to_json())
-    assert len(again.data) == len(figure.data) > 1
-    for trace, read in zip(figure.data, again.data, strict=True):
-        x = np.frombuffer(base64.b64decode(read.x["bdata"]), read.x["dtype"])  # plotly keeps arrays packed
-        assert np.array_equal(trace.x, x) and trace.customdata == read.customdata
-    assert again.layout.coloraxis == figure.layout.coloraxis
-
-
 def test_vectors_stay_beside_their_sentences() -> None:
     table = rows.examples(("en", "fr"), 3)
     vectors = np.random.default_rng(0).normal(size=(6, 4))
@@ -122,11 +109,11 @@ def test_every_figure_can_be_drawn_for_paper(
     monkeypatch.setattr(theme, "current", lambda: "dark")
     (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
     start("--model", saved, "--results", tmp_path)
-    app = opened(page)
+    app = opened(page, **({"alike": "A file of pairs"} if page == "similarity" else {}))
     if page == "similarity":
         pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
         text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
-        app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: pairs.tsv": text})
+        app.session_state["own"] = corpora.OwnTexts(uploaded={"Yours: pairs.tsv": text})
         app.run()
     buttons = [button.key for button in app.button if button.label == "PNG"]
     assert len(buttons) >= at_least

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from app.core import startup
+from app.core.corpora import OwnTexts
 from app.core.exports import publication
-from app.core.markdown import JOINER, verbatim, written_out
-from app.core.own_texts import OwnTexts
-from app.core.uploads.columns import text_of
-from app.rewrite.page import BETWEEN
+from app.core.markdown import JOINER, verbatim
+from app.core.upload_dialog import text_of
 from tests.app.hostile import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")
@@ -41,12 +40,6 @@ def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
     assert verbatim(text, addresses=True) == text
 
 
-def test_tables_are_written_out() -> None:
-    table = written_out(pd.DataFrame({"[a](b)": [HOSTILE, 1]}))
-    assert list(table) == [r"\[a\](b)"] and table.iloc[1, 0] == "1"
-    assert "[click](" not in table.iloc[0, 0]
-
-
 @pytest.fixture
 def hostile(opened: Open) -> Open:
     """hostile(page, name=value, ...): the page, opened by a link with these parameters; nothing of them is Markdown."""
@@ -57,23 +50,6 @@ def hostile(opened: Open) -> Open:
         return app
 
     return go
-
-
-@pytest.mark.slow
-def test_an_unknown_model_is_named_as_it_is_written(hostile: Open) -> None:
-    app = hostile("main", ckpt=HOSTILE)
-    assert "stranger" in app.error[0].value
-
-
-def test_ends_of_an_interpolation(hostile: Open) -> None:
-    app = hostile("rewrite", how=BETWEEN, start=HOSTILE, end=HOSTILE)
-    (label,) = (slider.label for slider in app.slider if slider.label.startswith("Step"))
-    assert "stranger" in label
-
-
-def test_a_text_that_is_searched_for(hostile: Open) -> None:
-    app = hostile("maps", find=HOSTILE)
-    assert any("No sentence has" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("page", ["similarity", "rewrite", "probes", "languages", "models", "plane", "sentence"])

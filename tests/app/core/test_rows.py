@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
 from app.core import rows
@@ -30,26 +29,6 @@ def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
     assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
 
 
-@pytest.mark.parametrize("table", [rows.examples(("en", "fr"), 20), rows.of_grammar(("en", "fr"), 20)])
-def test_built_in_rows_are_pairs(table: pd.DataFrame) -> None:
-    assert table["id"].is_unique and not table["own"].any()
-    assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20
-    for _, pair in table.groupby("pair"):
-        left, right = pair.itertuples()
-        assert (left.text, left.translation) == (right.translation, right.text)
-
-
-def test_translations_of_three_languages_know_both_others() -> None:
-    table = rows.translations([("Yes.", "Oui.", "Ja."), ("No.", "Non.", "Nein.")], ("en", "fr", "de"))
-    assert table["id"].tolist() == ["en0", "en1", "fr0", "fr1", "de0", "de1"]
-    assert table["pair"].tolist() == [0, 1] * 3
-    assert table.set_index("id").loc[["en0", "fr1", "de1"], "translation"].tolist() == [
-        "Oui. / Ja.",
-        "No. / Nein.",
-        "No. / Non.",
-    ]
-
-
 def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
     kept, over = rows.typed("  One  line.\n\nOne line.\nAnother\u200b.\n", "fr", 5)
     assert kept["text"].tolist() == ["One line.", "Another."]
@@ -58,13 +37,6 @@ def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
     kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
     assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
     assert len(rows.typed(" \n", "en", 0)[0]) == 0
-
-
-def test_cells_may_be_called_as_what_is_shown_for_rare_and_empty_ones() -> None:
-    few = rows.as_colour(pd.Series(["a", "none", "", "b"]))
-    assert list(few) == ["a", "none", "none", "b"] and list(few.cat.categories) == ["a", "b", "none"]
-    many = rows.as_colour(pd.Series(["other"] * 9 + list("abcdefgh")))
-    assert list(many.cat.categories).count("other") == 1 and list(many[:9]) == ["other"] * 9
 
 
 def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:

@@ -13,9 +13,9 @@ from bgt_core.errors import UsageError
 def test_the_text_of_most_languages_comes_first() -> None:
     given = [part for langs in ("en,de", "en,fr,de", "en,es") for part in ("--data", f"{langs}=triples.tsv")]
     built_in = [f"{startup.EXAMPLES} (en-fr)", f"{startup.EXAMPLES} (en-de)", startup.BUILT_IN]
-    texts = startup.read(given).texts_in(("en", "fr", "de"))
+    texts = startup.texts_in(startup.read(given).texts, ("en", "fr", "de"))
     assert list(texts) == ["triples.tsv (en-fr-de)", *built_in, "triples.tsv (en-de)"]
-    first, *_, four, grammar = startup.read([]).texts_in(["en", "ar", "de", "es", "fr", "ja", "tr"])
+    first, *_, four, grammar = startup.texts_in(startup.read([]).texts, ["en", "ar", "de", "es", "fr", "ja", "tr"])
     assert (first, four, grammar) == (built_in[0], f"{startup.EXAMPLES} (en-fr-es-de)", startup.BUILT_IN)
 
 
@@ -54,7 +54,8 @@ def test_models_and_texts_of_one_name_are_told_apart() -> None:
     assert list(names) == ["x/m", "x/m (2)", "y/m", "other", f"{shipped[0]} (2)", *shipped]
     assert [*names.values()][:5] == specs
     files = ["en,fr=/a/x/p.tsv", "en,fr=/b/y/p.tsv", "en=/a/x/p.tsv", "en,fr=/a/x/p.tsv"]
-    assert list(startup.texts_of(files)) == ["x/p.tsv (en-fr)", "y/p.tsv (en-fr)", "p.tsv (en)"]
+    texts = startup.read([part for file in files for part in ("--data", file)]).texts
+    assert list(texts)[-3:] == ["x/p.tsv (en-fr)", "y/p.tsv (en-fr)", "p.tsv (en)"]
 
 
 def test_a_spec_for_others_has_no_folders_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,10 +74,10 @@ def test_a_spec_for_others_has_no_folders_of_this_machine(tmp_path: Path, monkey
 def test_one_column_of_a_text_is_read_and_each_sentence_once(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("Salut.\tHi.\nBonjour.\tHi.\nNon.\tNo.\nOui.\tYes.\n", "utf-8")
     options = startup.read(["--data", f"fr,en={tmp_path / 'pairs.tsv'}", "--data", f"_,en={tmp_path / 'pairs.tsv'}"])
-    texts = options.texts_in(["en"])
+    texts = startup.texts_in(options.texts, ["en"])
     assert list(texts) == [f"{startup.EXAMPLES} (en)", startup.BUILT_IN, "pairs.tsv (fr-en)", "pairs.tsv (en)"]
     for name in ("pairs.tsv (fr-en)", "pairs.tsv (en)"):
         table = corpora.sentences(texts[name], 2)
         assert table["text"].tolist() == ["Hi.", "No."] and set(table["lang"]) == {"en"}
         assert set(table["translation"]) == {""} and not table["own"].any()
-    assert options.texts_in(["en", "fr"])["pairs.tsv (fr-en)"].langs == ("fr", "en")
+    assert startup.texts_in(options.texts, ["en", "fr"])["pairs.tsv (fr-en)"].langs == ("fr", "en")

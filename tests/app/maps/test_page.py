@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -13,11 +12,9 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import address, controls, exports, rows, startup
-from app.core.latents import chart, geometry
+from app.core import exports, rows
+from app.core.latents import geometry
 from app.core.markdown import verbatim
-from bgt_core.data.examples import CREDIT
-from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 
@@ -38,15 +35,6 @@ def places(figure: dict) -> dict[str, np.ndarray]:
     return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
 
 
-def test_the_maps_open_on_example_sentences_and_say_whose_they_are(opened: Open) -> None:
-    app = opened("maps")
-    assert app.box("Sentences").value == f"{startup.EXAMPLES} (en-fr)"
-    assert CREDIT in [caption.value for caption in app.caption]
-    app.put(app.selectbox(key="data"), startup.BUILT_IN)
-    assert sorted(drawn(app.figures()[0])) == sorted(rows.of_grammar(("en", "fr"), 300)["id"])
-    assert CREDIT not in [caption.value for caption in app.caption]
-
-
 def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open) -> None:
     app = opened("maps")
     semantic, language = app.figures()
@@ -59,26 +47,6 @@ def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open) ->
         app.button_group(key="maps").set_value(shown)
         (figure,) = app.run().figures()
         assert len({trace["xaxis"] for trace in figure["data"]}) == count
-
-
-def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(opened: Open, saved: Path) -> None:
-    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
-    vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
-    expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
-    shown = places(opened("maps").figures()[0])
-    assert_close([shown[row] for row in table["id"]], expected, FLOAT32)
-    assert opened("maps").figures() == opened("maps").figures()
-
-
-def test_the_metric_of_a_link_is_that_of_the_maps(opened: Open, saved: Path) -> None:
-    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
-    vectors = np.concatenate([bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")])
-    app = opened("maps", metric="Euclidean")
-    shown = places(app.figures()[0])
-    expected = geometry.fit(vectors, geometry.Method(metric="Euclidean")).xy
-    assert_close([shown[row] for row in table["id"]], expected, FLOAT32)
-    assert any("600 vectors, their lengths kept." in caption.value for caption in app.caption)
-    assert opened("maps", metric="Manhattan").button_group(key="metric").value == "Cosine"  # no such metric
 
 
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:
@@ -134,28 +102,6 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
     assert "One more" in warning.value and "up to 1 sentences" in warning.value
 
 
-def test_a_selection_that_no_link_can_hold_is_said(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "MAX_ROWS", 20)
-    app = opened("maps")
-    app.session_state["chosen"] = [f"en{number}" for number in range(0, 100, 2)]
-    app.run()
-    assert "rows" not in app.query_params and any("too large" in caption.value for caption in app.caption)
-
-
-def test_the_nearest_of_a_selected_sentence_stand_out_in_both_latents(opened: Open, saved: Path) -> None:
-    app = opened("maps", rows="fr7")
-    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
-    french = table[table["lang"] == "fr"]
-    expected = {"fr7"}
-    for latent, part in (("semantic", table), ("language", french)):
-        vectors = [bgt.embed(texts.tolist(), lang=lang, latent=latent) for lang, texts in part.groupby("lang")["text"]]
-        place = part["id"].tolist().index("fr7")
-        similarities = bgt.similarity(np.concatenate(vectors)[[place]], np.concatenate(vectors))[0]
-        similarities[place] = -np.inf
-        expected |= set(part["id"].iloc[np.argsort(-similarities, kind="stable")[:10]])
-    assert app.lit() == expected and app.lit("chosen") == {"fr7"}
-
-
 def test_other_sentences_end_the_selection_and_those_shown_are_exported(
     opened: Open, start: Callable, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,49 +120,7 @@ def test_other_sentences_end_the_selection_and_those_shown_are_exported(
         assert sorted(exported["id"]) == sorted(drawn(figure)) and len(exported) == 200
 
 
-@pytest.mark.parametrize("asked", ["100", "1000", "1,000"])
-def test_a_link_may_write_a_number_of_pairs_with_or_without_a_comma(opened: Open, asked: str) -> None:
-    assert opened("maps", pairs=asked).box("Translation pairs").value == int(asked.replace(",", ""))
-
-
-@pytest.mark.parametrize("asked", ["200000", "200,000"])
-def test_a_link_to_more_pairs_than_a_map_takes_is_answered_with_the_most(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
-    monkeypatch.setattr(controls, "COUNTS", [50, 100, 150])  # as if these were many
-    app = opened("maps", pairs=asked)
-    assert len(drawn(app.figures()[0])) == 300
-    assert any("asks for 200,000 pairs; a map takes up to 150" in caption.value for caption in app.caption)
-    app.box("Translation pairs").set_value(100)
-    assert not any("200,000" in caption.value for caption in app.run().caption)
-
-
-def test_past_five_thousand_points_a_map_is_painted_unless_it_is_wanted_drawn(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chart, "MAX_SVG", 150)  # as if these were many
-    app = opened("maps")
-    app.box("Translation pairs").set_value(100)
-    for sharp, kind in ((False, "scattergl"), (True, "scatter")):
-        app.toggle(key="sharp").set_value(sharp)
-        semantic, _ = app.run().figures()
-        assert {trace["type"] for trace in semantic["data"] if trace["mode"] == "markers"} == {kind}
-
-
-def test_own_sentences_are_stars_in_their_language_and_go_away(opened: Open) -> None:
-    app = opened("maps")
-    app.text_area[0].set_value("<script>alert(1)</script>\n" + "\n".join(f"Line {n}." for n in range(250)))
-    app.press("Draw as stars")
-    assert "51 lines" in app.warning[0].value
-    semantic, language = app.figures()
-    stars = [trace for trace in semantic["data"] if "star" in str(trace.get("marker", {}).get("symbol"))]
-    assert sum(len(trace["customdata"]) for trace in stars) == rows.MAX_OWN
-    assert "<script>" not in json.dumps([semantic, language])
-    assert len(drawn(language)) == 600 + rows.MAX_OWN
-    app.press(f"Remove your {rows.MAX_OWN} sentences")
-    assert len(drawn(app.figures()[0])) == 600
-
-
+@pytest.mark.usefixtures("fresh")
 def test_umap_waits_for_its_button_and_is_computed_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = []
     real = geometry.fit
@@ -233,35 +137,6 @@ def test_umap_waits_for_its_button_and_is_computed_once(opened: Open, monkeypatc
     assert fitted[3:] == ["UMAP"] * 3 and any("UMAP, neighbours 15, seed 0" in caption.value for caption in app.caption)
     app.run()
     assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
-
-
-@pytest.mark.slow
-def test_the_method_named_is_the_one_drawn(opened: Open) -> None:
-    app = opened("maps")
-    app.put(app.selectbox(key="map"), "t-SNE")
-    assert any(caption.value.startswith("Drawn now: PCA.") for caption in app.caption)
-    app.press("Compute t-SNE")
-    assert not any(caption.value.startswith("Drawn now") for caption in app.caption)
-
-
-def test_fewer_points_than_rows_of_an_upload_are_explained(opened: Open) -> None:
-    lines = "".join(f"Number {at} sleeps.\tLe {at} dort.\n" for at in range(1_000))
-    app = opened("maps").upload("mine.tsv", lines)
-    app.press("Use these 1,000 rows")
-    assert any("the first 300 of your 1,000 pairs. *More* raises" in caption.value for caption in app.caption)
-
-
-def test_the_table_of_translations_names_the_sentences_it_is_of(opened: Open) -> None:
-    app = opened("maps")
-    assert any("three fifths of these pairs" in caption.value for caption in app.caption)
-
-
-def test_fewer_pairs_keep_the_page_whole(opened: Open) -> None:
-    app = opened("maps")
-    app.session_state["chosen"] = ["en5", "en250"]
-    app.box("Translation pairs").set_value(100)
-    semantic, _ = app.run().figures()
-    assert len(drawn(semantic)) == 200 and app.lit("chosen") == {"en5"}
 
 
 @pytest.mark.parametrize("lines", ["Hi.\tSalut.\n", "Hi.\tSalut.\nNo.\tNon.\n", "OK\tOK\n" * 5])
@@ -298,15 +173,6 @@ def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_langua
     assert set(semantic.value["In"]) <= {"en", "fr"}
 
 
-def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
-    opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(startup, "read", lambda: startup.StartOptions({"model": str(saved)}, {}, ()))
-    app = opened("maps")
-    assert "No sentences for this model" in app.info[0].value and "--data" in app.code[0].value
-    assert not app.get("bidi_component")
-
-
 @pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Style", {1}), ("Both", {0, 1})])
 def test_the_way_between_two_sentences_is_written_and_drawn(
     opened: Open, library: Callable, what: str, moves: set[int]
@@ -330,20 +196,6 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
         assert escape(written) in app.html()
 
 
-def test_two_selected_sentences_become_the_ends_of_the_way(opened: Open) -> None:
-    app = opened("maps", rows="en3.5").press("Interpolate between these")
-    table = rows.examples(("en", "fr"), 10).set_index("id")["text"]
-    ends = [app.text_input(key=key).value for key in ("start", "end")]
-    assert ends == table[["en3", "en5"]].tolist()
-
-
-def test_a_chosen_sentence_is_shown_in_full_with_its_translation(opened: Open) -> None:
-    app = opened("maps", rows="en3")
-    table = rows.examples(("en", "fr"), 10).set_index("id")
-    assert f"**{verbatim(table.loc['en3', 'text'])}**" in [text.value for text in app.markdown]
-    assert verbatim(table.loc["en3", "translation"]) in [text.value for text in app.caption]
-
-
 def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Open) -> None:
     app = opened("maps", rows="en1-9", map="PCA")
     app.press("Map these alone")
@@ -353,15 +205,6 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Ope
     linked = opened("maps", alone="en1-9", map="PCA")
     assert set(drawn(linked.figures()[0])) == nine
     assert len(drawn(linked.press("Map all again").figures()[0])) == 600
-
-
-def test_contours_of_density_are_drawn_on_request(opened: Open) -> None:
-    def contours(app: Any) -> int:
-        return sum(trace["type"] == "contour" for figure in app.figures() for trace in figure["data"])
-
-    app = opened("maps", map="PCA")
-    assert contours(app) == 0
-    assert contours(app.put(app.toggle(key="dense"), True)) == 3  # one on each map
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
@@ -394,10 +237,3 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
     assert told in caption
     xy = np.array(list(places(app.figures()[0]).values()))
     assert len(np.unique(xy, axis=0)) == different
-
-
-def test_a_cluster_without_words_is_named_by_one_of_its_sentences(opened: Open) -> None:
-    text = "".join(f"{en}\t{fr}\n" for en, fr in zip("Yes. No. Maybe. Why? Where? Who?".split(), "abcdef", strict=True))
-    app = opened("maps", colour="Cluster of meaning").upload("six.tsv", "en\tfr\n" + text).press("Use these")
-    names = {note["text"] for note in app.figures()[0]["layout"]["annotations"] if note.get("name") == rows.CLUSTER}
-    assert names and names <= {f"“{cell}”" for line in text.splitlines() for cell in line.split("\t")}

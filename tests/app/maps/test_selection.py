@@ -34,12 +34,6 @@ def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) 
     assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])
 
 
-def test_what_no_sentence_has_is_said_and_nothing_is_selected(opened: Open) -> None:
-    app = opened("maps")
-    assert find(app, "xyzzy") == []
-    assert any("No sentence has “xyzzy”" in caption.value for caption in app.caption)
-
-
 def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_gone(opened: Open) -> None:
     app = opened("maps")
     app.text_area[0].set_value("Where is my dog?")
@@ -52,24 +46,6 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
     assert app.session_state["chosen"] == ["en7"]
 
 
-def test_a_star_that_was_dragged_on_another_map_is_back_in_its_place(opened: Open) -> None:
-    app = opened("maps")
-    app.selectbox(key="nearest_of").set_value("en7").run()
-    moved = {"id": "en7", "map": "semantic", "x": 0.1, "y": 0.1, "at": 1}
-    app.session_state["moved"] = moved | {"of": ("another model", None)}
-    assert any(caption.value.startswith("Drag the star") for caption in app.run().caption)
-
-
-def test_a_selection_is_described_beside_the_map(opened: Open) -> None:
-    app = opened("maps")
-    chosen = find(app, "?")
-    (described,) = (table.value for table in app.table if "Measure" in table.value)
-    lines = described.set_index("Measure")
-    assert lines.loc["Sentences", "Selected"] == str(len(chosen))
-    assert lines.loc["Closing mark: question", "Selected"] in ("98%", "99%", "100%")  # one is quoted inside
-    assert lines.loc["Closing mark: question", "Difference"].startswith("+")
-
-
 def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open) -> None:
     app = opened("maps")
     app.put(app.selectbox(key="map"), "Probe axes")
@@ -79,3 +55,18 @@ def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(o
     assert "longer correlation" in caption and "question AUC" in caption
     app.put(app.selectbox(key="axis_x"), "Question")
     assert app.selectbox(key="axis_y").options == ["Longer", "Negation"]
+
+
+def test_rows_are_found_by_the_values_of_a_column(opened: Open) -> None:
+    app = opened("maps")
+    table = corpora.sentences(startup.read().texts["Example sentences (en-fr)"], 300)
+    (control,) = (control for control in app.segmented_control if control.label == "Find by")
+    control.set_value("Column")
+    app.run()
+    app.put(app.selectbox(key="find_column"), "words")
+    app.put(app.slider(key="values of words"), (5, 7))
+    assert app.session_state["chosen"] == table.loc[table["words"].between(5, 7), "id"].tolist() != []
+    app.put(app.selectbox(key="find_column"), "mark")
+    assert app.session_state["chosen"] == []
+    app.put(app.multiselect(key="values of mark"), ["question", "exclamation"])
+    assert app.session_state["chosen"] == table.loc[table["mark"].isin(["question", "exclamation"]), "id"].tolist()

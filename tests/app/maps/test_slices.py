@@ -40,10 +40,3 @@ def test_a_slice_too_long_for_a_link_stays_in_the_session(opened: Open) -> None:
     assert list(app.session_state["slice"]) == ["x" * 40, "y" * 40]
     linked = app.query_params["slice"]
     assert linked.startswith("x" * 40) and len(linked) < MAX_ROWS
-
-
-def test_other_sentences_drop_the_slices(opened: Open) -> None:
-    app = opened("maps")
-    kept(app, "mine", ["en3"])
-    app.put(app.selectbox(key="data"), "Built-in grammar")
-    assert app.session_state["slice"] == {} and "slice" not in app.query_params

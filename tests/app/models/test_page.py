@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.core import resampling, startup, state
+from app.core import pairs, startup, state
 from app.core.markdown import verbatim
-from app.core.word_effects import LEAST
-from app.models import compute, pairs
+from app.core.pairs import LEAST
+from app.models import compute, page
 from bgt_core.data.examples import example_sentences
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.systems import disagreement, word_effects
-from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
@@ -44,7 +43,7 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
     gold = rng.normal(size=400)
     noisy = gold + rng.normal(size=400)
     scores = {"first": noisy, "second": noisy + 0.2 * rng.normal(size=400), "again": noisy}
-    table = compute.beside_first(resampling.correlations(scores, gold)).set_index("model")
+    table = compute.beside_first(pairs.correlations(scores, gold)).set_index("model")
     for name, numbers in scores.items():
         assert table.loc[name, "value"] == pytest.approx(100 * np.corrcoef(numbers, gold)[0, 1])
         assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]
@@ -54,20 +53,6 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
     second = table.loc["second"]
     assert second["difference"] == pytest.approx(second["value"] - table.loc["first", "value"])
     assert second["difference_high"] - second["difference_low"] < 0.5 * (second["high"] - second["low"])
-
-
-def test_shares_are_those_that_were_counted() -> None:
-    hits = {"one": np.array([True, True, False, False]), "two": np.array([True, True, True, False])}
-    table = compute.beside_first(resampling.shares(hits)).set_index("model")
-    assert table["value"].tolist() == [50, 75] and table.loc["two", "difference"] == 25
-    assert table.loc["two", "difference_low"] == 0  # no resample has the first ahead
-
-
-def test_the_same_vectors_have_the_same_neighbours() -> None:
-    vectors = np.random.default_rng(2).normal(size=(60, 5))
-    turned = 3 * vectors @ np.linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0]
-    assert compute.same_neighbours(vectors, turned) == 1
-    assert compute.same_neighbours(vectors, np.random.default_rng(4).normal(size=(60, 5))) < 0.5
 
 
 def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open) -> None:
@@ -96,16 +81,6 @@ def test_maps_show_the_same_sentences_and_a_selection_lights_both(two_models: li
     assert lit(left) == lit(right) == some
 
 
-def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open) -> None:
-    app = opened("models", by="Similarity")
-    pair = ["Can you help me?", "Could you give me a hand?"]
-    shown = {metric.label: metric.value for metric in app.metric}
-    for name, spec in startup.read().models.items():
-        if name in two_models:
-            expected = float(cosines(*open_encoder(spec).embed(pair, lang="en")[:, None])[0])
-            assert float(shown[verbatim(name)]) == pytest.approx(expected, abs=0.0051)
-
-
 def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
     two_models: list[str], opened: Open
 ) -> None:
@@ -114,8 +89,8 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     columns = list(zip(*example_sentences(("en", "fr"))[: compute.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}
     expected = disagreement(encoders, *columns, ("en", "fr"))
-    assert len(ranked) == pairs.SHOWN
-    assert ranked[pairs.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: pairs.SHOWN].tolist())
+    assert len(ranked) == page.SHOWN
+    assert ranked[page.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: page.SHOWN].tolist())
     pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
     assert pair == [column[expected.order[0]] for column in columns]
     effects = word_effects(encoders, pair[0], pair[1], ("en", "fr"))
@@ -142,7 +117,7 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     app = opened("models", by="Translations found")
     table = app.table[1].value.set_index("Model")
     encoder = open_encoder(startup.read().models[two_models[0]])
-    text = startup.read().texts_in(["en", "fr"])[app.selectbox(key="cmp_text2").value]
+    text = startup.texts_in(startup.read().texts, ["en", "fr"])[app.selectbox(key="cmp_text2").value]
     left, right = zip(*example_sentences(text.langs)[: compute.MAX_PAIRS], strict=True)
     if text.langs != ("en", "fr"):
         pytest.fail(f"opens on {text.langs}")
@@ -169,14 +144,3 @@ def test_a_model_that_cannot_be_opened_is_named_and_left_out(saved: Path, start:
     start("--model", saved, "--model", "python:nowhere:x")
     app = opened("models")
     assert "nowhere" in app.error[0].value and "two models" in app.info[0].value
-
-
-def test_models_without_a_common_language_say_so(
-    saved: Path, tmp_path: Path, start: Start, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "german_of.py").write_text(
-        "class German:\n    langs = ('de',)\n    def embed(self, texts, *, lang, latent): ...\n", "utf-8"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    start("--model", saved, "--model", "python:german_of:German")
-    assert "no language in common" in opened("models").info[0].value

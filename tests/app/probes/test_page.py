@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from pyarrow import parquet
 
-from app.core import own_texts, startup
+from app.core import corpora, startup
 from app.core.results import gather, listing
 from app.languages.chart import PAPER
 from bgt_core.data.examples import CREDIT, example_sentences
@@ -234,7 +234,7 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app = opened("probes")
     table = pd.DataFrame({"0": [en for en, _ in example_sentences(("en", "fr"))[:600]]})
     text = startup.ParallelText(("en",), None, columns=("en",), table=table, digest="mine")
-    app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
+    app.session_state["own"] = corpora.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
     app.run()
     app.selectbox(key="pdata").set_value("Yours: mine.txt (en)")
     app.selectbox(key="items").set_value(500)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 
 import bgt_core
 from bgt_core.evaluation.tasks.pairs import LabelledPairs
@@ -45,19 +44,6 @@ def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, save
     app = opened("questions")
     assert "can't open the store of questions" in app.error[0].value
     assert "did not make" in app.code[0].value
-
-
-def test_an_absent_store_is_said(opened: Open, start: Callable, saved_siamese: Path, tmp_path: Path) -> None:
-    start("--model", saved_siamese, "--questions", tmp_path / "none")
-    assert "not a store of questions" in opened("questions").code[0].value
-
-
-def test_the_page_is_listed_without_a_store_too(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = []
-    real = st.navigation
-    monkeypatch.setattr(st, "navigation", lambda pages: listed.extend(pages) or real(pages))
-    opened("main")
-    assert "Similar questions" in [page.title for page in listed if page.visibility == "visible"]
 
 
 def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:

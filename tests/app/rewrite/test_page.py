@@ -12,10 +12,9 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 import bgt_core
-from app.core import interpolation, state, writing
+from app.core import state, writing
 from app.core.markdown import verbatim
-from app.rewrite import decoding
-from bgt_core.data.properties import PROPERTIES
+from app.rewrite import page
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 
@@ -64,34 +63,6 @@ def test_the_style_may_be_another(
     assert shown(ask(app, "The cat sleeps.", style)) == library(["The cat sleeps."], [taken], lang)[0].text
 
 
-def test_sampling_repeats_for_a_seed(opened: Open) -> None:
-    app = opened("rewrite", how="One sentence")
-    app.put(app.button_group(key="search"), "Sample")
-    outputs = []
-    for seed in (3, 3, 4):
-        app.number_input(key="seed").set_value(seed)
-        outputs.append(shown(ask(app, "The cat sleeps.", "Is it late?")))
-    assert outputs[0] == outputs[1] != outputs[2]
-
-
-def test_a_busy_model_says_so(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = opened("rewrite", how="One sentence")
-    monkeypatch.setattr(state, "PATIENCE", 0.01)
-    with state.inference():
-        ask(app, "Yes.", "No.")
-        assert "busy" in app.error[0].value
-    assert shown(ask(app, "Yes.", "No.")) and not app.error
-
-
-@pytest.mark.slow
-def test_the_session_remembers_twenty(opened: Open) -> None:
-    app = opened("rewrite", how="One sentence")
-    for number in range(21):
-        ask(app, f"Number {number}.", "Yes.")
-    remembered = app.dataframe[2].value["Source"].tolist()
-    assert remembered == [f"Number {number}." for number in range(20, 0, -1)]
-
-
 def test_what_ends_the_script_ends_the_search_and_frees_the_model(
     opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,16 +81,6 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
         writing.transfer(loaded, "Yes.", "No.", "en", bgt_core.Sample(), report=report)
     assert seen == [0, 1, 2] and state._inference.acquire(timeout=0)
     state._inference.release()
-
-
-def test_the_text_of_greedy_search_is_shown_first(start: Callable, saved: Path) -> None:
-    start("--model", saved)
-    drafts: list[str] = []
-    arguments = (state.model(), "The cat sleeps.", "Is it late?", "en")
-    made = writing.transfer(*arguments, bgt_core.Beam(8, 3, 1), draft=drafts.append)
-    greedy = writing.transfer(*arguments, bgt_core.Beam(1, 3, 1))
-    assert drafts == [greedy["output"]]
-    assert made["output"] == writing.transfer(*arguments, bgt_core.Beam(8, 3, 1))["output"]
 
 
 @pytest.mark.slow
@@ -179,14 +140,6 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Calla
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
 
 
-def test_the_grid_opens_with_english_meanings_in_french_styles(opened: Open) -> None:
-    app = opened("rewrite")
-    assert app.text_area(key="meanings_en").value.startswith("You are late.\n")
-    styles = app.text_area(key="styles_fr").value.splitlines()
-    assert {PROPERTIES["address"].value(style, "fr") for style in styles} == {"tu", "vous", ""} and len(styles) == 5
-    assert len(cells(app)) == 15
-
-
 def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
     app = opened("rewrite", glang="English")
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
@@ -196,10 +149,10 @@ def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
 
 
 def test_a_grid_that_is_stopped_is_not_begun_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "stopped", lambda: True)
+    monkeypatch.setattr(page, "stopped", lambda: True)
     app = opened("rewrite", glang="English")
     assert not cells(app) and not app.session_state["grids"]
-    monkeypatch.setattr(decoding, "stopped", lambda: False)
+    monkeypatch.setattr(page, "stopped", lambda: False)
     assert len(cells(app.press("Write the grid"))) == 9
 
 
@@ -210,11 +163,21 @@ def test_the_way_between_two_sentences_is_there_at_once(opened: Open, library: C
     written = library([walked.start, walked.end], [walked.start] * 2)  # the meaning moves
     assert ends == [best.text for best in written]
     texts = walked.table["text"].tolist()
-    assert shown(app) == texts[interpolation.opening(texts) - 1]
+    assert shown(app) == texts[writing.opening(texts) - 1]
 
 
 def test_an_interpolation_opens_on_a_step_where_something_has_moved() -> None:
-    assert interpolation.opening(["a", "a", "b", "c", "c"]) == 3
-    assert interpolation.opening(["a", "a", "a", "b", "c"]) == 4  # the middle has not moved
-    assert interpolation.opening(["a", "a", "a", "a", "c"]) == 5
-    assert interpolation.opening(["a"] * 5) == 3
+    assert writing.opening(["a", "a", "b", "c", "c"]) == 3
+    assert writing.opening(["a", "a", "a", "b", "c"]) == 4  # the middle has not moved
+    assert writing.opening(["a", "a", "a", "a", "c"]) == 5
+    assert writing.opening(["a"] * 5) == 3
+
+
+def test_sampling_repeats_for_a_seed(opened: Open) -> None:
+    app = opened("rewrite", how="One sentence")
+    app.put(app.button_group(key="search"), "Sample")
+    outputs = []
+    for seed in (3, 3, 4):
+        app.number_input(key="seed").set_value(seed)
+        outputs.append(shown(ask(app, "The cat sleeps.", "Is it late?")))
+    assert outputs[0] == outputs[1] != outputs[2]

@@ -11,6 +11,7 @@ import pytest
 import bgt_core
 from app.core import state, writing
 from app.sentence import compute
+from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
 from bgt_core.generation.generate import candidates
 from bgt_core.vectors.compare import cosines
@@ -39,8 +40,28 @@ def test_another_language_takes_the_style_that_translations_of_like_sentences_ha
 
 
 @pytest.mark.parametrize(
-    ("text", "lang", "length"),
-    [("It is late.", "en", 3), ("もう遅い。", "ja", 4), ("已经很晚了。", "zh-Hans", 5), ("ดึกแล้ว", "th", 5)],
+    ("text", "lang", "values", "words"),
+    [
+        ("Vous êtes en retard.", "fr", {"address": "vous"}, {"vous"}),
+        ("Asseyez-vous.", "fr", {"address": "vous"}, {"asseyez-vous"}),
+        ("Est-ce que tu viens ?", "fr", {"address": "tu", "question-form": "est-ce que"}, {"est-ce", "que", "tu"}),
+        ("Il dort ?", "fr", {"question-form": "intonation"}, set()),
+        ("I haven't seen you.", "en", {"contraction": "short"}, {"haven't"}),
+        ("I have not seen him.", "en", {"contraction": "full"}, {"have", "not"}),
+        ("Wann kommen Sie?", "de", {"address": "Sie"}, {"kommen", "sie"}),
+        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # no spaces between words
+        ("Il pleut.", "fr", {}, set()),
+    ],
 )
-def test_languages_without_spaces_are_measured_in_letters(text: str, lang: str, length: int) -> None:
-    assert compute.length(text, lang) == length
+def test_the_words_that_show_a_property(text: str, lang: str, values: dict, words: set) -> None:
+    assert wording(text, lang) == values and showing(text, lang, values) == words
+
+
+def test_what_a_generated_text_has_from_the_style_alone() -> None:
+    style = "Comment allez-vous ?"
+    assert taken_over("vous êtes en retard.", "fr", style, "You are late.", "en") == {"address": "vous"}
+    assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
+    assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
+    asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
+    assert asked == {"address": "tu"}  # questions are inverted in any style
+    assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

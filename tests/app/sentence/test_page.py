@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import shutil
@@ -11,19 +10,14 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import bgt_core
 import probes
-from app.core import rows, state, writing
-from app.core.results import reading
+from app.core import state
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
-from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.facts import checks, differences
-from bgt_core.generation.generate import candidates, exchanged
-from bgt_core.generation.options import DEFAULT_SEARCH, Beam
+from bgt_core.generation.options import DEFAULT_SEARCH
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
 
@@ -59,14 +53,6 @@ def test_the_nearest_are_those_of_all_examples(
     assert_close(near["cosine"], [cosine for cosine, _, _ in everything[:5]], FLOAT32, scale=1)
 
 
-def test_a_sentence_is_not_its_own_neighbour(loaded: state.Loaded) -> None:
-    ((text,), *_) = example_sentences(["en"])
-    for latent in loaded.latents:
-        near = compute.nearest(loaded, text.upper(), "en", latent, None)
-        assert text not in near.loc[near["lang"] == "en", "text"].tolist()
-        assert len(near) > 100
-
-
 def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Path) -> None:
     bgt = bgt_core.load(saved)
     table = compute.left_out(loaded, TEXT, "en").set_index("word")
@@ -77,14 +63,6 @@ def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Pa
         assert_close(table.loc["?", latent], 1 - cosines(whole, no_mark), FLOAT32, scale=1)
 
 
-def test_what_is_shared_is_counted() -> None:
-    table = rows.table(["Is it late?", "It is late.", "Where in the world did you find it?"], "en", ["", "", ""])
-    table["length"] = [compute.length(text, "en") for text in table["text"]]
-    alike = compute.alike("Are you here now?", "en", table)
-    assert alike["mark"].tolist() == [True, False, True]
-    assert alike["length"].tolist() == [True, True, False]  # 4 words, against 3, 3 and 8
-
-
 def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: Path, library: Callable) -> None:
     other = compute.fitting(loaded, TEXT, "en")
     forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH)
@@ -93,20 +71,6 @@ def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: 
     assert other and not other.endswith("?")
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
     assert_close(forth["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
-
-
-def test_latents_are_exchanged_between_languages(loaded: state.Loaded, saved: Path) -> None:
-    bgt, other = bgt_core.load(saved), "Il est tard."
-    forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH, "fr")
-    for table, meaning, style, source, lang in ((forth, TEXT, other, "en", "fr"), (back, other, TEXT, "fr", "en")):
-        latents = exchanged(bgt, [meaning], [style], lang, source)
-        best = candidates(bgt, latents, lang=lang, search=DEFAULT_SEARCH)[0][0]
-        assert table["text"].tolist() == [best.text]
-
-
-def test_the_other_sentence_is_french_and_has_the_other_form_of_address(loaded: state.Loaded) -> None:
-    assert compute.partner(loaded, "You are late.", "en") == ("Comment allez-vous ?", "fr")
-    assert compute.partner(loaded, "Vous dormez.", "fr") == ("Comment vas-tu ?", "fr")
 
 
 def test_an_english_sentence_is_written_in_both_french_forms_of_address(opened: Open) -> None:
@@ -136,36 +100,6 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     assert (app.text_input(key="sentence").value, app.selectbox(key="language").value) == (pair.text, pair.lang)
     assert app.text_input(key="other").value == pair.other
     assert app.selectbox(key="other_language").value == pair.other_lang
-
-
-def test_a_greedy_draft_comes_first_and_the_beam_s_text_stays(
-    opened: Open, loaded: state.Loaded, library: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searches = []
-    real = writing.write
-
-    def write(*arguments: Any, **more: Any) -> list[str]:
-        searches.extend(arguments[4:5])
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(writing, "write", write)
-    app = opened("main", sentence="Is the cat late?")
-    assert searches[:2] == [Beam(1, 3, 1), DEFAULT_SEARCH]
-    assert library(["Is the cat late?"], ["Is the cat late?"])[0].text in shown(app)
-
-
-def test_words_that_are_said_again_are_counted() -> None:
-    assert compute.repetitions("Show me everything, show everything.") == 2
-    assert compute.repetitions("We ate dinner.") == 0
-
-
-def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: Path) -> None:
-    bgt = bgt_core.load(saved)
-    table = compute.in_every_language(loaded, TEXT, "en").set_index("lang")
-    assert table.index.tolist() == ["en", "fr"]
-    for lang, row in table.iterrows():
-        cosine = cosines(bgt.embed(TEXT, lang="en"), bgt.embed(row["text"], lang=str(lang)))
-        assert_close(row["cosine"], cosine, FLOAT32, scale=1)
 
 
 @pytest.mark.slow
@@ -204,12 +138,6 @@ def test_the_truth_is_a_rule(text: str, lang: str, negation: str, person: str) -
     assert properties.person(text, lang) == person
 
 
-def test_the_length_in_truth_is_the_bin_it_falls_in() -> None:
-    bins = ["10-34", "1-3", "4", "5-9"]
-    for text, expected in (("One two.", "1-3"), ("One two three four.", "4"), ("A " * 50, "50")):
-        assert properties.truth(text, "en", "length", bins) == expected
-
-
 def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded: state.Loaded) -> None:
     app = opened("main")
     assert app.title[0].value == "A sentence, in two parts"
@@ -246,27 +174,6 @@ def test_a_tab_is_computed_when_it_is_open(opened: Open) -> None:
         assert [title for title, caption in captions.items() if caption in written] == [chosen]
 
 
-def test_the_link_brings_the_sentence_and_its_language(opened: Open) -> None:
-    app = opened("main", sentence="Il fait froid.", language="French")
-    assert app.text_input(key="sentence").value == "Il fait froid." and app.selectbox(key="language").value == "fr"
-    assert "In French." in shown(app)
-
-
-def test_markup_is_shown_as_text(opened: Open) -> None:
-    app = opened("main")
-    app.text_input(key="sentence").set_value("<img src=x onerror=alert(1)> is it late?")
-    assert not any("<img" in html.proto.body for html in app.run().get("html"))
-
-
-def test_poor_writing_is_said(opened: Open, loaded: state.Loaded) -> None:
-    app = opened("main")
-    kept = compute.written(loaded, [app.text_input(key="sentence").value], [app.text_input(key="sentence").value], "en")
-    text = app.text_input(key="sentence").value
-    changed = differences(checks(text, "en", kept["text"].iloc[0], "en"))
-    assert any(f"cannot reconstruct this sentence ({changed})" in each.value for each in app.warning) == bool(changed)
-    assert np.isfinite(kept["meaning"]).all()
-
-
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     start: Callable[..., None], opened: Open, saved: Path, document_of: Callable[..., dict], tmp_path: Path
 ) -> None:
@@ -283,19 +190,3 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     assert "What linear probes read better from the language latent: length " in text
     assert re.search(r"length \d+% \(from the other \d+%\)", text)
     assert "; from the semantic latent: no property that was tested." in text
-
-
-def test_a_property_is_shown_by_the_rule_of_all_pages(loaded: state.Loaded) -> None:
-    for name in ("length", "negation"):
-        read = properties.read(loaded, TEXT, "en", name)
-        for one in read.readings:
-            low, _ = wilson(one.accuracy * read.tested, read.tested)
-            assert one.shown == reading.shows(low, read.majority)
-
-
-def test_every_example_is_embedded_once(start: Callable[..., None], opened: Open, function: str) -> None:
-    start("--model", function)
-    opened("main")
-    everything = len(compute.corpus(tuple(state.model().langs)))
-    embedded = importlib.import_module("letters_of").calls
-    assert everything <= sum(embedded) < everything + 100  # and the sentence without each of its words

@@ -13,10 +13,9 @@ from scipy.stats import pearsonr
 
 import bgt_core
 from app.core import corpora, rows, state
-from app.similarity import chart, compute
+from app.similarity import compute
 from app.similarity.page import SEARCHED
 from bgt_core.data.examples import CREDIT
-from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
@@ -81,21 +80,6 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, saved: Path) -> None:
     assert shown["Words in common"] == "0.00" and "Word error rate" not in shown  # of which less would be more alike
 
 
-def test_across_languages_only_meaning_is_compared(opened: Open) -> None:
-    app = opened("similarity")
-    app.put(app.button_group(key="one_right_lang"), "fr")
-    assert "Language latent" not in {metric.label for metric in app.metric}
-    assert any("not comparable" in caption.value for caption in app.caption)
-
-
-def test_translations_named_at_the_start_are_no_file_of_pairs(
-    opened: Open, start: Callable[..., None], saved: Path, tsv: Path
-) -> None:
-    start("--model", saved, "--data", f"en,fr={tsv}")
-    app = opened("similarity")
-    assert any(info.value.startswith("Nothing yet") for info in app.info)
-
-
 def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
     correlations = compute.correlations(scored).set_index("system")
     for name in ("semantic", "words"):
@@ -104,12 +88,6 @@ def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataF
         assert r == pytest.approx(test.statistic)
         low, high = test.confidence_interval()  # Fisher's; the bootstrap is near it
         assert (row["ci_low"] / 100, row["ci_high"] / 100) == pytest.approx((low, high), abs=0.1)
-
-
-@pytest.mark.parametrize("gold", [[1.0, 2.0], [3.0, 3.0, 3.0]])
-def test_too_little_to_correlate_is_said(scored: pd.DataFrame, gold: list[float]) -> None:
-    with pytest.raises(BgtError, match="give 3 pairs and 2 scores"):
-        compute.correlations(scored.head(len(gold)).assign(gold=gold))
 
 
 def test_splits_are_cut_by_word_errors_and_gold(scored: pd.DataFrame) -> None:
@@ -126,38 +104,13 @@ def test_splits_are_cut_by_word_errors_and_gold(scored: pd.DataFrame) -> None:
     assert compute.split(french, "negation", ("tr", "fr")).empty  # Turkish negates inside words
 
 
-def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored: pd.DataFrame) -> None:
-    start("--model", saved)
-    loaded, given = state.model(), scored[["left", "right", "gold"]].head(7)
-    similarities = compute.similarities(loaded, given, "en", "en")
-    assert {"semantic", "language", "words", "swer"} <= set(similarities)
-    assert_close(
-        similarities.loc[3, "semantic"],
-        cosines(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")),
-        FLOAT32,
-        scale=1,
-    )
-    assert "language" not in compute.similarities(loaded, given, "en", "fr")
-
-
-def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
-    figure = chart.alike_scatter(scored.assign(left="<b>x</b>"), "gold", "gold", compute.systems(scored))
-    assert [trace.name for trace in figure.data] == ["Semantic latent", "Words (tf-idf)"]
-    assert all(trace.visible is None for trace in figure.data)  # none waits in the legend
-    for trace, column in zip(figure.data, ("semantic", "words"), strict=True):
-        assert list(trace.y) == scored[column].tolist()
-        assert np.abs(np.array(trace.x) - scored["gold"]).max() < 0.07
-        assert not any("<b>" in text for text in trace.text)
-
-
-def test_a_file_that_cannot_be_read_is_explained_on_the_page(opened: Open) -> None:
-    app = opened("similarity").upload("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
-    assert "not UTF-8" in app.error[0].value and not app.get("plotly_chart")
-
-
 def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open) -> None:
     lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
-    app = opened("similarity").upload("pairs.tsv", "\n".join(["score\ten\tfr", *lines])).press("Use these")
+    app = (
+        opened("similarity", alike="A file of pairs")
+        .upload("pairs.tsv", "\n".join(["score\ten\tfr", *lines]))
+        .press("Use these")
+    )
     drawn = app.figures()
     assert len(drawn) == 2 and not any("<img" in text for figure in drawn for text in figure["data"][0]["text"])
     assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"
@@ -174,30 +127,15 @@ def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open) -> 
 
 def test_without_scores_the_latents_are_drawn_against_one_another(opened: Open) -> None:
     lines = [f"The number is {n}.\tIs it {n} or {n + 1}?" for n in range(1_200)]
-    app = opened("similarity").upload("pairs.tsv", "\n".join(["left\tright", *lines])).press("Use these")
+    app = (
+        opened("similarity", alike="A file of pairs")
+        .upload("pairs.tsv", "\n".join(["left\tright", *lines]))
+        .press("Use these")
+    )
     second, _ = app.figures()
     assert len(second["data"][0]["x"]) and "semantic" in second["layout"]["xaxis"]["title"]["text"]
     assert len(app.dataframe[-1].value) == 1_200  # every row, not the first thousand
     assert app.dataframe[-1].value.columns[0] == "Semantic"
-
-
-def test_what_is_uploaded_last_is_shown(opened: Open) -> None:
-    app = opened("similarity")
-    for name in ("first", "second"):
-        lines = [f"The {name} number is {n}.\tIs it {n}?" for n in range(5)]
-        app = app.upload(f"{name}.tsv", "\n".join(["left\tright", *lines])).press("Use these")
-        assert name in app.dataframe[-1].value["Left"][0]
-    app = app.upload("single.txt", "One sentence.\nAnother.").press("Use these")  # has no pairs
-    assert "first" in app.dataframe[-1].value["Left"][0] and not app.exception
-
-
-def test_a_difference_is_paired(scored: pd.DataFrame) -> None:
-    correlations = compute.correlations(scored).set_index("system")["pearson"]
-    (row,) = compute.differences(scored).itertuples()
-    assert row.pearson == pytest.approx(correlations["Semantic latent"] - correlations["Words (tf-idf)"])
-    assert row.ci_low < row.pearson < row.ci_high and row.n == 60
-    same = compute.differences(scored.assign(words=scored["semantic"])).iloc[0]  # paired: no spread at all
-    assert same["ci_low"] == pytest.approx(0) and same["ci_high"] == pytest.approx(0)
 
 
 def test_the_worst_misjudged_is_the_pair_farthest_from_people() -> None:

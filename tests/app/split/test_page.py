@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import own_texts
 from app.core.markdown import verbatim
 from app.split import compute
 from bgt_core.errors import DataError
@@ -65,35 +63,6 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     assert made.loaded.reader.fingerprint == bgt_core.open_encoder(f"split:{tmp_path / 'split'}").fingerprint
 
 
-@pytest.mark.slow
-def test_a_link_opens_the_split_in_another_session(start: Start, opened: Open) -> None:
-    start("--model", "baseline:random")
-    app = opened("split")
-    app.put(app.box("Pairs"), "Example sentences (en-fr)").press("Split").press("Use it")
-    other = opened("split")
-    other.session_state["own"] = own_texts.recalled(app.session_state["own_key"])
-    (title,) = app.session_state["own"].models
-    other.session_state["ckpt"] = title
-    assert other.run().subheader[0].value == app.session_state["own"].split.verdict
-
-
-def test_encoders_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = tmp_path / "home" / "hub" / "models--ORG--all-MiniLM" / "snapshots" / "1"
-    for folder in (
-        snapshot,
-        tmp_path / "here" / "mine",
-        tmp_path / "here" / ".hidden",
-        tmp_path / "here" / "x" / "deep",
-    ):
-        folder.mkdir(parents=True)
-        (folder / "modules.json").touch()
-    (tmp_path / "here" / "kept.npz").touch()
-    (tmp_path / "here" / "other.txt").touch()
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path / "here")
-    assert compute.on_this_machine() == ["sentence-transformers:ORG/all-MiniLM", "kept.npz", "mine", "x/deep"]
-
-
 def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Start) -> None:
     start("--model", "baseline:random")
     app = opened("split")
@@ -110,36 +79,6 @@ def choose(app: Any, typed: str) -> None:
     box = app.selectbox(key="split_open")
     box.options = [*box.options, typed]
     box.set_value(typed)
-
-
-def open_of(app: Any, spec: object) -> str:
-    """Open an encoder, and return what the page then says."""
-    choose(app, str(spec))
-    return app.press("Open").success[0].value
-
-
-def test_of_a_model_with_two_latents_the_step_that_matters_is_open_and_first(opened: Open) -> None:
-    boxes = opened("split").expander
-    assert boxes[0].label == "Open an encoder" and [box.proto.expanded for box in boxes[:2]] == [True, False]
-    assert "has two latents already" in opened("split").info[0].value
-
-
-def test_an_opened_encoder_is_told(opened: Open, saved: Path, tmp_path: Path) -> None:
-    np.savez(tmp_path / "mine.npz", vectors=np.eye(2, 3), sentences=np.array(["A.", "B."]))
-    app = opened("split")
-    told = open_of(app, tmp_path / "mine.npz")
-    assert re.fullmatch(r"mine.npz is open: vectors of 3 units, any language, \d+\.\d seconds\.", told)
-    assert app.session_state["own"].models["mine.npz"].spec == f"vectors:{tmp_path}/mine.npz"
-    assert open_of(opened("split"), saved).startswith("model is open: vectors of ")
-
-
-def test_the_same_encoder_opened_again_stays_one_model(opened: Open, tmp_path: Path) -> None:
-    app = opened("split")
-    for name in ("a", "a", "b"):
-        (tmp_path / name).mkdir(exist_ok=True)
-        np.savez(tmp_path / name / "mine.npz", vectors=np.eye(1, 3), sentences=np.array(["A."]))
-        open_of(app, tmp_path / name / "mine.npz")
-    assert list(app.session_state["own"].models) == ["mine.npz", "mine.npz (2)"]
 
 
 def npz(**arrays: Any) -> bytes:
@@ -224,21 +163,3 @@ def test_only_methods_that_the_pairs_allow_are_offered(rows: int, langs: list[st
     different, repeated = [list(map(str, range(rows)))] * 2, [["the same"] * rows] * 2
     assert compute.methods(different, 384, langs)[: len(expected)] == expected
     assert not {"neural", "bgt"} & {*compute.methods(repeated, 384, langs)}
-
-
-@pytest.mark.slow
-def test_a_split_that_is_downloaded_holds_no_path_of_this_machine(
-    start: Start, opened: Open, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start("--model", f"onnx:{exported}")
-    app = opened("split")
-    app.put(app.box("Pairs"), "Example sentences (en-fr)")
-    made = app.put(app.box("Method"), "centring").press("Split").session_state["own"].split
-    assert made.loaded.title == "exported, split (centring)"
-    files = zipfile.ZipFile(io.BytesIO(compute.archive(made, compute.measure(made, lambda *_: None))))
-    assert "split/report.md" in files.namelist()
-    assert not [name for name in files.namelist() if str(tmp_path) in files.read(name).decode("utf-8", "replace")]
-    files.extractall(tmp_path)
-    monkeypatch.chdir(tmp_path)  # where the encoder is
-    again = bgt_core.open_encoder("split:split").embed(["The train."], lang="en")
-    np.testing.assert_array_equal(again, made.loaded.reader.embed(["The train."], lang="en"))

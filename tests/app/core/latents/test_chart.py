@@ -11,7 +11,8 @@ import pytest
 
 from app.core import rows
 from app.core.latents import chart
-from app.core.latents.lines import TRANSLATIONS
+from app.core.latents.chart import TRANSLATIONS, contours, pair_lines
+from bgt_core.data.examples import example_sentences
 
 LANGS = ("en", "fr")
 
@@ -53,33 +54,6 @@ def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame
     assert symbols == {"en": {"circle"}, "fr": {"diamond"}, "ow": {"star-diamond"}}
 
 
-def test_a_category_keeps_its_colour_when_others_are_absent(table: pd.DataFrame) -> None:
-    def colours(part: pd.DataFrame) -> dict[str, str]:
-        traces = markers(chart.latent_map({"": part}, "mark", LANGS))
-        return {trace.legendgroup: trace.marker.color for trace in traces}
-
-    every = colours(table)
-    assert len(set(every.values())) == len(every) > 2
-    for value, part in table.groupby("mark"):
-        assert colours(part) == {value: every[value]}
-
-
-def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
-    figure = chart.latent_map(
-        {"English": table[table["lang"] == "en"], "French": table[table["lang"] == "fr"]}, "mark", LANGS
-    )
-    listed = [trace.legendgroup for trace in markers(figure) if trace.showlegend]
-    assert Counter(listed) == Counter(set(table["mark"]))
-
-
-def test_panels_share_one_scale_of_numbers(table: pd.DataFrame) -> None:
-    figure = chart.latent_map({"a": table[:3], "b": table[3:]}, "words", LANGS)
-    low, high = np.percentile(table["words"], chart.CLIPPED, method="nearest")
-    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (low, high)
-    shown = {row: value for trace in markers(figure) for row, value in zip(ids(trace), trace.marker.color, strict=True)}
-    assert shown == dict(zip(table["id"], table["words"], strict=True))
-
-
 def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     chosen = {"en1", "fr4", "own0"}
     traces = markers(chart.latent_map({"": table}, "mark", LANGS, chosen=chosen))
@@ -114,15 +88,18 @@ def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
     assert not any("<a " in shown for shown in drawn)
 
 
-def test_names_of_clusters_do_not_lie_on_each_other(table: pd.DataFrame) -> None:
-    """All clusters in the middle: the names are written one above the other."""
-    middle = table.assign(x=np.tile([-1.0, 1.0], len(table))[: len(table)], y=np.linspace(-0.1, 0.1, len(table)))
-    figure = chart.latent_map({"": middle}, rows.CLUSTER, LANGS)
-    for column, share in ((rows.CLUSTER, 1), (rows.FINE_CLUSTER, chart.ZOOMED)):
-        notes = [note for note in figure.layout.annotations if note.name == column]
-        heights = sorted(note.y for note in notes)
-        assert len(heights) == middle[column].nunique() > 1
-        assert {note.visible for note in notes} == {column == rows.CLUSTER}
-        assert min(np.diff(heights)) >= share * chart.LINE * np.ptp(middle.loc[~middle["own"], "y"]) - 1e-12
-    without = chart.latent_map({"": middle}, rows.CLUSTER, LANGS, named=False)
-    assert not without.layout.annotations
+def test_translations_in_three_languages_are_joined_to_closed_triangles() -> None:
+    triples = example_sentences(("en", "fr", "de"))[:4]
+    table = rows.translations(triples, ("en", "fr", "de")).assign(x=np.arange(12.0), y=0.0)
+    every = pair_lines(table, [])
+    assert list(every.x) == [x for pair in range(4) for x in (pair, pair + 4, pair + 8, pair, None)]
+    assert list(pair_lines(table, ["fr2"]).x) == [2, 6, 10, 2, None]
+
+
+def test_contours_are_highest_where_most_points_are() -> None:
+    rng = np.random.default_rng(0)
+    places = np.concatenate([rng.normal((-3, 2), 0.3, (300, 2)), rng.normal((4, -1), 0.3, (30, 2))])
+    drawn = contours(pd.DataFrame(places, columns=["x", "y"]), "light")
+    row, column = np.unravel_index(np.argmax(drawn.z), drawn.z.shape)
+    assert abs(drawn.x[column] + 3) < 0.3 and abs(drawn.y[row] - 2) < 0.3
+    assert np.asarray(drawn.z).sum() <= 330 and drawn.x[0] < places[:, 0].min()

@@ -13,7 +13,6 @@ import bgt_core
 from app.core import rows
 from app.core.latents import geometry, probe_axes, spaces
 from app.core.state import Loaded
-from bgt_core.errors import NotFound
 from bgt_core.vectors.compare import unit
 from tests.close import FLOAT32, assert_close
 
@@ -23,28 +22,9 @@ def vectors() -> np.ndarray:
     return unit(np.random.default_rng(0).normal(size=(400, 12))).astype(np.float32)
 
 
-ENGLISH = np.array([f"This is number {number}." for number in range(400)])
-
-
 def opened(saved: Path) -> Loaded:
     bgt = bgt_core.load(saved)
     return Loaded("saved", bgt, bgt.langs, bgt_core.info(saved), [], "the CPU")
-
-
-def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
-    values = vectors @ np.arange(12) + 3
-    axis = probe_axes.fitted("planted", vectors, values, ENGLISH)
-    assert axis.spread == pytest.approx(values.std())
-    assert axis.weights * axis.spread == pytest.approx(np.arange(12), abs=0.05)
-    assert axis.bias * axis.spread + values.mean() == pytest.approx(3, abs=0.05)
-    assert axis.reading.measure == "correlation" and axis.reading.value > 0.99
-
-
-def test_chance_is_told_as_chance(vectors: np.ndarray) -> None:
-    rng = np.random.default_rng(1)
-    for values in (rng.normal(size=400), (rng.random(400) < 0.3).astype(float)):
-        reading = probe_axes.fitted("noise", vectors, values, ENGLISH).reading
-        assert reading.low < (0.5 if reading.measure == "AUC" else 0) < reading.high
 
 
 def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors: np.ndarray) -> None:
@@ -71,16 +51,6 @@ def test_readings_are_those_of_the_literature() -> None:
     assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
     # translations say the same again, and make nothing more certain
     assert probe_axes.reading(np.tile(noisy, 4), np.tile(line, 4), 103).low == pytest.approx(reading.low)
-
-
-def test_axes_are_offered_where_sentences_can_be_labelled(saved: Path) -> None:
-    assert probe_axes.offered(["en", "fr"]) == ["Longer", "Question", "Negation"]
-    assert probe_axes.offered(["en", "tr"]) == ["Longer", "Question"]
-    assert probe_axes.offered(["ja"]) == ["Question", "Negation"]
-    assert probe_axes.offered(["it"]) == []
-    loaded = opened(saved)
-    with pytest.raises(NotFound, match="No axis 'Negation' in tr"):
-        probe_axes.axes(loaded, ["tr"], "language", ("Negation", "Longer"))
 
 
 def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) -> None:

@@ -1,0 +1,300 @@
+"""Read uploaded files into columns of cells, with clear errors.
+
+Tables of text are read as spreadsheets of any country write them: the encoding, the separator and the quotes are told
+from the file, which pandas' readers would have to be told.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from app.core.rows import LANG_OF_TITLE, title_key
+from bgt_core.data.text import normalise
+from bgt_core.data.textfile import NOT_TEXT
+from bgt_core.errors import DataError
+from bgt_core.files import parse_json, reading_parquet
+
+KINDS = ["csv", "tsv", "txt", "jsonl", "parquet"]
+MAX_MEGABYTES = 20
+MAX_ROWS, MAX_COLUMNS = 50_000, 100
+MAX_TEXT = 2**28  # bytes of all cells
+BATCH = 16  # rows decompressed together: few, as one row may be as large as the file
+MAX_CHARACTERS = 2_000  # of a sentence
+SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
+TITLES = {  # a first row with one of these holds names
+    *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
+}  # fmt: skip
+MARKS = {  # the first bytes of a file -> its encoding; UTF-32's begin like UTF-16's
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+WIDE = ("UTF-32-LE", "UTF-32-BE", "UTF-16-LE", "UTF-16-BE")
+SEPARATORS = "\t;|,"  # the likelier first: a decimal comma may be in every row
+SAMPLE = 1_000  # rows that tell the separator
+EVEN = 0.5  # of the rows have as many columns, by a separator
+ADVICE = "Save it as CSV (UTF-8)"
+csv.field_size_limit(2**31 - 1)  # characters in a cell: only the size of the file is limited
+
+
+def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
+    """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
+
+    .csv, .tsv and .txt are read as `rows_of` does, .jsonl has one object per line. Lists are left out, and so are
+    records in .parquet; the fields of a record in an object become columns. `header` tells whether the first row of the
+    first three holds names; None guesses from the row. Raises DataError for another kind of file, as `decoded` and
+    `rows_of`, and for no or too many rows.
+    """
+    kind = name.rpartition(".")[2].lower()
+    if kind not in KINDS:
+        raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
+    if kind == "parquet":
+        columns = from_parquet(name, content)
+    elif kind == "jsonl":
+        columns = from_objects(name, decoded(name, content))
+    else:
+        rows = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
+        bounded(name, 0, len(rows[0]) if rows else 0)
+        columns = from_rows(name, rows, header)
+    table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
+    table = table[(table != "").any(axis=1)].reset_index(drop=True)
+    if table.empty:
+        nested = "; lists and nested records are left out" if kind in ("jsonl", "parquet") else ""
+        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line{nested}.")
+    bounded(name, len(table), len(columns))
+    return table
+
+
+def bounded(name: str, rows: int, columns: int) -> None:
+    """Raise DataError for more rows or columns than a page can show."""
+    if rows > MAX_ROWS:
+        raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
+    if columns > MAX_COLUMNS:
+        raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
+
+
+def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
+    """The columns without lists and records, in bounded memory, whatever size a small file claims."""
+    size = 0
+    with reading_parquet(name), parquet.ParquetFile(io.BytesIO(content)) as file:
+        fields = [field for field in file.schema_arrow if not pa.types.is_nested(field.type)]
+        bounded(name, file.metadata.num_rows, len(fields))
+        titles = [field.name for field in fields if not field.name.startswith("__index_level_")]  # pandas's own
+        columns: list[list[str]] = [[] for _ in titles]
+        for batch in file.iter_batches(BATCH, columns=titles):
+            for column, values in zip(columns, batch.columns, strict=True):
+                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                size += values.nbytes
+                if size > MAX_TEXT:
+                    raise DataError(f"{name}: more than {MAX_TEXT >> 20} MiB of text; give fewer rows.")
+                column.extend(map(string, values.to_pylist()))
+    return dict(zip(distinct(titles), columns, strict=True))
+
+
+def from_objects(name: str, text: str) -> dict[str, list[str]]:
+    """The columns of JSON objects, one a line: their values and those of objects in them, but no lists. A column is
+    named by its last key, or by both if that is not unique."""
+    rows: list[dict[tuple[str, ...], object]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row, problem = parse_json(line, f"{name}:{number}"), f"{name}:{number}:"
+        except DataError as error:
+            row, problem = None, f"{str(error).rstrip('.')};"
+        if not isinstance(row, dict):
+            raise DataError(f'{problem} expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
+        rows.append({})
+        for title, value in row.items():
+            inner = value.items() if isinstance(value, dict) else ()
+            values = {(title,): value} | {(title, key): each for key, each in inner}
+            rows[-1] |= {path: each for path, each in values.items() if not isinstance(each, dict | list)}
+        bounded(name, len(rows), 0)
+    paths = list(dict.fromkeys(path for row in rows for path in row))
+    bounded(name, len(rows), len(paths))
+    times = Counter(path[-1] for path in paths)
+    titles = distinct([path[-1] if times[path[-1]] == 1 else ".".join(path) for path in paths])
+    return {title: [string(row.get(path)) for row in rows] for title, path in zip(titles, paths, strict=True)}
+
+
+def string(value: object) -> str:
+    """Convert a cell to text; a missing one becomes ""."""
+    return "" if value is None or value != value else str(value)
+
+
+def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:
+    """The columns of a table; DataError unless all rows are as long as the first."""
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            width = f"{len(row)} column{'s' * (len(row) != 1)}"
+            way_out = ": quote cells that hold a comma or semicolon, or save one sentence per line as .txt"
+            raise DataError(
+                f"{name}: row {number} has {width}, the first has {len(rows[0])}; expected the same"
+                f"{way_out * name.lower().endswith('.csv')}."
+            )
+    if not rows:
+        return {}
+    titles = [""] * len(rows[0])
+    if is_header(rows) if header is None else header:
+        titles, rows = [normalise(title) for title in rows[0]], rows[1:]
+    columns = zip(titles, distinct(titles), map(with_points, zip(*rows, strict=True)), strict=False)
+    # Excel adds columns without a title and a cell
+    return {name: cells for title, name, cells in columns if title or any(map(str.strip, cells))}
+
+
+def with_points(cells: Sequence[str]) -> list[str]:
+    """The cells of a column; if all are numbers with a decimal comma, and not of thousands, with a point."""
+    commas = all(re.fullmatch(r"\s*([-+]?\d+(,\d+)?(e[-+]?\d+)?)?\s*", cell, re.IGNORECASE) for cell in cells)
+    decimal = commas and any(re.search(r",(?!\d{3}\s*$)|^\s*[-+]?0,", cell) for cell in cells)
+    return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
+
+
+def is_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row holds names: a usual name, or a word above a column of numbers."""
+    first, below = rows[0], rows[1:]
+    if any(normalise(cell).lower() in TITLES or title_key(normalise(cell)) in LANG_OF_TITLE for cell in first):
+        return True
+    return any(
+        not (wordless([title]) and re.search(r"\w", title)) and numbers(column)
+        for title, column in zip(first, zip(*below, strict=True), strict=False)
+    )
+
+
+def wordless(values: Iterable[str]) -> bool:
+    """Whether no cell holds a word, but numbers in any spelling, dates or marks; False if all are empty."""
+    filled = [value for value in values if value]
+    spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
+    return bool(filled) and all(map(spelt.fullmatch, filled))
+
+
+def distinct(titles: Sequence[str]) -> list[str]:
+    """Make all names different; an empty one becomes "Column 2"."""
+    names: list[str] = []
+    for at, title in enumerate(titles, 1):
+        name = title or f"Column {at}"
+        names.append(name if name not in names else f"{name} ({at})")
+    return names
+
+
+def numbers(values: Iterable[str]) -> bool:
+    """Whether all cells that are not empty are finite numbers, and at least one is."""
+    filled = pd.Series([value for value in values if value], dtype="string")
+    read = pd.to_numeric(filled, errors="coerce")  # as they are read later: 1_000 is none
+    return bool(len(filled)) and bool(np.isfinite(read.astype(float)).all())
+
+
+def decoded(name: str, content: bytes) -> str:
+    """The text of a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
+
+    DataError names another kind of file or another encoding, as far as it can be told.
+    """
+    start = content.removeprefix(codecs.BOM_UTF8).lstrip()
+    if what := next((what for mark, what in NOT_TEXT.items() if start.startswith(mark)), ""):
+        raise DataError(f"{name}: {what.partition(';')[0]}, not text. {ADVICE}.")
+    encoding = next((encoding for mark, encoding in MARKS.items() if content.startswith(mark)), "utf-8-sig")
+    try:
+        text = content.decode(encoding)
+        at = text.find("\0")
+    except UnicodeDecodeError as error:
+        at = error.start
+    if at < 0:
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    guess, line = guessed(content), content[:at].count(b"\n") + 1
+    if b"\0" in content and not guess:
+        raise DataError(f"{name}: not text. {ADVICE}, or as .parquet.")
+    raise DataError(f"{name}:{line}: not UTF-8{guess and f', but perhaps {guess}'}. {ADVICE}.")
+
+
+def guessed(content: bytes) -> str:
+    """The encoding of bytes that are not UTF-8; "" if it can't be told."""
+    if b"\0" not in content:  # in the languages of Windows-1252 most letters are ASCII
+        return "Windows-1252" if sum(byte > 127 for byte in content) < 0.3 * len(content) else ""
+    for encoding in WIDE:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if re.sub(r"[\t\r\n]", "", text).isprintable():
+            return f"{encoding[:6]} without a byte order mark"
+    return ""
+
+
+def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
+    """The first `most` rows of a table that are not blank.
+
+    The separator is the one that Excel declares (sep=;) unless a program that used another one saved the file again
+    (sep=,;), or the one by which most rows have as many columns, else the `usual` one. Cells may be quoted. Raises
+    DataError for quotes that do not match.
+    """
+    if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
+        text = text[declared.end() :]
+    text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
+    separator = declared[1] if declared and not declared[2] else separator_of(text, usual)
+    try:
+        return list(islice(split(text, separator), most))
+    except csv.Error as error:
+        raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
+
+
+def separator_of(text: str, usual: str) -> str:
+    """The separator of a table. A comma or semicolon before a space is prose, unless it is the usual separator; a comma
+    that is not the usual one separates only where a line ends in a quoted cell after it."""
+    fits = {}
+    commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
+    for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
+        try:
+            widths = list(map(len, islice(split(text, separator), SAMPLE)))
+        except csv.Error:
+            continue
+        ((width, count),) = Counter(widths).most_common(1) or [(1, 0)]
+        prose = len(re.findall(f'{separator} [^"]', text)) / (1 + text.count(separator)) if separator in ",;" else 0
+        share = count / len(widths) if widths else 0
+        sure = prose < 0.5 or (usual == "," and share == 1)
+        if width > 1 and (separator == usual or (share >= EVEN and sure and len(widths) > (usual != ","))):
+            fits[separator] = share, -prose
+    return max(fits, key=fits.__getitem__, default=usual)
+
+
+def split(text: str, separator: str) -> Iterator[list[str]]:
+    """The rows that are not blank. Quotes enclose cells; between tabs they may instead be part of the text."""
+    return between_tabs(text) if separator == "\t" and not quoted(text) else enclosed(text, separator)
+
+
+def enclosed(text: str, separator: str) -> Iterator[list[str]]:
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+    return (row for row in lines if any(map(str.strip, row)))
+
+
+def between_tabs(text: str) -> Iterator[list[str]]:
+    return (line.split("\t") for line in text.split("\n") if line.strip())
+
+
+def quoted(text: str) -> bool:
+    """Whether quotes enclose cells between tabs: all cells, or as Excel does it, those with a quote, comma, tab or
+    line break inside. If not, they are part of the text, as in a list of sentences."""
+    if '"' not in text:
+        return False
+    try:
+        widths = Counter(map(len, enclosed(text, "\t")))
+    except csv.Error:
+        return False
+    lines = Counter(map(len, between_tabs(text)))
+    if widths != lines:  # a cell holds a tab or a line break, or a quotation in the text runs over whole lines
+        return len(widths) == 1 and not (len(lines) == 1 and lines.total() > widths.total())
+    reasons = Counter(  # None for a cell without quotes around it
+        None if before.strip() == after.strip() else bool(re.search('[",;]', after))
+        for row, again in zip(between_tabs(text), enclosed(text, "\t"), strict=True)
+        for before, after in zip(row, again, strict=False)
+        if not re.fullmatch(r"[\s\d.,+-]*", before)
+    )
+    return not (reasons[None] and reasons[False])

@@ -1,0 +1,200 @@
+"""The shell: what the pages are called, and everything around one.
+
+A page is a folder whose `page.py` has a function `page(loaded)`: it asks for its inputs, computes, and shows tables
+with their exports. The shell opens the model and imports the page when it is opened, as imports are slow. It draws the
+heading, the reason why a model does not fit, and errors at the place where the page stopped, then the page's
+`help/FOLDER.md` and the link to this view. A new page is a folder, and a line in `PAGES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.core import address, controls, corpora, startup, state
+from app.core.component import copy_link
+from app.core.markdown import help_of, problem, verbatim
+from app.sentence import page as sentence
+from bgt_core.contracts import LANGUAGE
+from bgt_core.errors import BgtError, Busy
+
+HERE = Path(__file__).parent
+MODELS = """\
+bgt app --model PATH                              # a checkpoint or run, a folder of them, or ORG/NAME on the hub
+  --model sentence-transformers:NAME_OR_FOLDER    # any number of models, of any kind
+  --model onnx:FOLDER                             # what `bgt export --to onnx` wrote
+  --model python:MODULE:OBJECT                    # your own code; it runs on this machine
+  --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
+  --model baseline:tfidf                          # or baseline:words, baseline:random"""
+LOST = (
+    "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
+    "shown, because it would show another model or text."
+)
+TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
+
+
+def two_latents(loaded: state.Loaded) -> str:
+    """Say what a model lacks whose latents can't be compared; "" if nothing."""
+    return (
+        ""
+        if loaded.second_latent
+        else f"{controls.ONE_LATENT} *How alike?* compares this model's cosines with people's scores."
+    )
+
+
+def a_writer(loaded: state.Loaded) -> str:
+    """Say why a model can't generate, and which do; "" if it can."""
+    return loaded.cannot_write and (
+        f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
+        "`vgvae` and `model.decoder=lstm`."
+    )
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the app."""
+
+    folder: str
+    path: str  # in the address
+    title: str
+    icon: str
+    about: str = ""  # under the title, with {second} for the second latent; "" if the page writes a heading of its own
+    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # what it needs and a model does not have
+    link: bool = True  # whether the link to this view is below it; pages with a fragment have it there
+
+
+PAGES = {
+    page.folder: page
+    for page in (
+        Page("sentence", "", "A sentence", "home"),
+        Page("maps", "latents", "Two latents", "scatter_plot",
+             "Click a point, or draw around several. Ctrl and the mouse wheel zoom.", link=False),
+        Page("plane", "plane", "Where latents disagree", "call_split",
+             "Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); "
+             "the higher up, the nearer in the **{second}** latent (style).", two_latents, link=False),
+        Page("rewrite", "style", "Meaning by style", "edit_note",
+             "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer),
+        Page("similarity", "similarity", "How alike?", "compare_arrows",
+             "Do two sentences share their meaning, their style, or both?"),
+        Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?"),
+        Page("probes", "probes", "Probes", "science",
+             "Which properties of a sentence can a small classifier read from each latent?"),
+        Page("languages", "languages", "Compare languages", "translate",
+             "Does the semantic latent keep meaning, and the {second} latent style, in every language and model?",
+             link=False),
+        Page("models", "models", "Compare models", "balance",
+             "Compare models on the same sentences, and see whether their differences are more than chance."),
+        Page("split", "split", "Your encoder", "vertical_split",
+             "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they "
+             "share and what each language adds."),
+        Page("card", "model", "Model and data", "badge",
+             "Where does this model come from, how good is it, and how was it made?"),
+    )
+}  # fmt: skip
+
+
+def main() -> None:
+    """Draw the app: the sidebar, and the page that the address names."""
+    st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
+    st.html(HERE / "style.css")
+    address.one_entry_per_page()
+    try:
+        startup.read()
+    except BgtError as error:
+        refused("The app can't start", "The options after `--` are not understood.", error)
+        return
+    above = st.empty()
+    pages = {
+        name: st.Page(partial(draw, page, above), title=page.title, icon=f":material/{page.icon}:",
+                      url_path=page.path or None, default=not page.path)
+        for name, page in PAGES.items()
+    }  # fmt: skip
+    st.session_state["pages"] = pages
+    chosen = st.navigation([*pages.values()])
+    kept = corpora.restore()
+    if "lost" not in st.session_state:
+        st.session_state["lost"] = not_here(kept)
+    lost = st.session_state["lost"]
+    if chosen == pages["sentence"] and not lost:
+        sentence.heading(above)  # shown while the model loads
+    if following := st.session_state.pop("next_model", None):
+        st.session_state["ckpt"] = following
+    with st.sidebar:
+        st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)
+    if lost:
+        st.title("This link can't be opened here")
+        st.error(f"It needs what this app does not have: {verbatim(', '.join(lost))}.", icon=":material/link_off:")
+        st.markdown(LOST)
+        st.button("Open the page without it", on_click=go_on)
+        return
+    try:
+        loaded = state.model()
+    except BgtError as error:
+        refused("This model cannot be opened", "The app works, but the model given by `--model` does not open.", error)
+        st.caption(
+            "Choose another model in the sidebar, repair this one and reload the page, or start the app with another "
+            "`--model`:"
+        )
+        st.markdown(f"```sh\n{MODELS}\n```")
+        return
+    from app.card.compute import paper
+
+    with st.sidebar:
+        st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}", help=verbatim(loaded.spec) or None)
+        if loaded.info:
+            st.link_button("The paper", paper(loaded).address, icon=":material/menu_book:")
+    chosen.run()
+
+
+def draw(page: Page, above: DeltaGenerator) -> None:
+    """Draw a page; an error appears at the place where it stopped. `above` is the place of its own heading."""
+    loaded = state.model()
+    module = import_module(f"app.{page.folder}.page")
+    if page.about:
+        st.title(page.title)
+    else:
+        module.heading(above, loaded)
+    if lacks := page.lacks(loaded):
+        st.info(lacks, icon=f":material/{page.icon}:")
+        return
+    if page.about:
+        st.markdown(page.about.format(second=loaded.second_latent or LANGUAGE))
+    try:
+        module.page(loaded)
+    except Busy as error:
+        st.warning(verbatim(error), icon=":material/hourglass:")
+        st.button("Try again")
+    except BgtError as error:  # a file can't be read, or an encoder has no vector for a sentence
+        problem(error)
+    if (HERE / "help" / f"{page.folder}.md").is_file():
+        help_of(page.folder, loaded.second_latent, not loaded.cannot_write)
+    if page.link:
+        copy_link()
+
+
+def refused(title: str, explained: str, error: BgtError) -> None:
+    """Show why there is no page."""
+    st.title(title)
+    st.error(explained, icon=":material/error:")
+    st.code(str(error), language=None, wrap_lines=True)
+
+
+def not_here(kept: bool) -> list[str]:
+    """Name what the link that opened the session needs and this app does not have; `kept`: whether it has its texts."""
+    linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
+    models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
+    every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]
+    every += [f"{startup.EXAMPLES} ({lang})" for lang in startup.LANGS]
+    texts = [name for key in TEXTS for name in linked[key] if name and name not in every]
+    named = [*(f"the model “{name}”" for name in models), *(f"the sentences “{name}”" for name in texts)]
+    return [*dict.fromkeys(named), *["sentences, files or encoders that are not kept any more"] * (not kept)]
+
+
+def go_on() -> None:
+    st.session_state["lost"] = []

@@ -1,0 +1,61 @@
+"""Vectors of many sentences: each computed once, kept once, dropped when others need the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from app.core import state
+from app.core.state import filled
+
+
+class Counting:
+    """Embeds a sentence as its length and its language's; counts what it was given, and stops at a sentence."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.stops_at = ""
+
+    def __call__(self, texts: Sequence[str], lang: str) -> np.ndarray:
+        if self.stops_at in texts:
+            raise KeyboardInterrupt
+        self.seen += texts
+        return np.array([[len(text), len(lang)] for text in texts], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
+    monkeypatch.setattr(state, "AT_ONCE", 2)
+
+
+PARTS = [("en", ["a", "bb", "ccc"]), ("fra", ["dddd"])]
+
+
+def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() -> None:
+    embed = Counting()
+    vectors = filled("key", PARTS, embed)
+    assert vectors.tolist() == [[1, 2], [2, 2], [3, 2], [4, 3]]
+    assert filled("key", PARTS, embed) is vectors and not vectors.flags.writeable
+    assert embed.seen == ["a", "bb", "ccc", "dddd"]
+
+
+def test_what_was_stopped_goes_on_where_it_was() -> None:
+    embed = Counting()
+    embed.stops_at = "ccc"
+    with pytest.raises(KeyboardInterrupt):
+        filled("key", PARTS, embed)
+    embed.stops_at = "none"
+    assert filled("key", PARTS, embed).tolist() == [[1, 2], [2, 2], [3, 2], [4, 3]]
+    assert embed.seen == ["a", "bb", "ccc", "dddd"]
+
+
+def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows of 2 float32
+    embed = Counting()
+    for key in ("first", "second", "first", "third", "first"):
+        filled(key, PARTS, embed)
+    assert len(embed.seen) == 3 * 4
+    filled("second", PARTS, embed)
+    assert len(embed.seen) == 4 * 4

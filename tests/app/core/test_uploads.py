@@ -1,0 +1,207 @@
+"""Tables as spreadsheets of other countries write them: separators, quotes, encodings, line ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+
+from app.core import uploads
+from bgt_core.errors import BgtError, DataError
+
+PAIRS = [["Yes, sir.", 'Oui ; "monsieur".'], ["No | no.", "Non\tnon; 4,5."], ["Maybe.", "Peut-être."], ["", "Bien."]]
+READ = {"Anglais": [row[0] for row in PAIRS], "Français": [row[1].replace("\t", " ") for row in PAIRS]}
+
+
+def written(delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator="\n").writerows([list(READ), *PAIRS])
+    return file.getvalue()
+
+
+def table(text: str, name: str = "a.csv") -> dict[str, list[str]]:
+    return uploads.cells(name, text.encode()).to_dict("list")
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("separator", list(";|\t,"))
+def test_any_separator_is_told_by_the_columns_it_makes(separator: str, quoting: int) -> None:
+    text = written(separator, quoting)
+    assert table(text) == READ
+    assert table(f"sep={separator}\n{text}") == READ
+    if separator != ",":  # in a text file commas are prose
+        assert table(text, "a.txt") == table(text, "a.tsv") == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("Yes, sir;Oui, monsieur\nNo, sir;Non, madame\n", [["Yes, sir", "No, sir"], ["Oui, monsieur", "Non, madame"]]),
+        ("Yes;Oui;4,5\nNo;Non;3,0\n", [["Yes", "No"], ["Oui", "Non"], ["4.5", "3.0"]]),
+        ("Yes;Oui;0,500\nNo;Non;+3,000\n", [["Yes", "No"], ["Oui", "Non"], ["0.500", "+3.000"]]),
+        ("Yes;Oui;1,5E-1\nNo;Non;3\n", [["Yes", "No"], ["Oui", "Non"], ["1.5E-1", "3"]]),
+        ("Yes;Oui;4,500\nNo;Non;3,000\n", [["Yes", "No"], ["Oui", "Non"], ["4,500", "3,000"]]),  # maybe thousands
+        ("Well; yes,Oui\nSo; no,Non\n", [["Well; yes", "So; no"], ["Oui", "Non"]]),
+        ("Yes ; Oui\nNo ; Non\n", [["Yes", "No"], ["Oui", "Non"]]),
+        ("en;fr;\nYes;Oui;\n;;\n", [["Yes"], ["Oui"]]),
+        ("Hello\nYes\n", [["Hello", "Yes"]]),
+        ('1\tHe said "no".\n2\tI "have" to.\n', [["1", "2"], ['He said "no".', 'I "have" to.']]),
+    ],
+)
+def test_marks_in_sentences_and_numbers_do_not_separate(text: str, columns: list[list[str]]) -> None:
+    assert list(table(text).values()) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ('"Yes," he said.\tOui.\n"No."\tNon.\n', '"Yes," he said.'),  # quotes of the text, as in lists of sentences
+        ('"Yes."\tOui.\nNo.\tNon.\n', '"Yes."'),
+        ('"Yes."\t"Oui."\t4\n"No."\t"Non."\t3\n', "Yes."),  # all texts are quoted
+        ('"Well, ""yes""."\tOui.\nNo.\tNon.\n', 'Well, "yes".'),  # as Excel quotes
+    ],
+)
+def test_quotes_between_tabs_are_those_of_the_table_or_of_the_text(text: str, first: str) -> None:
+    assert table(text, "a.tsv")["Column 1"][0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ('""\nyes\n"no"\n', ['""', "yes", '"no"']),
+        ('"a\n\nb"\nc\n', ['"a', 'b"', "c"]),
+        ('He said:\n"Come in.\nSit down."\nShe sat.\n', ["He said:", '"Come in.', 'Sit down."', "She sat."]),
+        ('"A"\n"B\nC"\n', ['"A"', '"B', 'C"']),
+        ('sep="\nx\n', ['sep="', "x"]),  # a mark that can't separate
+        ("sep=a\nx\n", ["sep=a", "x"]),
+    ],
+)
+def test_odd_quotes_and_declarations_are_read_as_they_are(text: str, cells: list[str]) -> None:
+    assert table(text, "a.tsv") == {"Column 1": cells}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(encoding: str) -> None:
+    assert uploads.cells("a.csv", written(";").encode(encoding)).to_dict("list") == READ
+    mark = "\ufeff"
+    for order in ("le", "be") if encoding != "utf-8-sig" else ():
+        assert uploads.cells("a.csv", (mark + written(";")).encode(f"{encoding}-{order}")).to_dict("list") == READ
+
+
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        ("utf-16-le", "not UTF-8, but perhaps UTF-16 without a byte order mark. Save it as CSV"),
+        ("utf-16-be", "perhaps UTF-16"),
+        ("utf-32-le", "perhaps UTF-32"),
+        ("utf-32-be", "perhaps UTF-32"),
+        ("cp1252", "a.csv:1: not UTF-8, but perhaps Windows-1252. Save it as CSV .UTF-8."),
+    ],
+)
+def test_another_encoding_is_named(encoding: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        uploads.cells("a.csv", written(";").encode(encoding))
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"%PDF-1.4\n%\xe2\xe3", "a PDF"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"),
+        (b'<html lang="en">', "a web page"),
+        (b"{\\rtf1 x}", "an RTF document"),
+        (b"PK\3\4\0\xff", "a zip archive"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+def test_a_document_under_the_name_of_a_table_is_named(name: str, start: bytes, kind: str) -> None:
+    with pytest.raises(DataError, match=rf"{name}: {kind}.*, not text\. Save it as CSV"):
+        uploads.cells(name, start + b"\nyes, no\n")
+
+
+def as_parquet(columns: dict[str, list[str]]) -> bytes:
+    file = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(file)
+    return file.getvalue()
+
+
+def of_bytes(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
+    return uploads.cells(name, content).to_dict("list")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", b"en\tfr\n a  b \tc d\r\n\t\ne\tf\n"),
+        ("a.csv", b'en,fr\n"a b",c d\ne,f\n'),
+        ("a.jsonl", b'{"en": "a b", "fr": "c d"}\n\n{"fr": "f", "en": "e"}\n'),
+    ],
+)
+def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
+    assert of_bytes(content, name) == {"en": ["a b", "e"], "fr": ["c d", "f"]}
+
+
+def test_records_in_objects_become_columns_and_lists_are_left_out() -> None:
+    lines = b'{"id": 1, "translation": {"en": "a", "fr": "b", "x": {}}, "v": [1]}\n{"translation": {"fr": "d"}}\n'
+    assert of_bytes(lines, "a.jsonl") == {"id": ["1", ""], "en": ["a", ""], "fr": ["b", "d"]}
+    lines = b'{"q": {"text": "a"}, "text": "b", "q.text": "c"}\n'
+    assert of_bytes(lines, "a.jsonl") == {"q.text": ["a"], "text": ["b"], "q.text (3)": ["c"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "titles"),
+    [
+        (b"a b\tc d\n", ["Column 1", "Column 2"]),
+        (b"score\ta\tb\n4.5\tx\ty\n", ["score", "a", "b"]),
+        ("\u200fen\t\u200far\nx\ty\n".encode(), ["en", "ar"]),  # as a spreadsheet from right to left
+        (b"what\thow much\nx\t1\ny\t2\n", ["what", "how much"]),  # a word above numbers
+        (b"a\t1,125\nb\t3\n", ["Column 1", "Column 2"]),  # a number in another spelling is no name
+        (b"a\t%\nb\t3\n", ["a", "%"]),
+        (b"4.5\tx\ty\n1\tx\tz\n", ["Column 1", "Column 2", "Column 3"]),
+        (b"text\t\ttext\nx\ty\tz\n", ["text", "Column 2", "text (3)"]),
+    ],
+)
+def test_a_row_of_names_is_recognised(content: bytes, titles: list[str]) -> None:
+    assert list(of_bytes(content)) == titles
+    assert list(uploads.cells("a.tsv", content, header=False)) == [f"Column {n + 1}" for n in range(len(titles))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.pkl", b"x", "model.pkl: not a table of text. Save it as CSV .UTF-8.; .tsv, .txt, .jsonl, .parquet"),
+        *(
+            (f"a.{kind}", b"PK", "not a table of text. Save it as CSV")
+            for kind in ("xlsx", "ods", "docx", "zip", "png")
+        ),
+        ("a.tsv", b"fine\nbad \xff\n", "a.tsv:2: not UTF-8"),
+        ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv: not text"),
+        ("a.parquet", b"PAR1?", "not a Parquet file"),
+        ("a.jsonl", b'{"en": "x"}\n[1]\n', "a.jsonl:2: expected a JSON object"),
+        ("a.tsv", b"", "no rows"),
+        ("a.tsv", b" \t \n", "no rows"),
+        ("a.tsv", b"a\tb\nc\n", "row 2 has 1 column, the first has 2"),
+        ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
+        ("a.csv", b'"open,b\n', "not CSV"),
+        ("a.csv", b"Anglais;Fran\xc3\xa7ais\n" + b"Yes;Oui\n" * 5 + b"No\n", "row 7 has 1 column, the first has 2"),
+        ("a.csv", b"Yes, sir;Oui;4,5\nNo; no;Non;3,0\nSo;Si;2,0\n", "row 2 has 4 columns, the first has 3"),
+        ("a.csv", b";".join([b"x"] * 101), "101 columns"),
+        ("a.csv", b"Anglais;Fran\xc3\xa7ais\n", "no rows"),
+        ("a.tsv", b"score\tleft\tright\n", "no rows"),
+        ("a.parquet", as_parquet({"en": ["x"] * 50_001}), "more than 50,000 rows"),
+        ("a.parquet", as_parquet({f"c{at}": ["x"] for at in range(101)}), "101 columns, more than 100"),
+        ("a.tsv", b"\t".join([b"x"] * 101), "101 columns"),
+        ("a.csv", b",".join([b"x"] * 101), "101 columns"),
+        ("a.jsonl", b'{"en": "x"}\n' * 50_002, "more than 50,000 rows"),
+        ("a.jsonl", b'{"en": ' + b"[" * 100_000 + b"\n", "a.jsonl:1: .*nested too deeply.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": ' + b"1" * 6_000 + b"}\n", "a.jsonl:1: .*too long.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": "x", "n": NaN}\n', "a.jsonl:1: .*NaN is not a JSON number.*; expected a JSON object"),
+        ("a.jsonl", b'{"en": ["x"]}\n', "no rows.*; lists and nested records are left out"),
+        ("a.csv", b"Hello\nWell, yes\n", "row 2 has 2 columns.*: quote cells that hold a comma .*, or save .* as .txt"),
+    ],
+)
+def test_what_cannot_be_read_or_is_too_much_is_explained(name: str, content: bytes, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        uploads.cells(name, content)

@@ -1,0 +1,111 @@
+"""What only a browser can tell of every page: it fits the window, reads well, opens short, and works by keys alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlencode, urlparse
+
+import pytest
+from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as Late
+
+import bgt_core
+from app.core import startup
+from bgt_core.generation.generate import candidates, exchanged
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+CHARTS = {"/latents": 2, "/probes": 2, "/languages": 1}  # at least, of pages that have any without being asked
+GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
+  for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
+    const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
+    if (c.length && (c[3] ?? 1) > 0.5) return (c[0] + c[1] + c[2]) / 3 / 255;
+  }
+  return 1;
+})"""
+FITS = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
+MOST = 2_000  # pixels of a page's height, at 1,280 wide
+HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
+Visit = Callable[..., Page]
+Settle = Callable[[Page], None]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_every_window_and_has_no_serious_violation(
+    visit: Visit, settle: Settle, violations: Callable[[Page], list[str]], address: str, theme: str
+) -> None:
+    page, wrong = visit(address, theme=theme), {}
+    links = page.get_by_test_id("stSidebarNavLink")
+    assert links.count() >= 8
+    for link in links.all():
+        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is measured of what is on the screen
+        link.click()
+        settle(page)
+        title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
+        assert page.get_by_test_id("stException").count() == 0
+        if charts:  # what a chart shows stands in a table too, which comes when it is needed, as plotly does
+            expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
+            table = page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first
+            expect(table).to_be_attached(timeout=60_000)
+        assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
+        for ground in page.evaluate(GROUNDS):
+            assert ground < 0.1 if theme == "dark" else ground > 0.9, title
+        if page.get_by_role("button", name="Export").count():
+            page.get_by_role("button", name="Export").first.click()
+            page.get_by_test_id("stPopoverBody").wait_for()
+            wrong[f"{title}, exports"] = violations(page)
+            page.keyboard.press("Escape")
+        wrong[title] = violations(page)
+        if title == "Compare models":
+            for view in page.get_by_role("radiogroup", name="Compare by").get_by_role("radio").all():
+                view.click()
+                settle(page)
+                wrong[view.inner_text()] = violations(page)
+        for width in (400, 768, 1280) if theme == "light" else ():
+            page.set_viewport_size({"width": width, "height": 900})
+            try:
+                page.wait_for_function(FITS, timeout=10_000)  # the charts take their new width a moment later
+            except Late:
+                pytest.fail(f"{title} scrolls sideways at {width}")
+    assert len(wrong) > links.count()  # every page, and exports
+    assert {title: violation for title, violation in wrong.items() if violation} == {}
+    page.evaluate("document.querySelector('h1').style.color = '#bbb'")
+    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # one would be seen
+
+
+def test_no_page_is_taller_than_two_thousand_pixels(visit: Visit, settle: Settle, serve: Callable[..., str]) -> None:
+    """Of the model of most languages, which has the longest pages, before the user asks for more."""
+    (model,) = [title for title in startup.shipped() if title.startswith("bgt-multilingual")]
+    page = visit(f"{serve()}/?{urlencode({'ckpt': model})}")
+    heights = {}
+    for link in page.get_by_test_id("stSidebarNavLink").all():
+        link.click()
+        settle(page)
+        page.wait_for_timeout(500)  # figures are drawn a moment later
+        heights[link.inner_text().split("\n")[-1]] = page.evaluate(HEIGHT)
+    assert len(heights) >= 8 and min(heights.values()) > 100
+    assert {title: height for title, height in heights.items() if height > MOST} == {}
+
+
+def test_a_style_is_changed_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
+    visit: Visit, settle: Settle, turn_to: Callable[[Page, str], None], address: str, saved: Path
+) -> None:
+    page = visit(f"{address}/style?how=One+sentence", quiet_404=True)
+    fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Est-il tard ?"}
+    for name, text in fields.items():
+        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields are code of their own
+        page.get_by_label(name).focus()
+        page.keyboard.press("Control+A")  # the example that is there
+        page.keyboard.type(text)
+        page.keyboard.press("Tab")
+        settle(page)
+    page.get_by_label("Style: how to say it").press("Control+Enter")
+    bgt = bgt_core.load(saved)
+    latents = exchanged(bgt, ["The cat sleeps."], ["Est-il tard ?"], "fr", "en")
+    expected = candidates(bgt, latents, lang="fr", search=bgt_core.Beam(8, 3, 1))[0][0].text.strip() or "(nothing)"
+    expect(page.locator("p.written").first).to_have_text(expected, timeout=30_000)
+    turn_to(page, "Model and data")
+    turn_to(page, "Meaning by style")
+    page.get_by_role("tab", name="One sentence").click()
+    for name, text in fields.items():
+        expect(page.get_by_label(name)).to_have_value(text)

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Outputs, Tokens
 from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.encoders import ResidualPooling
 from bgt_core.nets.layers import sinusoids
-from bgt_core.nets.pooling import ResidualPooling
-from bgt_core.objectives.combine import Sum
+from bgt_core.objectives import Sum
 
 SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
 Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form, compiled or not

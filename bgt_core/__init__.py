@@ -25,7 +25,7 @@ _HOMES = {
     "mine": "neighbours.bitext",
     "open_encoder": "encoders",
     "split": "splitting",
-    "train": "run",
+    "train": "training",
 }
 
 __all__ = [
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from bgt_core.generation.translate import BeamTranslator as BeamTranslator
     from bgt_core.neighbours.bitext import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
-    from bgt_core.run import train as train
     from bgt_core.splitting import split as split
+    from bgt_core.training import train as train
 
 
 def __getattr__(name: str) -> Any:

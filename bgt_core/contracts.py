@@ -168,7 +168,7 @@ class Styled:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of a model for a batch; objectives read nothing else."""
+    """The outputs of a model for a batch; objectives read nothing else, and of the batch what `batch` gives."""
 
     semantic: Mapping[str, Posterior]  # the semantic posterior of each column
     # Posteriors with a KL term, by latent: {"semantic": {"semantic": the anchor's}, "language": {"en": its own, ...}}.
@@ -180,6 +180,11 @@ class Outputs:
     composed: Sequence[slice] = ()  # the units of the semantic latent that a network composes
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
+    batch: Batch | None = None  # in training, the batch: what belongs to its rows, for an objective with its own data
+
+    def of(self, batch: Batch) -> Outputs:
+        """The same with their batch."""
+        return replace(self, batch=batch)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """All posteriors with a KL term, with the key of their metrics."""

@@ -19,7 +19,7 @@ from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, quantised
-from bgt_core.nets.packing import PackedLayout, PaddedLayout
+from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 

@@ -26,11 +26,11 @@ from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
-from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.margin import Margin
+from bgt_core.objectives import Sum
+from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes import DataConfig, Recipe
-from bgt_core.training.config import TrainConfig
+from bgt_core.recipes.recipe import TrainConfig
 
 
 class MaxPooling(nn.Module):

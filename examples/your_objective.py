@@ -21,8 +21,7 @@ import bgt_core
 from bgt_core import recipes
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.grammar import Pair, pairs
-from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.part import Part, total
+from bgt_core.objectives import Part, Sum, total
 
 SMALL = {"d_model": 64, "vocab_size": 400, "valid_pairs": 20, "mega_batch": 0, "batch_tokens": 1_000}
 

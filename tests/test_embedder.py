@@ -15,7 +15,7 @@ from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_length
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout
 from tests.close import assert_close
 
 

@@ -34,7 +34,7 @@ from bgt_core.evaluation.sts_files import StsSet, read_sets, walk, year_files
 from bgt_core.evaluation.tasks.sts import hard_splits
 from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
 from bgt_core.recipes import Recipe
-from bgt_core.run.prepare import train_tokenizer
+from bgt_core.training.prepare import train_tokenizer
 
 Say = Callable[[str], None]
 

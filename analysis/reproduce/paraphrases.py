@@ -24,7 +24,7 @@ import numpy as np
 
 from analysis.reproduce.datasets import RULES, Dataset, Say, content_hash, optional_set, read_years
 from analysis.reproduce.experiments import ExperimentSpec, Selection
-from bgt_core import recipes, run
+from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import Source
@@ -36,7 +36,7 @@ from bgt_core.data.textfile import number
 from bgt_core.encoders.reference import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts_files import StsSet
-from bgt_core.run.plan import SETTINGS
+from bgt_core.training.settings import SETTINGS
 
 COLUMNS = ("a:en", "b:en")  # columns of the training files
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
@@ -222,12 +222,12 @@ class SelectedPairs(Dataset):
         """Its run, trained from where it stopped."""
         folder = self.classifier_folder(out)
         if (folder / SETTINGS).exists():
-            run.resume(folder, device=device)
+            training.resume(folder, device=device)
             return folder
         shutil.rmtree(folder, ignore_errors=True)  # leftovers of a killed process
         say(f"{self.name}: training a classifier of references")
         recipe = recipes.build("reference-classifier", dict(self.classifier))
-        run.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
+        training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
         return folder
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:

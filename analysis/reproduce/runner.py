@@ -37,14 +37,14 @@ from analysis.reproduce.datasets import Dataset, prepare
 from analysis.reproduce.pair_scores import write_pair_scores
 from analysis.reproduce.shares import write_shares
 from analysis.reproduce.trainings import Training, changed_arguments
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint
 from bgt_core.data.store import Corpus
 from bgt_core.errors import Interrupted, NotFound
 from bgt_core.evaluation.sts_files import write_scores
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
-from bgt_core.run.plan import SETTINGS
-from bgt_core.run.processes import Report
+from bgt_core.training import resume, share
+from bgt_core.training.settings import SETTINGS, Report
 
 RESULT, ERROR, TIME, COSINES, HITS, SHARES, PAIRS, WRITTEN, FINAL, LOCK = (
     "result.json",
@@ -130,7 +130,7 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
     files = prepare(dataset, recipe, data, workspace.say, workspace.device, tokenizer)
     if not (folder / FINAL).exists():
         if not (folder / SETTINGS).exists():
-            run.share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)
+            share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)
         train(workspace, folder)
     for step in checkpoint.steps_of(folder):
         shutil.rmtree(step)
@@ -162,7 +162,7 @@ def train(workspace: Workspace, folder: Path) -> None:
         write_json(folder / TIME, {"seconds": before + time.perf_counter() - start}, indent=1)
         workspace.report(row)
 
-    last = run.resume(folder, device=workspace.device, report=note, save_every=workspace.save_every)
+    last = resume(folder, device=workspace.device, report=note, save_every=workspace.save_every)
     trained = checkpoint.load(last)
     metrics = folder / checkpoint.METRICS
     rows = metrics.read_bytes() if metrics.exists() else b""

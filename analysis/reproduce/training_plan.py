@@ -25,9 +25,9 @@ from bgt_core.errors import UsageError, check_choice
 from bgt_core.evaluation.backtranslation import Statistic, compare
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.files import file_lock, write_text
-from bgt_core.run import Report
-from bgt_core.run.plan import SETTINGS
 from bgt_core.tables import Estimate
+from bgt_core.training import Report
+from bgt_core.training.settings import SETTINGS
 
 
 @dataclass(frozen=True)

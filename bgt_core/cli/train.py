@@ -78,7 +78,7 @@ def train(
 ) -> None:
     """Train a model on text; on several GPUs or machines as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
     tune_training()
-    from bgt_core import run
+    from bgt_core import training
     from bgt_core.cli.progress import Progress
     from bgt_core.recipes import parse_overrides
     from bgt_core.training.workers import Workers
@@ -89,7 +89,7 @@ def train(
                 text = "continues a run with its own settings: give only --out, and --set for settings to change."
                 raise UsageError(text, parameter="resume")
             changed = parse_overrides(overrides or [])
-            folder = run.resume(out, device=device, workers=workers, report=report, overrides=changed)
+            folder = training.resume(out, device=device, workers=workers, report=report, overrides=changed)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
@@ -98,7 +98,7 @@ def train(
                 )
             if langs and columns:
                 raise UsageError("and --columns both name the columns; give one.", parameter="langs")
-            folder = run.train(
+            folder = training.train(
                 recipe,
                 data,
                 out,

@@ -36,7 +36,7 @@ from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, needs
 from bgt_core.files import atomic_folder, sha256_file
-from bgt_core.nets.packing import PaddedLayout
+from bgt_core.nets.operations import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
 TOLERANCE = 1e-3  # relative difference that counts as rounding: a cosine of 0.9999995

@@ -10,8 +10,7 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.capabilities import TranslationModel, VectorModel
-from bgt_core.checkpoint import WEIGHTS, Checkpoint, hub
-from bgt_core.checkpoint.card import checked
+from bgt_core.checkpoint import WEIGHTS, Checkpoint, checked, hub
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import check_absent, read_json

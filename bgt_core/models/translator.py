@@ -13,7 +13,7 @@ from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates
 from bgt_core.nets.layers import Transformer
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.posterior import Point
 
 

@@ -12,7 +12,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Readout, Toke
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import WritingModel
 from bgt_core.nets.drafts import Drafted, DraftReader
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.posterior import Gaussian, readout_named
 
 DRAFT = "draft_"  # prefix of a column with drafts of the column that the rest of its name names

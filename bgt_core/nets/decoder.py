@@ -21,8 +21,8 @@ from bgt_core.nets.layers import (
     shift_right,
     xavier_linear,
 )
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
-from bgt_core.nets.packing import PackedLayout
 
 
 @dataclass(eq=False, kw_only=True)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.decoder import KVCache, Memory, TransformerDecoder
 from bgt_core.nets.layers import CrossAttention, Transformer, xavier_linear
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import SentencePrediction
-from bgt_core.nets.packing import PackedLayout
 
 
 class LinearMemory(Memory):

@@ -1,20 +1,208 @@
-"""Encoders: a body that encodes a sentence and a head that turns the result into a posterior; in 8 bits on request."""
+"""Encoders: a body that encodes a sentence and a head that turns its vector into a posterior; in 8 bits on request.
+
+The bodies here average token vectors: plain, weighted, corrected by a Transformer (`nets.layers`), or gated by an LSTM.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Int8Weight, Linear, linear_int8, matmul_dtype
-from bgt_core.contracts import Posterior, Tokens
+from bgt_core.backend import Int8Weight, Linear, linear, linear_int8, matmul_dtype
+from bgt_core.contracts import EOS, UNK, Posterior, Tokens
 from bgt_core.device import cpu_has
-from bgt_core.nets.operations import exact
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.layers import Dropout, make_embedding
+from bgt_core.nets.operations import PackedLayout, exact
 from bgt_core.posterior import Gaussian, Point, VonMisesFisher
+
+
+class MeanPooling(nn.Module):
+    """The plain mean of token vectors: SP of Wieting et al. (2019).
+
+    EOS and unknown tokens are left out, as in the released code, whose sentences have no EOS. A sentence without other
+    tokens is the zero vector; in the released code it is the vector of the unknown token.
+    """
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        return mean_of_words(self.dropout(self.table(ids)), ids, layout)
+
+
+def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
+    """The mean over the tokens of each sentence that are neither EOS nor unknown, zero if there are none: vectors (N,
+    H) of token ids (N,) -> (B, H)."""
+    counts = (ids != EOS) & (ids != UNK)
+    total = layout.sum(vectors * counts[:, None])  # (B, H)
+    return total / layout.sum(counts).clamp(min=1)[:, None]
+
+
+class SIFPooling(nn.Module):
+    """The mean of the tokens' directions, each weighted by how rare the token is: a / (a + p).
+
+    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities. They are fixed
+    unless `trained`: a margin loss learns good directions, but weights that are worse for similarity; a teacher can
+    improve them. EOS is left out: its share of the mean, one in T, would reveal the length.
+    """
+
+    rarity: Tensor
+
+    def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4, trained: bool = False):
+        super().__init__()
+        self.width = width
+        self.table = make_embedding(len(probabilities), width)
+        rarity = smooth / (smooth + probabilities)  # (V,)
+        if trained:
+            self.rarity = nn.Parameter(rarity.float())
+        else:
+            self.register_buffer("rarity", rarity, persistent=False)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        return self.pool(*self.words(side, layout), layout)
+
+    def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
+        """The direction and weight of each token: Tokens (B, T) -> (N, H), (N,); the weight of EOS is 0."""
+        ids = layout.pack(side.ids)  # (N,)
+        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # a unit of the mean is about N(0, 1)
+        return F.normalize(self.table(ids)), weights
+
+    def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
+        """The mean of weighted vectors (N, H) -> (B, H)."""
+        return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
+
+
+class ResidualPooling(nn.Module):
+    """An average plus a correction by a Transformer: average + W body, with W = 0 at the start.
+
+    An average is a good encoder from the start, a Transformer only after many updates: this begins as the average and
+    learns the correction.
+    """
+
+    def __init__(self, average: SIFPooling, body: nn.Module):
+        super().__init__()
+        self.width = average.width
+        self.average, self.body = average, body
+        self.correction = Linear(body.width, average.width, bias=False)  # type: ignore[arg-type]
+        nn.init.zeros_(self.correction.weight)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        return self.average(side, layout) + self.correction(self.body(side, layout))
+
+
+STD = 0.1  # of every initial weight except the table; biases are 0 (Lasagne's defaults, which the code keeps)
+
+
+class GRAN(nn.Module):
+    """The mean of gated token vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
+
+    An LSTM over the token vectors x_t has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b). With a
+    gate of 1 it equals `MeanPooling`: the same tokens count, without EOS and unknown ones. The LSTM also sees unknown
+    tokens. Dropout is applied to the token vectors.
+    """
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+        self.lstm = PeepholeLSTM(self.width, self.width)
+        self.gate_words = Linear(self.width, self.width)  # W_x and b
+        self.gate_states = Linear(self.width, self.width, bias=False)  # W_h
+        for layer in (self.gate_words, self.gate_states):
+            start(layer)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        words = self.dropout(self.table(ids))  # (N, H)
+        gate = torch.sigmoid(exact(self.gate_words(words) + self.gate_states(self.lstm(words, layout))))
+        return mean_of_words(words * gate, ids, layout)
+
+
+class PeepholeLSTM(nn.Module):
+    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), with initial states of zero.
+
+        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      the input to the cell
+        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      the part of the cell that is kept
+        c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)
+        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        the visible part of the cell
+        h_t = o_t * tanh(c_t)
+
+    Rows of the weights are in the order i, o, f, c, as in ONNX.
+    """
+
+    def __init__(self, inputs: int, width: int):
+        super().__init__()
+        self.width = width
+        self.inputs = Linear(inputs, 4 * width)
+        self.recurrence = nn.Parameter(torch.empty(4 * width, width))
+        self.peepholes = nn.Parameter(torch.empty(3, width))  # of i, o and f
+        start(self.inputs)
+        for weight in (self.recurrence, self.peepholes):
+            nn.init.normal_(weight, std=STD)
+
+    def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
+        """Token vectors (N, K) -> the state after each, (N, H), in single precision or better."""
+        if torch.onnx.is_in_onnx_export():
+            return layout.pack(self.exported(layout.unpack(x)))
+        parts = [part for *_, part in layout.length_blocks]
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) of all
+        return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
+
+    def states(self, sums: Tensor) -> Tensor:
+        """Inputs of each gate, (B, T, 4 * H) -> states (B, T, H). Padding is on the right: its states are meaningless,
+        and no earlier state depends on them."""
+        peep_i, peep_o, peep_f = self.peepholes
+        hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
+        states = []
+        for step in sums.unbind(1):
+            i, o, f, c = exact(step + linear(hidden, self.recurrence)).chunk(4, dim=1)
+            entering = torch.sigmoid(torch.addcmul(i, peep_i, cell))
+            staying = torch.sigmoid(torch.addcmul(f, peep_f, cell))
+            cell = torch.addcmul(staying * cell, entering, torch.tanh(c))
+            hidden = torch.sigmoid(torch.addcmul(o, peep_o, cell)) * torch.tanh(cell)
+            states.append(hidden)
+        return torch.stack(states, 1)
+
+    def exported(self, x: Tensor) -> Tensor:
+        """The same states by ONNX's own operator, which has peepholes: a graph can't loop over an unknown length.
+
+        x (B, T, K) -> (B, T, H).
+        """
+        batch, length, _ = x.shape
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
+        weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
+        peepholes = self.peepholes.reshape(1, -1)
+        states = torch.onnx.ops.symbolic(
+            "::LSTM",
+            (x.transpose(0, 1), *weights, None, None, None, peepholes),
+            {"hidden_size": self.width},
+            dtype=x.dtype,
+            shape=(length, 1, batch, self.width),
+        )
+        return states[:, 0].transpose(0, 1)
+
+
+def start(layer: Linear) -> None:
+    """Weights N(0, 0.01), biases 0."""
+    nn.init.normal_(layer.weight, std=STD)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
 
 
 class GaussianHead(nn.Module):

@@ -13,8 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import UsageError, check_least
-from bgt_core.nets.operations import dropout, exact, lookup, softmax
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout, dropout, exact, softmax
 
 
 class Dropout(nn.Module):
@@ -107,7 +106,7 @@ class TokenAndPositionEmbedding(nn.Module):
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
         """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
-        words = lookup(self.table, ids) * math.sqrt(self.table.embedding_dim)
+        words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
 

@@ -18,9 +18,8 @@ from bgt_core.contracts import Role, Tokens
 from bgt_core.device import resolve
 from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.layers import Dropout, shift_right, xavier_linear
-from bgt_core.nets.operations import exact, lookup
+from bgt_core.nets.operations import PackedLayout, exact
 from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
-from bgt_core.nets.packing import PackedLayout
 
 
 class LSTM(nn.LSTM):
@@ -56,7 +55,7 @@ class BiLSTM(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         layout, mirror = layout or PackedLayout.of(side), mirrored(side.mask)
-        x = self.dropout(lookup(self.table, side.ids))  # (B, T, H)
+        x = self.dropout(self.table(side.ids))  # (B, T, H)
         for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
             ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
             x = self.dropout(torch.cat([ahead, behind], dim=-1))
@@ -74,7 +73,7 @@ class LastState(nn.Module):
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        states = self.lstm(self.dropout(lookup(self.table, side.ids)))[0]  # (B, T, H)
+        states = self.lstm(self.dropout(self.table(side.ids)))[0]  # (B, T, H)
         last = side.mask.sum(1) - 1  # (B,)
         return states[torch.arange(len(states), device=states.device), last]
 
@@ -92,7 +91,7 @@ class FinalStates(nn.Module):
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, 2 * width)."""
-        x = self.dropout(lookup(self.table, side.ids))  # (B, T, H)
+        x = self.dropout(self.table(side.ids))  # (B, T, H)
         both = self.forward_lstm(x)[0], self.backward_lstm(flip(x, mirrored(side.mask)))[0]  # (B, T, width)
         rows, last = torch.arange(len(x), device=x.device), side.mask.sum(1) - 1
         return torch.cat([states[rows, last] for states in both], dim=-1)
@@ -216,7 +215,7 @@ class LSTMDecoder(RecurrentDecoder):
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
-        words = self.dropout(lookup(self.table, ids))
+        words = self.dropout(self.table(ids))
         return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
@@ -252,7 +251,7 @@ class TwoLatentDecoder(RecurrentDecoder):
         """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H +
         syntactic)."""
         read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
-        return torch.cat([self.dropout(lookup(self.table, ids)), read], dim=-1) if self.table else read
+        return torch.cat([self.dropout(self.table(ids)), read], dim=-1) if self.table else read
 
 
 class FirstCellDecoder(RecurrentDecoder):
@@ -274,7 +273,7 @@ class FirstCellDecoder(RecurrentDecoder):
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """The input of the LSTM: ids (B, T) -> (B, T, H)."""
-        words = lookup(self.table, ids)
+        words = self.table(ids)
         if self.training and self.hidden_word is not None:
             hidden = torch.rand(ids.shape, device=ids.device) < self.word_dropout
             hidden[:, 0] = False

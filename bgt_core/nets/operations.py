@@ -1,27 +1,187 @@
-"""The most frequent operations, in less time and memory than torch's own, which give the same numbers to rounding.
+"""Packing, and the most frequent operations in less time and memory than torch's own, with its numbers to rounding.
 
-tests/nets/test_operations.py computes every recipe by plain PyTorch too. Two more fast forms are chosen by an argument:
-a layout of positions (`nets.packing`: without padding, or with), and a cache of keys and values in a search
-(`nets.decoder.KVCache`).
+Only real tokens are computed; padding exists inside attention only. A packed tensor (N, H) holds the N real tokens of B
+sentences one after another, row by row of the padded (B, T).
+
+tests/nets/test_operations.py computes every recipe by plain PyTorch too.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from bgt_core.backend import accumulates, compiles_shapes, linear, matmul_dtype, pad_to_grid
+from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
-from bgt_core.nets.packing import PackedLayout
 
 STEPS = 1 << 16  # a 16-bit draw decides each unit of dropout, four draws per random word
 CHUNK = 32  # tokens per softmax: at a vocabulary of 8k their scores fit a CPU core's cache
 BLOCK = 1024  # tokens whose scores, and then gradients, are in memory; twice that in bf16
 SLAB = 2048  # rows of dW per product; a whole second dW would be the largest tensor in memory
 GPU_BLOCK = 8192  # CHUNK and BLOCK on devices that need large products
+
+
+@dataclass(frozen=True, eq=False)
+class PackedLayout:
+    """The positions of N real tokens among B x T."""
+
+    shape: tuple[int, int]  # B, T
+    flat_index: Tensor  # (N,) as in `Tokens`
+    mask: Tensor  # (B, T) bool, True at real tokens
+
+    def __post_init__(self) -> None:
+        """Compute what layers read; compiled ones can't fill a cache."""
+        if not self.whole:
+            _ = self.rows, self.columns, self.fill_index, self.length_blocks
+
+    @classmethod
+    def of(cls, side: Tokens) -> PackedLayout:
+        batch, length = side.ids.shape
+        return cls((batch, length), side.flat_index, side.mask)
+
+    @classmethod
+    def column(cls, tokens: Tensor) -> PackedLayout:
+        """One token per sentence, (B,)."""
+        return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The sentence of each token, (N,)."""
+        return self.flat_index // self.shape[1]
+
+    @cached_property
+    def columns(self) -> Tensor:
+        """The position of each token in its sentence, (N,)."""
+        return self.flat_index % self.shape[1]
+
+    @property
+    def real(self) -> Tensor | None:
+        """Columns that are not padding, for attention, (B, 1, 1, T) bool; None without padding."""
+        return None if self.whole else self.mask[:, None, None, :]
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) -> (N, ...)."""
+        return x.flatten(0, 1).index_select(0, self.flat_index)
+
+    def unpack(self, x: Tensor) -> Tensor:
+        """(N, H) -> (B, T, H), zero at padding."""
+        batch, length = self.shape
+        if self.whole:
+            return x.view(batch, length, -1)
+        return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
+
+    def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
+        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads).
+
+        Values at padding are finite and must not be attended to: they get no gradient.
+        """
+        batch, length = self.shape
+        if self.whole:
+            return x.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
+        part, head = (torch.arange(count, device=x.device) for count in (parts, heads))
+        source = (self.fill_index.view(batch, 1, length) * parts + part[:, None, None, None]) * heads + head[:, None]
+        moved = x.reshape(-1, x.shape[1] // (parts * heads)).index_select(0, source.flatten())
+        return moved.view(parts, batch, heads, length, -1)
+
+    def join(self, x: Tensor) -> Tensor:
+        """Reshape the result of attention: (B, heads, T, H / heads) -> (N, H)."""
+        heads, length = x.shape[1:3]
+        if self.whole:
+            return x.transpose(1, 2).reshape(len(self.flat_index), -1)
+        head = torch.arange(heads, device=x.device)
+        source = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
+        return x.reshape(-1, x.shape[-1]).index_select(0, source.flatten()).view(len(self.flat_index), -1)
+
+    def repeat(self, z: Tensor) -> Tensor:
+        """Repeat each sentence's value at each of its tokens: (B, ...) -> (N, ...)."""
+        return z.index_select(0, self.rows)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Sum over the tokens of each sentence, in single precision or better: (N, ...) -> (B, ...)."""
+        exact = torch.promote_types(x.dtype, torch.float32)
+        return x.new_zeros(self.shape[0], *x.shape[1:], dtype=exact).index_add(0, self.rows, x.to(exact))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Mean over the tokens of each sentence: (N, H) -> (B, H)."""
+        return self.sum(x) / self.mask.sum(1, keepdim=True)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether nothing is padded: packed and padded are then the same memory."""
+        return len(self.flat_index) == self.shape[0] * self.shape[1]
+
+    @cached_property
+    def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
+        """Rows, tokens and layout of adjacent sentences of similar length in a micro-batch.
+
+        Attention costs the square of the padded length: on a CPU a new block begins when that is halved. On a GPU there
+        is one block, because finding more would wait for the device.
+        """
+        if self.whole or self.mask.device.type != "cpu":
+            return [(slice(None), slice(None), self)]
+        lengths = self.mask.sum(1)
+        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # of each sentence and those after it
+        starts = [0]
+        for row, length in enumerate(longest):
+            if 2 * length <= longest[starts[-1]]:
+                starts.append(row)
+        if len(starts) == 1 and longest[0] == self.shape[1]:
+            return [(slice(None), slice(None), self)]
+        ends = [0, *lengths.cumsum(0).tolist()]
+        blocks = []
+        for first, last in pairwise([*starts, len(longest)]):
+            mask = self.mask[first:last, : longest[first]]
+            part = PackedLayout((last - first, longest[first]), mask.flatten().nonzero().squeeze(1), mask)
+            blocks.append((slice(first, last), slice(ends[first], ends[last]), part))
+        return blocks
+
+    @cached_property
+    def fill_index(self) -> Tensor:
+        """The token to put at each position, (B * T,): its own, or at padding the one before."""
+        return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
+
+
+class PaddedLayout(PackedLayout):
+    """All B x T positions, with padding: the layout for export. Nothing is moved, and every shape follows from B and T,
+    whereas the number of real tokens depends on the data."""
+
+    whole = True
+
+    @classmethod
+    def of_mask(cls, mask: Tensor) -> PaddedLayout:
+        """(B, T)."""
+        batch, length = mask.shape
+        return cls((batch, length), torch.arange(batch * length), mask)
+
+    @property
+    def columns(self) -> Tensor:
+        """(B * T,)."""
+        batch, length = self.shape
+        return torch.arange(length).expand(batch, length).flatten()
+
+    @property
+    def real(self) -> Tensor:
+        """(B, 1, 1, T)."""
+        return self.mask[:, None, None, :]
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) -> (B * T, ...)."""
+        return x.flatten(0, 1)
+
+    def join(self, x: Tensor) -> Tensor:
+        """(B, heads, T, H / heads) -> (B * T, H)."""
+        return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Sum over the real tokens of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
+        exact = x.to(torch.promote_types(x.dtype, torch.float32)).unflatten(0, self.shape)
+        return exact.where(self.mask.view(*self.shape, *[1] * (x.dim() - 1)), 0).sum(1)
 
 
 def exact(x: Tensor) -> Tensor:
@@ -65,45 +225,6 @@ class _ShortSoftmax(torch.autograd.Function):
         (probs,) = ctx.saved_tensors
         weighted = grad * probs
         return weighted.addcmul_(probs, weighted.sum(-1, keepdim=True), value=-1)
-
-
-def lookup(table: nn.Embedding, ids: Tensor) -> Tensor:
-    """Rows of a table: ids of any shape -> (*shape, H).
-
-    Autograd makes a dense gradient, as large as the table, for each use of a table, and adds them up: a step with eight
-    uses of one table fills, moves and adds it eight times. Here each use adds to `.grad` itself while `backward` runs.
-    The sum is the same. Gradients for `torch.autograd.grad`, and those of a table that is not a parameter, go through
-    autograd as usual. Hooks on a table's own gradient are not called.
-    """
-    return _Lookup.apply(table.weight, ids, table.padding_idx)
-
-
-def _gathers(weight: Tensor) -> bool:
-    """Whether the current backward pass can add the gradient of a weight to `.grad`."""
-    return isinstance(weight, nn.Parameter) and accumulates(weight)
-
-
-class _Lookup(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, ids: Tensor, padding: int | None) -> Tensor:
-        """weight (V, H), ids of any shape -> (*shape, H); the row of `padding` gets no gradient."""
-        ctx.weight, ctx.padding = weight, padding
-        ctx.save_for_backward(ids)
-        return F.embedding(ids, weight)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
-        (ids,), weight = ctx.saved_tensors, ctx.weight
-        in_place = _gathers(weight)
-        if in_place and weight.grad is None:
-            weight.grad = torch.zeros_like(weight)
-        gathered = weight.grad if in_place else torch.zeros_like(weight)
-        others = None if ctx.padding is None else gathered[ctx.padding].clone()  # the gradient of a tied output layer
-        gathered.index_add_(0, ids.flatten(), grad.flatten(0, -2).to(gathered.dtype))
-        if others is not None:
-            gathered[ctx.padding] = others
-        return (None if in_place else gathered), None, None
 
 
 def nll(
@@ -178,24 +299,16 @@ class _FusedNLL(torch.autograd.Function):
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
         if smoothing:
             _smooth_(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
-        ctx.weight = weight
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
         ctx.mark_non_differentiable(nats)
         return loss, nats
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x, to_weight, grad_offset = ctx.saved_tensors
+        grad_x, grad_weight, grad_offset = ctx.saved_tensors
         if grad_offset is not None:
             grad_offset.mul_(grad)
-        weight = ctx.weight
-        if not ctx.needs_input_grad[1]:
-            to_weight = None
-        elif not _gathers(weight):
-            to_weight.mul_(grad)
-        else:  # as `lookup`, without a second dense gradient of a tied table
-            weight.grad = to_weight.mul_(grad) if weight.grad is None else weight.grad.addcmul_(to_weight, grad)
-            to_weight = None
+        to_weight = grad_weight.mul_(grad) if ctx.needs_input_grad[1] else None
         return grad_x.mul_(grad), to_weight, grad_offset, None, None, None, None
 
 

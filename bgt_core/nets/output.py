@@ -18,8 +18,7 @@ from bgt_core.backend import Linear, linear, matmul_dtype
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Role, Tokens
 from bgt_core.errors import check_least
 from bgt_core.nets.layers import xavier_linear
-from bgt_core.nets.operations import exact, lookup, nll
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout, exact, nll
 
 
 @dataclass(eq=False)
@@ -187,7 +186,7 @@ class LanguageOutput(nn.Module):
     def scorer(self, latent: Tensor) -> Scorer:
         """See `OutputLayer.scorer`; -inf for tokens that don't occur."""
         tokens = self.tokens
-        rows = lookup(self.tied.table, tokens)
+        rows = self.tied.table(tokens)
         rows = rows.to(matmul_dtype(rows))  # once: autocast would convert them for each token
 
         def score(features: Tensor, bias: Tensor) -> Tensor:
@@ -203,7 +202,7 @@ class LanguageOutput(nn.Module):
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
-        return nll(fused, lookup(self.tied.table, self.tokens), None, own, smoothing)
+        return nll(fused, self.tied.table(self.tokens), None, own, smoothing)
 
 
 class PlainOutput(nn.Module):
@@ -345,7 +344,7 @@ class PositionPrediction:
         """Cross-entropy of the true position among those of the sentence: (loss, nats), a scalar and (B,)."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
-        words = lookup(predictor.table, ids)
+        words = predictor.table(ids)
         scores = exact(predictor.scores(predictor.perceptron(torch.cat([words, layout.repeat(self.latent)], dim=-1))))
         count, places = scores.shape[1], torch.arange(scores.shape[1], device=scores.device)
         length = layout.repeat(self.target.mask.sum(1)) - 1  # words, without EOS

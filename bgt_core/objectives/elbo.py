@@ -1,4 +1,4 @@
-"""The evidence lower bound, and the translation loss beside it."""
+"""The evidence lower bound, and the negative log-likelihood of predictions beside it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bgt_core.contracts import Loss, Outputs
+from bgt_core.contracts import Loss, Outputs, Role
 from bgt_core.errors import UsageError, check_least
-from bgt_core.objectives.part import Part, total
+from bgt_core.objectives import Part, total
 
 
 @dataclass(frozen=True)
@@ -71,3 +71,24 @@ class Elbo(Part):
             return linear
         scaled = torch.tensor(self.sigmoid_steepness * (step - self.sigmoid_midpoint), dtype=torch.float64)
         return linear * scaled.sigmoid().item()
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Part):
+    """NLL of the predictions of some roles, in nats; labels smoothed as by Szegedy et al. (2016).
+
+    The terms reported are without smoothing.
+    """
+
+    roles: tuple[Role, ...] = ("auxiliary",)
+    weight: float = 1.0
+    label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.label_smoothing < 1:
+            raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
+
+    def __call__(self, out: Outputs, step: int) -> Loss:
+        own = [prediction for prediction in out.predictions if prediction.role in self.roles]
+        costs = {prediction.name: prediction.nll(self.label_smoothing) for prediction in own}
+        return Loss(total(out, [loss for loss, _ in costs.values()]), {name: nats for name, (_, nats) in costs.items()})

@@ -19,28 +19,23 @@ from bgt_core.recipes.bgt import (
     bgt_small,
     bgt_without_langvars,
     bgt_without_prior,
-    random_encoder,
-)
-from bgt_core.recipes.bound import bgt_bound
-from bgt_core.recipes.classifier import pair_classifier, reference_classifier
-from bgt_core.recipes.paraphrastic import avg, gran
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
-from bgt_core.recipes.seq2seq import (
     bilingual_trans,
     english_ae,
     english_trans,
     english_trans_lstm,
     english_vae,
     english_vae_lstm,
+    pair_classifier,
+    random_encoder,
 )
-from bgt_core.recipes.settings import full_name, override, parse_overrides
-from bgt_core.recipes.siamese import bilstm, sp
-from bgt_core.recipes.translator import translator
+from bgt_core.recipes.bound import bgt_bound
+from bgt_core.recipes.paraphrastic import avg, bilstm, gran, reference_classifier, sp, translator
+from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig, full_name, override, parse_overrides
 from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, var_siamese_repeat
 from bgt_core.recipes.vgvae import vgvae
 from bgt_core.recipes.writer import writer
 
-__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
+__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "TrainConfig", "build", "on_top_of", "parse_overrides"]
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "bgt": bgt,

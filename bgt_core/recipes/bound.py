@@ -14,21 +14,15 @@ from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.models.recombining import RecombiningBGT
-from bgt_core.nets.bound.binding import BoundPooling, MemoryReader, TaggedDecoder
+from bgt_core.nets.bound.binding import BoundPooling, MemoryReader, RolePooling, TaggedDecoder
 from bgt_core.nets.bound.erasing import ClosingMarks, WithoutClosingMarks, WithoutLanguage
-from bgt_core.nets.bound.roles import RolePooling
 from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead
+from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead, SIFPooling
 from bgt_core.nets.layers import EncoderLayer, Transformer, make_embedding
 from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
-from bgt_core.nets.pooling import SIFPooling
-from bgt_core.objectives.altered import AlteredMargin
-from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.composition import Composition
-from bgt_core.objectives.distillation import Distillation
+from bgt_core.objectives import Sum
 from bgt_core.objectives.elbo import Elbo
-from bgt_core.objectives.margin import Margin
-from bgt_core.objectives.style import StyleContrast
+from bgt_core.objectives.similarity import AlteredMargin, Composition, Distillation, Margin, StyleContrast
 from bgt_core.recipes.bgt import bgt_small
 from bgt_core.recipes.recipe import Recipe
 

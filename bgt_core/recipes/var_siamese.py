@@ -42,12 +42,10 @@ from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import FinalStates, FirstCellDecoder
 from bgt_core.nets.output import PlainOutput
-from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.cross_entropy import CrossEntropy
-from bgt_core.objectives.elbo import Elbo
+from bgt_core.objectives import Sum
+from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.posterior.distances import FEATURES, terms_named
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
-from bgt_core.training.config import TrainConfig
+from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig
 
 COLUMNS = ("gold:label", "a:en", "b:en")
 

@@ -45,16 +45,13 @@ from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import check_choice, check_least
 from bgt_core.models.vgvae import VGVAE
-from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, VonMisesFisherHead
+from bgt_core.nets.encoders import Encoder, GaussianHead, MeanPooling, NoLatent, VonMisesFisherHead
 from bgt_core.nets.lstm import BiLSTM, TwoLatentDecoder
 from bgt_core.nets.output import BagOfWords, PerceptronOutput, PositionPredictor
-from bgt_core.nets.pooling import MeanPooling
-from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.cross_entropy import CrossEntropy
-from bgt_core.objectives.elbo import Elbo
-from bgt_core.objectives.margin import Margin
-from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.training.config import TrainConfig
+from bgt_core.objectives import Sum
+from bgt_core.objectives.elbo import CrossEntropy, Elbo
+from bgt_core.objectives.similarity import Margin
+from bgt_core.recipes.recipe import DataConfig, Recipe, TrainConfig
 
 BODIES = ("average", "lstm")
 DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")

@@ -13,7 +13,7 @@ from bgt_core.nets.drafts import CorrectingDecoder, DraftReader, LinearMemory
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.output import LanguageOutput, TiedOutput
-from bgt_core.objectives.combine import Sum
+from bgt_core.objectives import Sum
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes.bgt import bgt_small
 from bgt_core.recipes.recipe import Recipe

@@ -1,31 +1,32 @@
-"""The training loop, and the step that it repeats."""
+"""The training loop, the step that it repeats, and what it reports."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from bgt_core.contracts import Model
+from bgt_core.contracts import Batch, Loss, Model
 from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, release_memory, seed_everything
 from bgt_core.errors import Diverged
 from bgt_core.nets.bound.erasing import WithoutLanguage
-from bgt_core.objectives.combine import Sum
-from bgt_core.training.config import TrainConfig
-from bgt_core.training.meter import Meter, Sums
-from bgt_core.training.penalty import Penalty
-from bgt_core.training.schedule import learning_rate
+from bgt_core.objectives import Sum
+from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.workers import Workers
 
+REPORT_SECONDS = 10.0
+WINDOW = 20  # updates whose mean loss is compared
+
 Row = dict[str, object]  # of metrics
-Step = Callable[[int, StepBatch], Sums]  # one update: its number and its batches -> this worker's sums
+Step = Callable[[int, StepBatch], "Sums"]  # one update: its number and its batches -> this worker's sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,26 @@ class Hooks:
     stopped: Callable[[], bool]  # checked after each step: save and stop?
 
 
+def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
+    """AdamW as in the paper: betas (0.9, 0.98), eps 1e-8, decay decoupled (p -= rate * decay * p)."""
+    return torch.optim.AdamW(
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
+        lr=config.learning_rate,
+        betas=(0.9, 0.98),
+        eps=1e-8,
+        weight_decay=config.weight_decay,
+        fused=True,
+    )
+
+
+def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
+    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or constant without warm-up; `cooldown` adds a linear
+    fall to 0 at the end."""
+    done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
+    rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
+    return rate * min(1.0, (steps - step) / falling) if falling else rate
+
+
 def loop(
     trainer: Trainer,
     updates: Iterable[StepBatch],
@@ -67,8 +88,9 @@ def loop(
     guard = Guard(config.explosion, trainer.device)
     for step, update in enumerate(updates, start):
         # One update, at its learning rate.
+        rate = learning_rate(step, steps, config)
         for group in trainer.optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps, config)
+            group["lr"] = rate
         sums = step_fn(step, update)
         meter.sums += sums
         guard.add(sums)
@@ -84,7 +106,6 @@ def loop(
 
         # Report every few seconds; validate when it is due. Validation is not counted in the time.
         if due or last:
-            rate = trainer.optimizer.param_groups[0]["lr"]
             hooks.report({"kind": "train", "step": done, "steps": steps, **meter.row(rate)})
             release_memory()
         with meter.paused():
@@ -106,8 +127,9 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
+        batch = batch.to(trainer.device)
         with autocast(trainer.device, config.precision):
-            loss = trainer.objective(trainer.model(batch.to(trainer.device)), step)
+            loss = trainer.objective(trainer.model(batch).of(batch), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
         if loss.total.requires_grad:  # by chance, a batch may use frozen parts alone
@@ -137,13 +159,72 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-# Detect divergence: a loss, a term or a gradient that is NaN or infinite, or a loss that explodes.
+@dataclass(eq=False)
+class Sums:
+    """Sums over this worker's rows: of each term of the loss, and of the rows that have it (in a mixture of corpora,
+    not all)."""
 
-WINDOW = 20  # updates whose mean loss is compared
+    terms: dict[str, Tensor] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    tokens: int = 0
+    inner_updates: int | None = None  # updates of the encoders only; None in ordinary training
+    gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # the newest update's terms
+
+    def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
+        """Add the terms of one more micro-batch."""
+        self.micro_batches[number] = {name: value.sum() for name, value in terms.items()}
+        for name, value in self.micro_batches[number].items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += terms[name].numel() if terms[name].dim() else len(batch)
+        self.tokens += sum(len(side.flat_index) for side in batch.sides.values())
+
+    def __iadd__(self, other: Sums) -> Sums:
+        for name, value in other.terms.items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += other.rows[name]
+        self.tokens += other.tokens
+        if other.inner_updates is not None:
+            self.inner_updates = (self.inner_updates or 0) + other.inner_updates
+        self.gradient_norm, self.micro_batches = other.gradient_norm, other.micro_batches
+        return self
+
+
+class Meter:
+    """Sums of the updates since the last report, and the elapsed seconds without pauses."""
+
+    def __init__(self, workers: Workers):
+        self.workers = workers
+        self.sums, self.since = Sums(), time.perf_counter()
+
+    @property
+    def due(self) -> bool:
+        """Whether a report is due."""
+        return time.perf_counter() - self.since >= REPORT_SECONDS
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Exclude the seconds within the block."""
+        began = time.perf_counter()
+        yield
+        self.since += time.perf_counter() - began
+
+    def row(self, learning_rate: float) -> dict[str, object]:
+        """Means of all workers' terms in nats per row, and tokens per second; then reset."""
+        seconds = time.perf_counter() - self.since
+        counts = {f"rows {name}": torch.as_tensor(count) for name, count in self.sums.rows.items()}
+        tokens = torch.as_tensor(self.sums.tokens)
+        totals = self.workers.sum_over_ranks({**self.sums.terms, **counts, "tokens": tokens})
+        means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
+        norm = self.sums.gradient_norm
+        row = {**means, "learning_rate": learning_rate, "gradient_norm": float(norm) if norm is not None else 0.0}
+        inner = {} if self.sums.inner_updates is None else {"inner_steps": self.sums.inner_updates}
+        self.sums, self.since = Sums(), time.perf_counter()
+        return {**row, **inner, "tokens_per_second": totals["tokens"].item() / seconds}
 
 
 class Guard:
-    """Check each update of this process.
+    """Detect divergence: a loss, a term or a gradient that is NaN or infinite, or a loss that explodes.
 
     A finite loss explodes if the mean loss per row of the last 20 updates is more than `explosion` times that of the
     first 20 since the run began or was resumed, provided that is above 0. 0 turns the check off.
@@ -151,8 +232,8 @@ class Guard:
 
     def __init__(self, explosion: float, device: torch.device):
         self.explosion, self.device = explosion, device
-        self.first: list[torch.Tensor] = []
-        self.last: deque[torch.Tensor] = deque(maxlen=WINDOW)
+        self.first: list[Tensor] = []
+        self.last: deque[Tensor] = deque(maxlen=WINDOW)
         self.reason = ""  # why the training has diverged
 
     def add(self, sums: Sums) -> None:
@@ -168,7 +249,7 @@ class Guard:
     def diverged(self, due: bool) -> bool:
         """Whether this process has diverged; on a GPU only checked if `due`."""
         if due or self.device.type == "cpu":
-            self.reason = self.reason or not_finite(self.newest) or self.exploded()
+            self.reason = self.reason or self.not_finite() or self.exploded()
         return bool(self.reason)
 
     def exploded(self) -> str:
@@ -180,12 +261,53 @@ class Guard:
             return ""
         return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times its initial value, {before:.4g}"
 
+    def not_finite(self) -> str:
+        """The newest update's first term that is NaN or infinite, and its micro-batch; "" if all are finite."""
+        for number, terms in self.newest.micro_batches.items():
+            for name, value in terms.items():
+                if not math.isfinite(value):
+                    return f"{name} of micro-batch {number} is {float(value)}"
+        norm = self.newest.gradient_norm
+        return f"the norm of the gradient is {float(norm)}" if norm is not None and not math.isfinite(norm) else ""
 
-def not_finite(sums: Sums) -> str:
-    """The first term that is NaN or infinite, and its micro-batch; "" if all are finite."""
-    for number, terms in sums.micro_batches.items():
-        for name, value in terms.items():
-            if not math.isfinite(value):
-                return f"{name} of micro-batch {number} is {float(value)}"
-    norm = sums.gradient_norm
-    return f"the norm of the gradient is {float(norm)}" if norm is not None and not math.isfinite(norm) else ""
+
+class Penalty:
+    """lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2, once per update (Wieting et al. 2017, eq. 4).
+
+    W_c are all parameters except the token tables W. The factor 1/2 is the released code's; the paper does not have it.
+
+    Args:
+        model: The model.
+        config: The weights, `composition_l2` (lambda_c) and `table_l2` (lambda_w).
+        start: The initial token tables, by name; only needed if `table_l2` is above 0.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainConfig, start: Mapping[str, Tensor]):
+        tables = token_tables(model)
+        of_tables = {id(table) for table in tables.values()}
+        self.config = config
+        self.composition = [parameter for parameter in model.parameters() if id(parameter) not in of_tables]
+        self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
+
+    def terms(self) -> dict[str, Tensor]:
+        """The two penalties, scalars with gradient, by the names of their metrics; one with weight 0 is left out."""
+        zero, terms = torch.zeros(()), {}
+        if self.config.composition_l2:
+            squares = [parameter.square().sum() for parameter in self.composition]
+            terms["penalty/composition"] = 0.5 * self.config.composition_l2 * sum(squares, zero)
+        if self.config.table_l2:
+            distances = [(table - began).square().sum() for table, began in self.tables]
+            terms["penalty/tables"] = 0.5 * self.config.table_l2 * sum(distances, zero)
+        return terms
+
+    def added_to(self, loss: Loss, rows: int) -> Loss:
+        """Add the penalty to the loss of a micro-batch once per row: over all rows of the update, it counts once."""
+        terms = {name: rows * cost for name, cost in self.terms().items()}
+        detached = {name: cost.detach() for name, cost in terms.items()}
+        return Loss(sum(terms.values(), loss.total), {**loss.terms, **detached})
+
+
+def token_tables(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights of all token tables, by the names of their parameters; a shared table counts once."""
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in tables}

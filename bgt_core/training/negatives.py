@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,14 +25,8 @@ from bgt_core.training.loop import Trainer
 BLOCK = 1_024  # rows compared with all others at once
 
 Columns = tuple[str, ...]
-
-
-class Nearest(NamedTuple):
-    """The nearest sentence to each of S sentences among the S of the other side, without its translation; or among the
-    2 S of both sides, those of the other side first, without its own row."""
-
-    cosine: Tensor  # (S,); minus infinity if there is no other sentence
-    row: Tensor  # (S,) int64
+# The nearest of some sentences to each of S: its cosine (S,), minus infinity if there is none, and its number (S,).
+Nearest = tuple[Tensor, Tensor]
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
@@ -92,14 +85,21 @@ def hard_negatives(
 ) -> dict[str, np.ndarray]:
     """For each column, the index of each row's negative among its S sentences, (S,): the one nearest to the row's
     sentence in the column before. With `both_sides`, numbers from S on are sentences of the column before."""
-    nearest = nearest_of_both_sides if both_sides else nearest_other
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
+
+    def negatives(side: Tensor, across: Nearest) -> np.ndarray:
+        cosine, row = across
+        if both_sides:
+            own_cosine, own_row = nearest_other(side, side)[0]
+            row = torch.where(own_cosine > cosine, own_row + len(row), row)
+        return row.cpu().numpy()
+
     if len(columns) == 2:  # both directions at once
         left, right = columns
-        of_right, of_left = nearest(joined[left], joined[right])
-        return {right: of_right.row.cpu().numpy(), left: of_left.row.cpu().numpy()}
+        of_left, of_right = nearest_other(joined[left], joined[right])
+        return {right: negatives(joined[left], of_left), left: negatives(joined[right], of_right)}
     return {
-        column: nearest(joined[before], joined[column])[0].row.cpu().numpy()
+        column: negatives(joined[before], nearest_other(joined[before], joined[column])[0])
         for column, before in with_columns_before(columns)
     }
 
@@ -116,28 +116,17 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
     Only the row's own partner is excluded, as in the released codes: a copy of it counts as another sentence.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
-    forth, back = [], Nearest(left.new_full((len(left),), -torch.inf), torch.zeros_like(left[:, 0], dtype=torch.long))
+    forth, best = [], left.new_full((len(left),), -torch.inf)
+    best_row = torch.zeros_like(best, dtype=torch.long)
     for start in range(0, len(left), BLOCK):
         block = linear(left[start : start + BLOCK], right)  # (b, S)
         block.diagonal(start).fill_(-torch.inf)
         forth.append(block.max(1))
         cosine, row = block.max(0)
-        better = cosine > back.cosine
-        back = Nearest(torch.where(better, cosine, back.cosine), torch.where(better, row + start, back.row))
-    return Nearest(*map(torch.cat, zip(*forth, strict=True))), back
-
-
-def nearest_of_both_sides(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """As `nearest_other`, among the S sentences of the other side and, numbered from S on, the S of the own side."""
-    of_left, of_right = nearest_other(left, right)
-    return nearer(of_left, nearest_other(left, left)[0]), nearer(of_right, nearest_other(right, right)[0])
-
-
-def nearer(across: Nearest, within: Nearest) -> Nearest:
-    """The nearer of each sentence's neighbours on the other side and on its own."""
-    closer = within.cosine > across.cosine
-    row = torch.where(closer, within.row + len(within.row), across.row)
-    return Nearest(torch.maximum(within.cosine, across.cosine), row)
+        better = cosine > best
+        best, best_row = torch.where(better, cosine, best), torch.where(better, row + start, best_row)
+    cosines, rows = map(torch.cat, zip(*forth, strict=True))
+    return (cosines, rows), (best, best_row)
 
 
 def with_negatives(
@@ -176,8 +165,8 @@ class Pool:
             column: self.sentences[column] + self.sentences[before] for column, before in with_columns_before(columns)
         }
         self.wrong, self.start = wrong, 0
-        sides = [lengths(sentences) for sentences in self.sentences.values()]  # (S,) each
-        self.lengths = np.stack([*sides, *(lengths(self.candidates[c])[rows] for c, rows in wrong.items())], axis=1)
+        pools = [*self.sentences.values(), *([self.candidates[c][row] for row in rows] for c, rows in wrong.items())]
+        self.lengths = np.array([[len(ids) for ids in sentences] for sentences in pools]).T  # (S, sides)
 
     def next_batches(self, count: int, like: Batch, micro_tokens: int) -> list[Batch]:
         """The next `count` rows in micro-batches, with the anchor and the shift of `like`."""
@@ -196,11 +185,6 @@ class Pool:
             for column, numbers in self.wrong.items()
         }
         return Batch(sides, like.anchor, like.shift, negatives)
-
-
-def lengths(sentences: Sequence[np.ndarray]) -> np.ndarray:
-    """The number of tokens of each sentence, (S,)."""
-    return np.array([len(ids) for ids in sentences])
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The processes that share one run.
+"""The processes that share one run: those that `torchrun` starts, or those of this machine that `joined` starts.
 
 Every worker holds the whole model. An update's micro-batches are dealt out; gradients are summed before the
 optimiser steps, so all workers stay equal. Random draws depend on the micro-batch's number, not on the worker that
@@ -7,25 +7,31 @@ computes it: the number of workers only changes the order of sums.
 
 from __future__ import annotations
 
-import json
-import mmap
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
 from importlib import import_module
 from types import TracebackType
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException, start_processes
 
 from bgt_core.contracts import Model
+from bgt_core.device import pick_device
+from bgt_core.errors import BgtError, UsageError, check_least
+from bgt_core.recipes.recipe import TrainConfig
 
 PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
-HERE = "LOCAL_WORLD_SIZE"
+SECONDS = 10.0  # time for a process whose connection is lost to end
+HOST = "127.0.0.1"
+Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
@@ -34,15 +40,12 @@ class Workers:
 
     rank: int = 0
     count: int = 1
-    local: bool = False  # all on this machine
     store: dist.Store | None = None  # for the rendezvous; None: set by `torchrun`
-    shared: SharedGradients | None = field(default=None, init=False)  # from the first sum on
 
     @classmethod
     def from_environment(cls) -> Workers:
         """Read the settings of `torchrun` from the environment."""
-        rank, count, here = (int(os.environ.get(name, n)) for name, n in [("RANK", 0), ("WORLD_SIZE", 1), (HERE, 0)])
-        return cls(rank, count, local=here == count)
+        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
         if self.count == 1:
@@ -76,41 +79,29 @@ class Workers:
 
     def any(self, *flags: bool) -> list[bool]:
         """Each flag, true if any worker raises it; sent through the CPU, so that no GPU is waited for."""
-        if self.count == 1:
-            return list(flags)
-        return [bool(flag) for flag in self._all(torch.tensor(flags, dtype=torch.int32), dist.ReduceOp.MAX)]
+        raised = torch.tensor(flags, dtype=torch.int32)
+        if self.count > 1:
+            dist.all_reduce(raised, dist.ReduceOp.MAX)
+        return [bool(flag) for flag in raised]
+
+    def every(self, value: Value) -> list[Value]:
+        """The values of all workers, the first worker's first; tensors must be on the CPU."""
+        values = [value] * self.count
+        if self.count > 1:
+            dist.all_gather_object(values, value)
+        return values
 
     def sum_over_ranks(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The sum of each named tensor over the workers that have it, in float64 on the CPU."""
-        parts = [{name: value.tolist() for name, value in values.items()}]
-        if self.count > 1:
-            text = torch.frombuffer(bytearray(json.dumps(parts[0]).encode()), dtype=torch.uint8)
-            (longest,) = self._all(torch.tensor([len(text)]), dist.ReduceOp.MAX).tolist()
-            texts = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.count)]
-            dist.all_gather(texts, torch.cat([text, text.new_full((longest - len(text),), ord(" "))]))
-            parts = [json.loads(bytes(text.tolist())) for text in texts]
+        parts = self.every({name: value.detach().cpu().double() for name, value in values.items()})
         names = dict.fromkeys(name for part in parts for name in part)
-        return {
-            name: reduce(torch.add, [torch.tensor(part[name], dtype=torch.float64) for part in parts if name in part])
-            for name in names
-        }
+        return {name: reduce(torch.add, [part[name] for part in parts if name in part]) for name in names}
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Concatenate the rows of all workers, the first one's first, on the CPU; shapes may differ in the number of
-        rows.
-
-        A worker without rows may pass any empty tensor with as many dimensions.
-        """
-        rows = rows.detach().cpu()
-        if self.count == 1:
-            return rows
-        shapes = [torch.zeros(rows.ndim, dtype=torch.int64) for _ in range(self.count)]
-        dist.all_gather(shapes, torch.tensor(rows.shape))
-        padded = rows.new_zeros(torch.stack(shapes).amax(0).tolist())
-        padded[tuple(map(slice, rows.shape))] = rows
-        parts = [torch.empty_like(padded) for _ in range(self.count)]
-        dist.all_gather(parts, padded)
-        return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
+        """Concatenate the rows of all workers, the first one's first, on the CPU; a worker without rows may pass any
+        empty tensor."""
+        parts = [part for part in self.every(rows.detach().cpu()) if len(part)]
+        return torch.cat(parts) if parts else rows.detach().cpu()
 
     def sum_gradients(self, model: Model) -> None:
         """Replace each gradient by its sum over the workers; gradients that are absent on all workers stay None."""
@@ -119,94 +110,86 @@ class Workers:
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
         present = self.any(*(parameter.grad is not None for parameter in wanted))
         wanted = [parameter for parameter, exists in zip(wanted, present, strict=True) if exists]
-        if self.local and self.shared is None and all(parameter.device.type == "cpu" for parameter in wanted):
-            numbers = sum(parameter.numel() for parameter in model.parameters())
-            self.shared = shared_gradients(self.rank, self.count, numbers)
-            self.local = self.shared is not None
-        if self.shared:
-            numbers = self.shared.put(wanted)
-            self.wait()
-            self.shared.sum_slice(numbers)
-            self.wait()
-            return
-        for parameter in wanted:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        for sent in [dist.all_reduce(parameter.grad, async_op=True) for parameter in wanted]:
-            sent.wait()
+        # One message for all: each of its own would wait for the others.
+        gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in wanted]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        for parameter, total in zip(wanted, flat.split([each.numel() for each in wanted]), strict=True):
+            parameter.grad = total.view_as(parameter)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of a tensor of one shape over the workers."""
-        return values if self.count == 1 else self._all(values.clone(), dist.ReduceOp.SUM)
-
-    @staticmethod
-    def _all(value: Tensor, how: dist.ReduceOp.RedOpType) -> Tensor:
-        dist.all_reduce(value, how)
-        return value
+        if self.count == 1:
+            return values
+        dist.all_reduce(total := values.clone())
+        return total
 
 
 SINGLE_PROCESS = Workers()  # one process, as without `torchrun`
 
 
-# Memory that the workers of one machine share: gradients are summed in place, without messages.
-
-BLOCK = 1 << 16  # numbers of a slice summed at once: they fit a core's cache
-
-
-class SharedGradients:
-    """A row of float32 for each worker, visible to all."""
-
-    def __init__(self, rows: Tensor, rank: int):
-        self.rows, self.rank = rows, rank  # (workers, numbers)
-
-    def put(self, parameters: Sequence[nn.Parameter]) -> int:
-        """Move these parameters' gradients, or zeros, into this worker's row; return the count of numbers."""
-        start = 0
-        for parameter in parameters:
-            place = self.rows[self.rank, start : start + parameter.numel()].view_as(parameter)
-            if parameter.grad is None:
-                place.zero_()
-            else:
-                place.copy_(parameter.grad)
-            parameter.grad = place
-            start += parameter.numel()
-        return start
-
-    def sum_slice(self, numbers: int) -> None:
-        """Replace every row by the sum of all, in this worker's slice of the first `numbers`."""
-        first, last = (numbers * rank // len(self.rows) for rank in (self.rank, self.rank + 1))
-        for block in self.rows[:, first:last].split(BLOCK, dim=1):
-            total = block[0]
-            for other in block[1:]:
-                total += other
-            block[1:] = total
+def usual_workers(config: TrainConfig, device: torch.device) -> int:
+    """The number of processes that trains fastest: one for each thread that torch may use, at most one per micro-batch;
+    one with a GPU. Small operators gain little from threads."""
+    if device.type != "cpu":
+        return 1
+    # Too large micro-batches are halved until they fit; a ratio of 1 needs one halving, because of padding.
+    full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
+    return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
 
-def shared_gradients(rank: int, count: int, numbers: int) -> SharedGradients | None:
-    """Allocate rows of that many numbers for `count` workers, all on this machine; None if that is impossible.
+def check_workers(count: int | None, device: str, launched: Workers) -> None:
+    """Raise UsageError for an impossible number of workers; NotFound for a missing device."""
+    kind = pick_device(device).type
+    check_least(1, workers=count)
+    if launched.count > 1 and count not in (None, 1, launched.count):
+        raise UsageError(f"{count}: torchrun has started {launched.count} already; leave it out.", parameter="workers")
+    if kind != "cpu" and count not in (None, 1):
+        raise UsageError(f"{count} would share the cores of a CPU; on several GPUs use torchrun.", parameter="workers")
 
-    The memory has no name, so nothing stays behind, however the workers end, and the size of /dev/shm, often 64 MB,
-    does not limit it. The other workers find it through the first worker's open file.
+
+@contextmanager
+def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator[Workers]:
+    """The group of this process, its first worker, and `count` - 1 new ones, which call work(workers, *arguments).
+
+    Threads are divided among them. The new ones hold no state, so they are killed when the block ends; if this process
+    is killed, they end because their connection is lost. As always with torch.multiprocessing, a script that trains
+    with several workers needs `if __name__ == "__main__"`.
+
+    Raises:
+        BgtError: A worker ended; it says which and why.
     """
-    if sys.platform != "linux":
-        return None
-    size, place, file = 4 * count * numbers, torch.zeros(2, dtype=torch.int64), -1
-    if rank == 0:
-        file = os.memfd_create("gradients")
-        os.ftruncate(file, size)
-        place = torch.tensor([os.getpid(), file])
-    dist.broadcast(place, 0)
-    pid, number = place.tolist()
-    memory = None
+    threads = torch.get_num_threads()
+    store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
+    shared = count, max(1, threads // count), store.port, work, arguments
+    context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
+    torch.set_num_threads(shared[1])
     try:
-        with open(f"/proc/{pid}/fd/{number}", "r+b", buffering=0) as opened:
-            memory = mmap.mmap(opened.fileno(), size)
-    except OSError:  # another user's process, or a system that hides it
-        pass
-    missing = torch.tensor(int(memory is None))
-    dist.all_reduce(missing, dist.ReduceOp.MAX)
-    if rank == 0:
-        os.close(file)
-    if memory is None or missing:
-        return None
-    return SharedGradients(torch.frombuffer(memory, dtype=torch.float32).view(count, numbers), rank)
+        with Workers(0, count, store) as workers:
+            yield workers
+    except RuntimeError as error:  # raised by torch if a connection is lost
+        try:
+            context.join(SECONDS)
+        except ProcessExitedException as ended:
+            code = ended.exit_code
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise BgtError(f"worker {ended.error_index + 1} of {count} {how}.") from error
+        except ProcessRaisedException as ended:
+            last = ended.msg.strip().splitlines()[-1]
+            raise BgtError(f"worker {ended.error_index + 1} of {count} failed: {last}.") from error
+        raise
+    finally:
+        torch.set_num_threads(threads)
+        for process in context.processes:
+            process.kill()
+            process.join()
+
+
+def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
+    """The main function of a new worker."""
+    torch.set_num_threads(threads)
+    with Workers(number + 1, count, dist.TCPStore(HOST, port, is_master=False)) as workers:
+        try:
+            work(workers, *arguments)
+        except BgtError as error:  # the first worker meets the same error, and reports it
+            sys.exit(error.exit_code)

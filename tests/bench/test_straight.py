@@ -10,7 +10,7 @@ from bench.workload import SizedTokenizer, batch_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.models.bgt import BGT
-from bgt_core.objectives.combine import Sum
+from bgt_core.objectives import Sum
 from bgt_core.recipes import Recipe
 
 V = 60

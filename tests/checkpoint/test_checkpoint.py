@@ -21,7 +21,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import TokenAndPositionEmbedding
 from bgt_core.recipes import Recipe
-from bgt_core.training.wiring import make_optimizer
+from bgt_core.training.loop import make_optimizer
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx, open_encoder
 from bgt_core.errors import BgtError
-from bgt_core.nets.packing import PaddedLayout
+from bgt_core.nets.operations import PaddedLayout
 from bgt_core.recipes import Recipe
 from tests.close import FLOAT32, assert_close
 

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.contracts import EOS, UNK
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.training.wiring import batching
+from bgt_core.training.course import batching
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def trained(data: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("many") / "run"
-    run.train("bgt-bound", data, out, overrides=SETTINGS | BGT, device="cpu")
+    training.train("bgt-bound", data, out, overrides=SETTINGS | BGT, device="cpu")
     return out
 
 
@@ -151,7 +151,7 @@ def test_each_language_is_written_from_each(trained: Path, bgt: Callable[..., An
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:
     wrong = SETTINGS | BGT | {"train.kind_weights": "news:2"}
     with pytest.raises(UsageError, match="no data of kind 'news'; the kinds are plain, other"):
-        run.train("bgt-bound", data, tmp_path / "run", overrides=wrong, device="cpu")
+        training.train("bgt-bound", data, tmp_path / "run", overrides=wrong, device="cpu")
     with pytest.raises(UsageError, match="name it with the data, as news/en-fr=FILE"):
-        run.train("bgt-bound", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
+        training.train("bgt-bound", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
     assert not (tmp_path / "run").exists()

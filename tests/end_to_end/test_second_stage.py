@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import bgt_core
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
@@ -46,7 +46,7 @@ def labelled(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def second_stage(init_from: Path, data: Path, out: Path, **overrides: Any) -> Path:
     settings = SETTINGS | {name.replace("__", "."): value for name, value in overrides.items()}
-    return run.train(
+    return training.train(
         "pair-classifier", [data], out, init_from=init_from, columns=COLUMNS, overrides=settings, device="cpu"
     )
 
@@ -113,7 +113,7 @@ def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -
     first, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
     assert checkpoint.load(first).config["step"] > 0
-    assert run.resume(out, device="cpu") == last
+    assert training.resume(out, device="cpu") == last
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (last / name).read_bytes() == (trained / name).read_bytes()
 
@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
     rows.write_text("".join(f"number {row} is {text}" for row in range(100)), encoding="utf-8")
     options: dict[str, Any] = {"init_from": saved, "columns": columns, "overrides": SETTINGS | overrides}
     with pytest.raises((UsageError, DataError), match=message) as caught:
-        run.train("pair-classifier", [rows], out, device="cpu", **options)
+        training.train("pair-classifier", [rows], out, device="cpu", **options)
     assert "\n" not in str(caught.value)
     assert not out.exists()
 
@@ -152,7 +152,7 @@ def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
 def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
     """The same recipe again, on other data: sizes come along, and how to train does not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
-    folder = run.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
+    folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)
     assert config["arguments"]["model.d_model"] == before["arguments"]["model.d_model"] == 16
     assert config["arguments"]["train.learning_rate"] == 3e-3 != before["arguments"]["train.learning_rate"]
@@ -176,9 +176,9 @@ def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
         seen.extend(update.batches.values())
         return train_step(trainer, step, update, *inner)
 
-    monkeypatch.setattr("bgt_core.training.wiring.train_step", watch)
+    monkeypatch.setattr("bgt_core.training.course.train_step", watch)
     settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_tokens": 2}
-    run.train(
+    training.train(
         "bgt-small",
         [tsv],
         tmp_path / "run",

@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 import bgt_core
-from bgt_core import Embedder, checkpoint, recipes, run
+from bgt_core import Embedder, checkpoint, recipes, training
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
@@ -73,7 +73,7 @@ def folder(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
-    return run.train(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
+    return training.train(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
 
 
 class Reading:

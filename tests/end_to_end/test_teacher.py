@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from scipy.linalg import orthogonal_procrustes
 
 import bgt_core
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import open_corpus
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
@@ -81,14 +81,14 @@ def taught(folder: Path, data: list[str]) -> Path:
     """The run that nothing interrupts."""
     out = folder / "taught"
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
-    run.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
+    training.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
     return out
 
 
 @pytest.fixture(scope="module")
 def untaught(folder: Path, data: list[str]) -> Path:
     out = folder / "untaught"
-    run.train("bgt-small", data, out, overrides=SETTINGS, device="cpu")
+    training.train("bgt-small", data, out, overrides=SETTINGS, device="cpu")
     return out
 
 
@@ -129,7 +129,7 @@ def test_new_sentences_of_both_languages_come_nearer_to_the_teacher(
 def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[str], tmp_path: Path) -> None:
     """SciPy's, of targets with zeros for the units that the latent has more."""
     start = {**SETTINGS, "train.epochs": 0.0}
-    run.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
+    training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model
     corpus = open_corpus(tmp_path / "data")
     batch = make_batch(corpus, np.arange(len(corpus)), 0)
@@ -149,7 +149,7 @@ def test_a_first_stage_moves_the_semantic_encoder_alone_and_a_second_trains_on_f
     first, second = folder / "first-stage", folder / "second-stage"
     stage = {"model.train_rarity": True, "model.train_decoders": False, "train.epochs": 1.0, "data.valid_pairs": 30}
     options: dict[str, Any] = {"teacher": teacher, "device": "cpu"}
-    run.train("bgt-small", data, first, init_from=untaught, overrides=stage, **options)
+    training.train("bgt-small", data, first, init_from=untaught, overrides=stage, **options)
     before, after = (checkpoint.load(path).model.state_dict() for path in (untaught, first))
     moved = {name.split(".")[0] for name, value in before.items() if not torch.equal(value, after[name])}
     assert moved <= {"encoders", "teacher"}
@@ -160,7 +160,7 @@ def test_a_first_stage_moves_the_semantic_encoder_alone_and_a_second_trains_on_f
     assert "encoders.semantic.body.rarity" in after.keys() - before.keys()
 
     stage = {"train.epochs": 0.0, "data.valid_pairs": 30}
-    run.train("bgt-small", data, second, init_from=first, overrides=stage, **options)
+    training.train("bgt-small", data, second, init_from=first, overrides=stage, **options)
     again = checkpoint.load(second).model
     assert again.train_decoders
     assert all(torch.equal(value, after[name]) for name, value in again.state_dict().items())
@@ -171,7 +171,7 @@ def test_a_resumed_run_ends_in_the_same_weights(taught: Path, tmp_path: Path) ->
     out = Path(shutil.copytree(taught, tmp_path / "run"))
     *_, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
-    assert run.resume(out, device="cpu") == last
+    assert training.resume(out, device="cpu") == last
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (last / name).read_bytes() == (taught / last.name / name).read_bytes()
 
@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     chosen: dict[str, Any] = {name: changes.get(name, value) for name, value in named.items()}
     teacher = [name and folder / f"{name}.npy" for name in chosen["teacher"]]
     with pytest.raises(error, match=message) as caught:
-        run.train(
+        training.train(
             chosen["recipe"], data[:1] * chosen["files"], tmp_path / "run",
             teacher=teacher, overrides=overrides, device="cpu",
         )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import UsageError
 
@@ -61,10 +61,10 @@ def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path
         if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
             kept.append(Path(shutil.copytree(out, out.with_name("half"))))
 
-    last = run.train(recipe, data, out, overrides=overrides, device="cpu", report=keep, **options)
+    last = training.train(recipe, data, out, overrides=overrides, device="cpu", report=keep, **options)
     (half,) = kept
     assert 0 < checkpoint.load(half).config["step"] < checkpoint.load(last).config["step"]
-    resumed = run.resume(half, device="cpu")
+    resumed = training.resume(half, device="cpu")
     assert resumed.name == last.name
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (resumed / name).read_bytes() == (last / name).read_bytes()
@@ -159,5 +159,5 @@ def test_columns_that_teach_nothing_are_refused_before_training(
 ) -> None:
     sources = [source.format(**files) for source in data]
     with pytest.raises(UsageError, match=message):
-        run.train(recipe, sources, tmp_path / "run", overrides=TRAIN | SIZES[recipe], device="cpu")
+        training.train(recipe, sources, tmp_path / "run", overrides=TRAIN | SIZES[recipe], device="cpu")
     assert not (tmp_path / "run").exists()

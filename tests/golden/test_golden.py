@@ -14,11 +14,11 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from bgt_core import recipes, run
+from bgt_core import recipes, training
 from bgt_core.errors import BgtError
 from bgt_core.recipes import RECIPES
-from bgt_core.recipes.settings import full_name
-from bgt_core.training import meter
+from bgt_core.recipes.recipe import full_name
+from bgt_core.training import loop
 
 PAIRS = Path(__file__).with_name("pairs.tsv")
 KEPT = Path(__file__).with_name("losses.json")
@@ -70,8 +70,8 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     recipe = recipes.build(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
     rows: list[dict[str, object]] = []
-    with patch.object(meter, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
-        run.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
+    with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
+        training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
     told = [row for row in rows if row["kind"] in ("train", "valid")]
     dull = ("kind", "steps", "tokens_per_second")
     return {f"{row['kind']}/{key}": value for row in told for key, value in row.items() if key not in dull}

@@ -17,7 +17,7 @@ from bgt_core.nets.encoders import NoLatent, PointHead
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
-from bgt_core.recipes.seq2seq import Seq2SeqConfig
+from bgt_core.recipes.bgt import Seq2SeqConfig
 from tests.close import assert_close
 
 NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}

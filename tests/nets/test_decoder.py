@@ -23,7 +23,7 @@ from bgt_core.nets.layers import (
 )
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.recipes.parts import FUSIONS, builders
+from bgt_core.recipes.bgt import FUSIONS, builders
 from tests.close import assert_close
 
 V, H, L = 19, 8, 5

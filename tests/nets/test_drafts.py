@@ -19,8 +19,8 @@ from bgt_core.models.writer import VectorWriter
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.drafts import LinearMemory
 from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import TiedOutput
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.recipes import Recipe
 from tests.close import assert_close
 

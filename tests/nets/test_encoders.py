@@ -1,13 +1,222 @@
-"""Heads: from what a body read to a posterior."""
+"""Averages by hand; the gated recurrent average against the paper's equations in a plain loop; heads."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
+import pytest
 import torch
 
-from bgt_core.nets.encoders import GaussianHead, SharedVarianceHead
+from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.nets.bound.binding import BoundPooling, RolePooling
+from bgt_core.nets.encoders import (
+    GRAN,
+    GaussianHead,
+    MeanPooling,
+    PeepholeLSTM,
+    ResidualPooling,
+    SharedVarianceHead,
+    SIFPooling,
+)
+from bgt_core.nets.layers import EncoderLayer, Transformer, make_embedding
+from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from tests.close import assert_close
+
+
+def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
+    probabilities = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.5, 0.0005, 0.1])
+    average = SIFPooling(probabilities, 3, smooth=5e-4)
+    table = average.table.weight.detach().double().numpy()
+    direction = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    weight = 5e-4 / (5e-4 + probabilities.double().numpy())
+    assert weight[5] == pytest.approx(0.5)
+    pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
+    two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
+    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # a direction of 3 units has length √3
+    assert_close(pooled, expected)
+
+
+def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
+    mean = MeanPooling(torch.nn.Embedding(7, 3))
+    table = mean.table.weight.detach()
+    pooled = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
+    expected = torch.stack([(table[4] + 2 * table[5]) / 3, table[6], torch.zeros(3), torch.zeros(3)])
+    assert_close(pooled, expected)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: SIFPooling(torch.rand(30), 8), lambda: MeanPooling(torch.nn.Embedding(30, 8))]
+)
+def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tokens: Callable[..., Tokens]) -> None:
+    average = make().double()
+    lengths = [2, 9, 1, 5]
+    side = random_tokens(lengths, 30)
+    together = average(side)
+    for row, length in enumerate(lengths):
+        alone = average(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        assert_close(alone[0], together[row])
+
+
+def test_weights_are_not_trained_and_not_saved() -> None:
+    average = SIFPooling(torch.rand(9), 4)
+    assert [name for name, _ in average.named_parameters()] == ["table.weight"]
+    assert set(average.state_dict()) == {"table.weight"}
+
+
+def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() -> None:
+    torch.manual_seed(0)
+    probabilities = torch.rand(9)
+    fixed, trained = SIFPooling(probabilities, 4), SIFPooling(probabilities, 4, trained=True)
+    trained.load_state_dict(fixed.state_dict(), strict=False)
+    side = Tokens.pad([[4, 5, 5, EOS], [6, EOS]], "en")
+    torch.testing.assert_close(trained(side), fixed(side), rtol=0, atol=0)
+
+    trained = trained.double()
+    trained(side).square().sum().backward()
+    gradient, step = trained.rarity.grad.clone(), 1e-6  # type: ignore[union-attr]
+    for token in (4, 5, 6, 7, EOS):
+        moved = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                trained.rarity[token] += sign * step
+                moved.append(trained(side).square().sum().item())
+                trained.rarity[token] -= sign * step
+        assert_close(gradient[token], (moved[0] - moved[1]) / (2 * step), 1e-9)
+    assert gradient[7] == gradient[EOS] == 0
+
+
+def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
+    average = SIFPooling(torch.rand(30), 6)
+    both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))
+    side = random_tokens([2, 9, 1, 5], 30)
+    assert_close(both(side), average(side))
+    with torch.no_grad():
+        both.correction.weight.normal_()
+    assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)
+
+
+@pytest.mark.parametrize("kind", ["mean", "average", "residual", "bound"])
+def test_only_the_tokens_of_a_given_layout_are_read(
+    kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
+) -> None:
+    """The layout hides the last three tokens of each sentence: the result is that of the shorter sentences."""
+    torch.manual_seed(0)
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
+    make: dict[str, Callable[[], torch.nn.Module]] = {
+        "mean": lambda: MeanPooling(torch.nn.Embedding(30, 8)),
+        "average": lambda: average,
+        "residual": lambda: ResidualPooling(average, body),
+        "bound": lambda: BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3),
+    }
+    pooling, side = stirred(make[kind]()).double(), random_tokens([8, 6], 30)
+    shown = side.mask & (torch.arange(8) < side.mask.sum(1, keepdim=True) - 3)
+    layout = PackedLayout((2, 8), shown.flatten().nonzero()[:, 0], shown)
+    short = Tokens.pad([side.ids[0, :5].tolist(), side.ids[1, :3].tolist()], "en")
+    assert_close(pooling(side, layout), pooling(short))
+    assert (pooling(side, layout) - pooling(side)).abs().max() > 1e-3
+
+
+V, H = 19, 5
+LENGTHS = [30, 9, 1, 14, 2]
+
+
+def body(dropout: float = 0.0) -> GRAN:
+    torch.manual_seed(0)
+    made = GRAN(make_embedding(V, H), dropout)
+    with torch.no_grad():
+        for parameter in made.parameters():  # away from the start, biases too
+            parameter += 0.4 * torch.randn(parameter.shape)
+    return made.double()
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
+    """One sentence, token by token, by the equations as they are printed."""
+    weights = {name: value.numpy() for name, value in ours.state_dict().items()}
+    of_input, of_state, bias = (
+        dict(zip("iofc", np.split(weights[f"lstm.{name}"], 4), strict=True))
+        for name in ("inputs.weight", "recurrence", "inputs.bias")
+    )
+    peephole = dict(zip("iof", weights["lstm.peepholes"], strict=True))
+    hidden = cell = np.zeros(H)
+    gated = []
+    for token in tokens:
+        x = weights["table.weight"][token]
+        z = {gate: of_input[gate] @ x + of_state[gate] @ hidden + bias[gate] for gate in "iofc"}
+        entering = sigmoid(z["i"] + peephole["i"] * cell)
+        staying = sigmoid(z["f"] + peephole["f"] * cell)
+        cell = staying * cell + entering * np.tanh(z["c"])
+        hidden = sigmoid(z["o"] + peephole["o"] * cell) * np.tanh(cell)
+        gate = sigmoid(
+            weights["gate_words.weight"] @ x + weights["gate_states.weight"] @ hidden + weights["gate_words.bias"]
+        )
+        if token not in (EOS, UNK):
+            gated.append(x * gate)
+    return np.mean(gated, axis=0) if gated else np.zeros(H)
+
+
+def test_the_gated_average_is_the_paper_s(random_tokens: Callable[..., Tokens]) -> None:
+    ours, side = body(), random_tokens(LENGTHS, V)
+    side.ids[0, 3] = side.ids[1, 0] = UNK
+    expected = [by_hand(ours, ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]
+    assert_close(ours(side), np.stack(expected))
+
+
+@pytest.mark.parametrize("layout", [PackedLayout.of, lambda side: PaddedLayout.of_mask(side.mask)])
+def test_padding_changes_no_gated_average(
+    layout: Callable[[Tokens], PackedLayout], random_tokens: Callable[..., Tokens]
+) -> None:
+    """Sentences of very different lengths are computed in blocks, and one without padding as it stands."""
+    ours, side = body(dropout=0.3).eval(), random_tokens(LENGTHS, V)
+    assert len(PackedLayout.of(side).length_blocks) > 1
+    together = ours(side, layout(side))
+    for row, length in enumerate(LENGTHS):
+        alone = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en")
+        assert_close(ours(alone, layout(alone))[0], together[row])
+
+
+def test_gradients_are_those_of_sentences_alone(random_tokens: Callable[..., Tokens]) -> None:
+    ours, side = body(), random_tokens(LENGTHS, V)
+    target = torch.randn(len(LENGTHS), H, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    (ours(side) * target).sum().backward()
+    together = {name: value.grad.clone() for name, value in ours.named_parameters()}
+    ours.zero_grad()
+    for row, length in enumerate(LENGTHS):
+        alone = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en")
+        (ours(alone) * target[row]).sum().backward()
+    for name, value in ours.named_parameters():
+        assert_close(value.grad, together[name])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_with_a_gate_of_1_it_is_the_plain_mean_exactly(training: bool, random_tokens: Callable[..., Tokens]) -> None:
+    side = random_tokens(LENGTHS, V)
+    gated = GRAN(torch.nn.Embedding(V, H), dropout=0.3).train(training)
+    plain = MeanPooling(gated.table, dropout=0.3).train(training)
+    with torch.no_grad():
+        gated.gate_words.weight.zero_()
+        gated.gate_states.weight.zero_()
+        gated.gate_words.bias.fill_(100.0)  # the sigmoid of which is 1 in single precision
+    vectors = []
+    for each in (gated, plain):
+        torch.manual_seed(1)
+        vectors.append(each(side))
+    assert torch.equal(*vectors)
+    assert vectors[0][[0, 1, 3]].any(1).all()
+
+
+def test_weights_start_as_in_the_released_code() -> None:
+    torch.manual_seed(0)
+    lstm = PeepholeLSTM(60, 60)
+    for weight in (lstm.inputs.weight, lstm.recurrence, lstm.peepholes):
+        assert weight.std().item() == pytest.approx(0.1, rel=0.15)
+        assert abs(weight.mean().item()) < 0.03
+    assert not lstm.inputs.bias.any()
 
 
 def test_a_head_is_two_linear_maps_without_bias() -> None:

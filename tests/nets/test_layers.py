@@ -21,8 +21,7 @@ from bgt_core.nets.layers import (
     make_embedding,
     sinusoids,
 )
-from bgt_core.nets.operations import softmax
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.operations import PackedLayout, softmax
 from tests.close import FLOAT32, assert_close
 
 V, H, L = 19, 8, 5

@@ -1,4 +1,4 @@
-"""Every recipe computed by plain PyTorch has the losses and gradients of the fast operations."""
+"""Every recipe computed by plain PyTorch has the losses and gradients of our operations; packing against masks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from bgt_core import recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.nets import operations
 from bgt_core.nets.layers import Dropout
-from bgt_core.nets.operations import lookup
+from bgt_core.nets.operations import PackedLayout
 from bgt_core.recipes import RECIPES, Recipe
 from tests.close import assert_close
 
@@ -47,7 +46,6 @@ def plain_nll(
 
 PLAIN = {
     operations._ShortSoftmax: lambda scores: scores.softmax(-1),
-    operations._Lookup: lambda weight, ids, padding: F.embedding(ids, weight, padding),
     operations._FusedNLL: plain_nll,
 }
 
@@ -108,66 +106,6 @@ def test_without_gradients_there_is_one_product(monkeypatch: pytest.MonkeyPatch)
     assert products == [(9, 4)] * 2
 
 
-IDS = torch.tensor([[3, 1, 3, 0], [1, 1, 4, 0]])  # some twice, and padding
-
-
-@pytest.mark.parametrize("uses", [1, 3])
-def test_rows_and_their_gradients_are_those_of_an_embedding(uses: int) -> None:
-    torch.manual_seed(0)
-    table = nn.Embedding(6, 5, padding_idx=0)
-    weight = table.weight.detach().clone().requires_grad_()
-    for _ in range(uses):
-        slope = torch.randn(2, 4, 5)
-        rows, expected = lookup(table, IDS), F.embedding(IDS, weight, padding_idx=0)
-        assert torch.equal(rows, expected)
-        (rows * slope).sum().backward()
-        (expected * slope).sum().backward()
-    assert table.weight.grad is not None and table.weight.grad[3].abs().max() > 0
-    assert_close(table.weight.grad, weight.grad)
-
-
-def test_a_frozen_table_stays_without_a_gradient() -> None:
-    table, scale = nn.Embedding(6, 5), nn.Parameter(torch.ones(5))
-    table.weight.requires_grad_(False)
-    (lookup(table, IDS) * scale).sum().backward()
-    assert table.weight.grad is None
-    assert scale.grad is not None
-
-
-def test_what_else_the_padding_row_is_used_for_keeps_its_gradient() -> None:
-    """An output layer tied to the table scores the token of padding too."""
-    torch.manual_seed(0)
-    table = nn.Embedding(6, 5, padding_idx=0)
-    weight = table.weight.detach().clone().requires_grad_()
-    for rows, own in ((lookup(table, IDS), table.weight), (F.embedding(IDS, weight, padding_idx=0), weight)):
-        ((rows * torch.ones(5)).sum() + (own * torch.arange(30.0).view(6, 5)).sum()).backward(retain_graph=True)
-        (2 * rows).sum().backward()  # after the row has a gradient
-    assert table.weight.grad is not None and table.weight.grad[0].abs().max() > 0
-    assert_close(table.weight.grad, weight.grad)
-
-
-@pytest.mark.parametrize("also", ["words", "table"])
-def test_autograd_grad_sees_the_table_and_leaves_grad_alone(also: str) -> None:
-    """A table that is looked up and multiplied with, as one that is tied to an output layer."""
-    table, words = nn.Embedding(6, 5), torch.randn(3, 5, requires_grad=True)
-    asked = [words, table.weight] if also == "table" else [words]
-
-    def loss(rows: torch.Tensor) -> torch.Tensor:
-        return (rows.sum((0, 2)) * (words @ table.weight.T).sum(0)[:4]).sum()
-
-    gradients = torch.autograd.grad(loss(lookup(table, IDS)), asked)
-    assert table.weight.grad is None and words.grad is None
-    expected = torch.autograd.grad(loss(F.embedding(IDS, table.weight)), asked)
-    for gradient, reference in zip(gradients, expected, strict=True):
-        assert_close(gradient, reference)
-
-
-def test_a_backward_pass_to_other_inputs_leaves_the_table_alone() -> None:
-    table, scale = nn.Embedding(6, 5), nn.Parameter(torch.ones(5))
-    (lookup(table, IDS) * scale).sum().backward(inputs=[scale])
-    assert table.weight.grad is None and scale.grad is not None
-
-
 UNITS = 400_000
 
 
@@ -211,3 +149,70 @@ def test_the_same_seed_drops_the_same_units() -> None:
 def test_an_impossible_share_is_refused(probability: float) -> None:
     with pytest.raises(ValueError, match=str(probability)):
         Dropout(probability)
+
+
+@pytest.fixture(params=[[3, 6, 1], [4, 4]], ids=["padded", "whole"])
+def side(request: pytest.FixtureRequest, random_tokens: Callable[..., Tokens]) -> Tokens:
+    return random_tokens(request.param, 50)
+
+
+def test_packing_is_indexing_with_the_mask(side: Tokens) -> None:
+    assert PackedLayout.of(side).pack(side.ids).tolist() == side.ids[side.mask].tolist()
+
+
+def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None:
+    """Values and gradients; what is made at padding is not read, as attention does not."""
+    layout, heads = PackedLayout.of(side), 2
+    x = torch.randn(len(side.flat_index), 3 * 8, dtype=torch.float64, requires_grad=True)
+    padded = torch.zeros(*side.ids.shape, 3 * 8, dtype=torch.float64).masked_scatter(side.mask[:, :, None], x)
+    expected = padded.view(*side.ids.shape, 3, heads, 4).permute(2, 0, 3, 1, 4)  # (3, B, heads, T, 4)
+    heads_of_x, real = layout.split(x, 3, heads), side.mask[None, :, None, :, None]
+    assert heads_of_x.isfinite().all()
+    torch.testing.assert_close(heads_of_x * real, expected * real, rtol=0, atol=0)
+
+    mixed, wanted = (part[0] * part[1] + part[2] for part in (heads_of_x, expected))
+    joined, kept = layout.join(mixed), wanted.transpose(1, 2).flatten(2)[side.mask]
+    torch.testing.assert_close(joined, kept, rtol=0, atol=0)
+    weights = torch.randn_like(joined)
+    slopes = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (joined, kept)]
+    assert slopes[1].abs().min() > 0
+    torch.testing.assert_close(*slopes, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shapes"),
+    [([9, 8, 4, 5, 2, 1], [(4, 9), (1, 2), (1, 1)]), ([1, 9], [(2, 9)]), ([9, 4, 5], [(3, 9)]), ([4, 4], [(2, 4)])],
+)
+def test_a_block_begins_where_all_that_follow_are_half_as_long(
+    random_tokens: Callable[..., Tokens], lengths: list[int], shapes: list[tuple[int, int]]
+) -> None:
+    side = random_tokens(lengths, 50)
+    layout, packed = PackedLayout.of(side), side.ids[side.mask]
+    assert [part.shape for _, _, part in layout.length_blocks] == shapes
+    assert torch.cat([packed[tokens] for _, tokens, _ in layout.length_blocks]).equal(packed)
+    for rows, tokens, part in layout.length_blocks:
+        cropped = side.ids[rows, : part.shape[1]]
+        assert cropped[part.mask].equal(packed[tokens]) and part.pack(cropped).equal(packed[tokens])
+
+
+def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:
+    side = random_tokens([9, 4, 4], 50)
+    ((_, _, part),) = PackedLayout.of(Tokens.of(side.ids[1:], side.mask[1:], "en")).length_blocks
+    assert part.shape == (2, 4) and part.whole
+
+
+def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:
+    layout, x = PackedLayout.of(side), torch.randn(len(side.flat_index), 5)
+    lengths = side.mask.sum(1).tolist()
+    parts = x.split(lengths)
+    assert_close(layout.sum(x), torch.stack([part.sum(0) for part in parts]))
+    assert_close(layout.mean(x), torch.stack([part.mean(0) for part in parts]))
+    z = torch.randn(len(lengths), 3)
+    assert_close(layout.repeat(z), z.repeat_interleave(torch.tensor(lengths), dim=0))
+    assert layout.columns.tolist() == [column for length in lengths for column in range(length)]
+
+
+def test_half_precision_is_summed_in_single() -> None:
+    layout = PackedLayout.of(Tokens.pad([[5] * 1000], "en"))
+    ones = torch.full((1000, 1), 1.0, dtype=torch.bfloat16)  # in bf16 a sum of ones stays at 256
+    assert layout.sum(ones).item() == 1000

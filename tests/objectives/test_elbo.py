@@ -1,4 +1,4 @@
-"""The bound, with numbers by hand."""
+"""The bound and the cross-entropy, with numbers by hand."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from bgt_core.contracts import Outputs
-from bgt_core.errors import BgtError
-from bgt_core.objectives.elbo import Elbo
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.nets.output import LabelPrediction
+from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.posterior import Gaussian
 from tests.close import assert_close
 
@@ -105,20 +106,6 @@ def test_predictions_may_be_averaged(count: int, share: float) -> None:
     assert Elbo(100, 0.0, average_predictions=True)(out, 0).total.item() == pytest.approx(share * nats)
 
 
-def test_less_than_a_nat_is_paid_in_full_where_none_is_free() -> None:
-    out = Outputs({}, {"semantic": {"semantic": Costs([0.1, 0.3])}}, OUT.predictions[:1])  # type: ignore[dict-item]
-    assert Elbo(0, 0.0)(out, 0).total.item() == pytest.approx(3000.4)
-
-
-def test_gradient_of_the_kl_is_its_weight() -> None:
-    posterior = Costs([1.0, 2.0])
-    made: list[Tensor] = []
-    posterior.kl = lambda: made.append(torch.tensor([1.0, 2.0], requires_grad=True)) or made[-1]  # type: ignore[method-assign]
-    out = replace(OUT, posteriors={"semantic": {"semantic": posterior}})
-    Elbo(10, 0.0, {"semantic": 0.3})(out, 5).total.backward()
-    assert_close(made[0].grad, torch.full((2,), 0.15))
-
-
 UNITS = Gaussian(  # two sentences, three units: KL is half the squared mean
     torch.tensor([[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]], dtype=torch.float64, requires_grad=True),
     torch.zeros(2, 3, dtype=torch.float64),
@@ -156,10 +143,6 @@ def test_impossible_numbers_are_refused(settings: dict[str, Any], message: str) 
         Elbo(**settings)
 
 
-def test_zero_is_a_number_like_others() -> None:
-    Elbo(0, 0.0, {"language": 0}, {"language": 0}, sigmoid_midpoint=0, sigmoid_steepness=0.0)
-
-
 def test_a_sigmoid_anneals_the_kl() -> None:
     """sigmoid(0.002 (step - 2500)): 1/2 in the middle, and symmetric around it (Deudon 2018)."""
     elbo = Elbo(warmup_steps=0, label_smoothing=0.0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002)
@@ -172,7 +155,37 @@ def test_a_sigmoid_anneals_the_kl() -> None:
     assert Elbo().annealing(0) == 0.0 and Elbo(warmup_steps=0).annealing(0) == 1.0
 
 
-@pytest.mark.parametrize("setting", ["sigmoid_midpoint", "sigmoid_steepness"])
-def test_a_sigmoid_does_not_fall(setting: str) -> None:
-    with pytest.raises(BgtError, match=f"{setting} -1 must not be negative"):
-        Elbo(**{setting: -1})
+# p = (3/4, 1/4) and (1/2, 1/2) of labels 0 and 1
+LOGITS = torch.tensor([[3.0, 1.0], [2.0, 2.0]]).log().requires_grad_()
+LABELS = Outputs(
+    semantic={},
+    posteriors={},
+    predictions=[
+        LabelPrediction(LOGITS, torch.tensor([0, 1])),
+        LabelPrediction(LOGITS, torch.tensor([1, 1]), name="other"),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "total"),
+    [
+        # -log 3/4 - log 1/2, and -log 1/4 - log 1/2
+        (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
+        # 0.8 of that, and 0.2 of the mean over both labels: (0.287682 + 1.386294) / 2 + 0.693147, twice
+        (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
+    ],
+)
+def test_cross_entropy_by_hand(smoothing: float, total: float) -> None:
+    loss = CrossEntropy(label_smoothing=smoothing)(LABELS, step=0)
+    assert loss.total.item() == pytest.approx(total, rel=1e-5)
+    assert loss.total.requires_grad
+    terms = {name: value.sum().item() for name, value in loss.terms.items()}
+    assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, rel=1e-5)  # never smoothed
+    assert CrossEntropy(label_smoothing=smoothing)(LABELS, step=9_999).total == loss.total
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0])
+def test_smoothing_is_a_share(smoothing: float) -> None:
+    with pytest.raises(UsageError, match="label_smoothing"):
+        CrossEntropy(label_smoothing=smoothing)

@@ -1,18 +1,95 @@
-"""Losses are computed where the latents are; torch's device without memory stands for an accelerator."""
+"""Sums of named parts; losses are computed where the latents are; an objective from outside, with data of its own."""
 
 from __future__ import annotations
 
+import json
+import runpy
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
-from bgt_core.contracts import Outputs
-from bgt_core.objectives.altered import AlteredMargin
-from bgt_core.objectives.composition import Composition
-from bgt_core.objectives.contrast import Contrast
-from bgt_core.objectives.margin import Margin, hardest
+import bgt_core
+from bgt_core import recipes, training
+from bgt_core.contracts import Loss, Outputs
+from bgt_core.errors import UsageError
+from bgt_core.grammar import pairs
+from bgt_core.objectives import Part, Sum
+from bgt_core.objectives.elbo import CrossEntropy, Elbo
+from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Margin, hardest
 from bgt_core.posterior import Point
+from bgt_core.recipes import Recipe
+
+
+@dataclass
+class Predicted:
+    """A prediction of two sentences with known nats."""
+
+    role: str
+    column: str
+    nats: list[float]
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}/{self.column}"
+
+    def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        nats = torch.tensor(self.nats)
+        return nats.sum(), nats
+
+
+OUT = Outputs(
+    {},
+    {},
+    [  # type: ignore[arg-type]
+        Predicted("reconstruct", "a", [1.0, 2.0]),
+        Predicted("paraphrase", "a", [10.0, 20.0]),
+        Predicted("paraphrase", "b", [30.0, 40.0]),
+        Predicted("position", "a", [100.0, 200.0]),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("paraphrase", "position", "total"),
+    [(1.0, 1.0, 3 + 100 + 300), (0.5, 1.0, 3 + 50 + 300), (1.0, 0.1, 3 + 100 + 30), (0.0, 0.0, 3)],
+)
+def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
+    paraphrase: float, position: float, total: float
+) -> None:
+    parts: dict[str, Part] = {
+        "elbo": Elbo(average_predictions=True),  # the mean of the predictions that it pays for: one
+        "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
+        "position": CrossEntropy(("position",), position),
+    }
+    loss = Sum(parts)(OUT, step=0)
+    assert loss.total.item() == pytest.approx(total)
+    terms = {name: value.sum().item() for name, value in loss.terms.items()}
+    weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
+    weighted |= {"position/a": 300.0} if position else {}
+    assert terms == {"reconstruct/a": 3.0, **weighted}
+    assert dict(Sum(parts)) == parts  # those of weight 0 too
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({}, "nothing to minimise"),
+        ({"margin": Margin(weight=0.0)}, "nothing to minimise"),
+        ({"margin": Margin(weight=-1.0)}, r"objective\.margin\.weight -1.0 must not be negative"),
+        (
+            {"elbo": Elbo(), "again": CrossEntropy(("translate",))},
+            "elbo and again share the role 'translate'",
+        ),
+    ],
+)
+def test_impossible_sums_are_refused(parts: dict[str, Part], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Sum(parts)
 
 
 def points(*langs: str) -> dict[str, Point]:
@@ -31,3 +108,58 @@ def test_a_loss_is_on_the_device_of_its_latents(objective: Callable, langs: list
 
 def test_others_are_found_on_the_device_of_the_cosines() -> None:
     assert [each.device.type for each in hardest(torch.empty(3, 3, device="meta"))] == ["meta"] * 2
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "your_objective.py"
+
+
+def points_at(**means: list[list[float]]) -> Outputs:
+    return Outputs({lang: Point(torch.tensor(rows)) for lang, rows in means.items()}, {}, [])
+
+
+def test_the_distance_by_hand() -> None:
+    distance: Part = runpy.run_path(str(EXAMPLE))["Distance"]()
+    loss = distance(points_at(en=[[1.0, 2.0], [0.0, 0.0]], fr=[[0.0, 0.0], [3.0, 4.0]]), step=0)
+    assert loss.total.item() == 1 + 4 + 9 + 16
+    assert distance(points_at(en=[[1.0, 2.0]]), step=0).total.item() == 0
+
+
+def test_a_recipe_learns_by_an_objective_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = runpy.run_path(str(EXAMPLE))
+    monkeypatch.setitem(recipes.RECIPES, "sp-distance", example["sp_with_distance"])
+    text = tmp_path / "pairs.tsv"
+    text.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in pairs(200)), "utf-8")
+    settings = {**example["SMALL"], "epochs": 2.0, "valid_every": 1, "objective.distance.weight": 3.0}
+    last = bgt_core.train("sp-distance", [text], tmp_path / "run", overrides=settings, columns=["en", "fr"])
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()]
+    terms = [row for row in rows if "distance" in row]
+    assert terms
+    for row in terms:  # the loss is the weighted sum
+        assert row["loss"] == pytest.approx(row["margin"] + 3 * row["distance"], rel=1e-5)
+    assert bgt_core.load(last).embed(["The dog sleeps."], lang="en").shape == (1, 64)
+
+
+@dataclass(frozen=True)
+class Graded(Part):
+    """The squared difference of a pair's cosine and its label: data of its own, which no model knows."""
+
+    weight: float = 1.0
+
+    def __call__(self, out: Outputs, step: int) -> Loss:
+        assert out.batch is not None and out.batch.labels is not None
+        one, two = (posterior.mean for posterior in out.semantic.values())
+        cost = (torch.cosine_similarity(one, two) - out.batch.labels).square().sum()
+        return Loss(cost, {"graded": cost.detach()})
+
+
+def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
+    """It touches its own file and the recipe; the labels are a column of the data."""
+    lines = tsv.read_text("utf-8").splitlines()
+    text = tmp_path / "graded.tsv"
+    text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")
+    settings = {"epochs": 4.0, "learning_rate": 0.05, "valid_every": 99, "columns": ["en", "fr", "gold:label"]}
+    recipe = replace(tiny("avg", **settings), objective=Sum({"graded": Graded()}))
+    rows: list[dict[str, Any]] = []
+    config = replace(recipe.train, precision="fp32")
+    training.train(replace(recipe, train=config), [text], tmp_path / "run", device="cpu", report=rows.append)
+    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # a mean of the updates

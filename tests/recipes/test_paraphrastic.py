@@ -1,20 +1,27 @@
-"""AVG and GRAN as recipes: the paper's settings, and one beginning with the vectors of the other."""
+"""The systems of paraphrases: the papers' settings, starts from each other's vectors, and the classifier."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import bgt_core
-from bgt_core import checkpoint, recipes, run
-from bgt_core.contracts import Batch
+from bgt_core import checkpoint, recipes, training
+from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
-from bgt_core.nets.pooling import GRAN
-from bgt_core.recipes import Recipe
+from bgt_core.encoders.reference import ReferenceProbability
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.evaluation.backtranslation import compare
+from bgt_core.grammar import Pair, pairs
+from bgt_core.nets.encoders import GRAN
 
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]
 
@@ -49,9 +56,9 @@ def open_gate(body: GRAN) -> None:
 
 def test_gran_begins_with_the_vectors_of_avg_and_with_its_gate_at_1_equals_it(tsv: Path, tmp_path: Path) -> None:
     sizes = {"d_model": 16, "vocab_size": 300, "valid_pairs": 20, "epochs": 1.0, "batch_tokens": 900}
-    average = run.train("avg", [tsv], tmp_path / "avg", overrides=sizes, device="cpu")
+    average = training.train("avg", [tsv], tmp_path / "avg", overrides=sizes, device="cpu")
     started = {"valid_pairs": 20, "epochs": 0.0}
-    gated = run.train("gran", [tsv], tmp_path / "gran", init_from=average, overrides=started, device="cpu")
+    gated = training.train("gran", [tsv], tmp_path / "gran", init_from=average, overrides=started, device="cpu")
     assert (gated / "tokenizer.model").read_bytes() == (average / "tokenizer.model").read_bytes()
     avg, gran = (bgt_core.load(folder, "cpu", "fp32") for folder in (average, gated))
     (body,) = (part for part in gran.model.modules() if isinstance(part, GRAN))
@@ -62,28 +69,141 @@ def test_gran_begins_with_the_vectors_of_avg_and_with_its_gate_at_1_equals_it(ts
     assert np.array_equal(gran.embed(TEXTS, lang="en"), avg.embed(TEXTS, lang="en"))
 
 
-def test_an_open_gate_learns_the_words_that_avg_learns(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    """Where the gate can't move, loss and gradient of the table are the average's, bit for bit."""
-    losses, gradients = [], []
-    for name in ("avg", "gran"):
-        recipe = tiny(name)
-        torch.manual_seed(0)
-        model = recipe.build(tokenizer)
-        body = model.encoders["semantic"].body
-        if isinstance(body, GRAN):
-            open_gate(body)
-        loss = recipe.objective(model(batch), step=0)
-        loss.total.backward()
-        losses.append(loss.total)
-        gradients.append(body.table.weight.grad)
-    assert losses[0] > 0
-    assert torch.equal(*losses) and torch.equal(*gradients)
-
-
 def test_only_sizes_are_taken_from_another_checkpoint(saved: Path) -> None:
     """Of `saved`, a BGT, the sizes are taken that both have; no setting turns one body into the other."""
-    arguments = run.inherited("gran", str(saved))
+    arguments = training.inherited("gran", str(saved))
     assert arguments["model.d_model"] == checkpoint.read_config(saved)["arguments"]["model.d_model"]
     assert "model.body" not in arguments
+
+
+COLUMNS = ("reference:en", "translation:en")
+SETTINGS: dict[str, Any] = {
+    "model.d_model": 16,
+    "data.vocab_size": 300,
+    "data.valid_pairs": 60,
+    "train.batch_tokens": 600,
+    "train.learning_rate": 0.02,
+    "train.valid_every": 20,
+}
+
+
+def translated(text: str) -> str:
+    """A machine that repeats itself and knows few words."""
+    return f"{text.split()[0]} {text} indeed"
+
+
+@pytest.fixture(scope="module")
+def sample() -> list[Pair]:
+    """Pairs of which few are too short to tell."""
+    return pairs(300, seed=7)
+
+
+@pytest.fixture(scope="module")
+def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "backtranslated.tsv"
+    rows = [(pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(sample)]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """On a file that has costs too."""
+    return training.train(
+        "reference-classifier",
+        [backtranslated],
+        tmp_path_factory.mktemp("trained") / "run",
+        columns=(*COLUMNS, "cost:label"),
+        overrides=SETTINGS | {"train.epochs": 16.0},
+        device="cpu",
+    )
+
+
+def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Path, sample: list) -> None:
+    rows = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
+    first, *_, last = (row for row in rows if row["kind"] == "valid")
+    for column in ("reference", "translation"):
+        assert last[f"accuracy/{column}"] > 0.9
+        assert last[column] < first[column]
+        assert last[column] < np.log(2) / 3
+    score = ReferenceProbability.load(trained, "cpu")
+    texts = [pair.texts["en"] for pair in sample[:50]]
+    probabilities = score(texts), score([translated(text) for text in texts])
+    assert (probabilities[0] > 0.5).mean() > 0.9 and (probabilities[1] <= 0.5).mean() > 0.9
+    assert score([]).shape == (0,)
+    assert score.fingerprint == bgt_core.load(trained, "cpu", "fp32").fingerprint
+
+
+@pytest.mark.parametrize("body", ["average", "lstm"])
+def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Tokenizer) -> None:
+    recipe = recipes.build("reference-classifier", {"model.body": body, "model.d_model": 12})
+    torch.manual_seed(0)
+    model = recipe.build(tokenizer)
+    texts = {"reference": ["the dog sleeps", "a cat"], "translation": ["dogs sleep here", "one cat sees it"]}
+    batch = Batch({name: Tokens.pad(tokenizer.encode(some), "en") for name, some in texts.items()}, "reference")
+    out = model(batch)
+    assert [prediction.name for prediction in out.predictions] == ["reference", "translation"]
+    loss = recipe.objective(out, step=5)
+    probabilities = {name: model.reference_probability(out.semantic[name].mean.detach()) for name in texts}
+    expected = -probabilities["reference"].log().sum() - (1 - probabilities["translation"]).log().sum()
+    assert loss.total.item() == pytest.approx(expected.item(), rel=1e-5)
+    loss.total.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.any(), name
+
+
+def test_it_starts_from_the_vectors_of_an_averaging_model(
+    tiny: Callable[..., Any], tokenizer: Tokenizer, backtranslated: Path, tmp_path: Path
+) -> None:
+    recipe = tiny("sp")
+    torch.manual_seed(0)
+    bgt_core.checkpoint.save(tmp_path / "sp", recipe, recipe.build(tokenizer), tokenizer, step=3)
+    folder = training.train(
+        "reference-classifier",
+        [backtranslated],
+        tmp_path / "run",
+        columns=(*COLUMNS, "cost:label"),
+        init_from=tmp_path / "sp",
+        overrides={"data.valid_pairs": 60, "train.epochs": 0.0},
+        device="cpu",
+    )
+    name = "encoders.semantic.body.table.weight"
+    vectors, start = (load_file(path / "model.safetensors")[name] for path in (folder, tmp_path / "sp"))
+    assert torch.equal(vectors, start)
+
+
+def test_it_filters_and_is_compared(
+    trained: Path, backtranslated: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A file whose translations are half of them references' twins."""
+    mixed = tmp_path / "mixed.tsv"
+    texts = [pair.texts["en"] for pair in sample[:40]]
+    sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]
+    mixed.write_text("".join(f"{one}\t{two}\n" for one, two in sides), encoding="utf-8")
+    options = ("--langs", ",".join(COLUMNS), "--classifier", trained)
+    done = bgt("data", "prepare", mixed, *options, "--keep", "classifier=0.5..", "--out", tmp_path / "o.tsv")
+    assert done.code == 0, done.err
+    left = [line.split("\t")[1] for line in (tmp_path / "o.tsv").read_text("utf-8").splitlines()]
+    score = ReferenceProbability.load(trained, "cpu")
+    kept = {two for one, two in sides if score([two])[0] >= 0.5}
+    assert left and set(left) <= kept and not any("indeed" in text for text in left)
+    assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"classifier": score.fingerprint}
+    rows = zip(*read_pairs(backtranslated, ("reference", "translation", "_"), Skipped()), strict=True)
+    document = compare(*rows, models={"classifier": score}).as_dict()["statistics"]
+    assert document["classified right"]["reference"] > 95 and document["classified right"]["translation"] > 95
+    assert document["classifier"]["reference"] > 0.9 > 0.1 > document["classifier"]["translation"]
+    assert document["words"]["correlation_of_all"]["high"] < 0  # translations are longer
+    assert document["unigram repetition"]["difference"]["high"] < 0
+
+
+def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this model is not a reference classifier; train a reference-classifier"):
+        ReferenceProbability.load(saved, "cpu")
+    with pytest.raises(NotFound, match=r"classifier .*nowhere: no such run"):
+        ReferenceProbability.load(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="body 'gru': choose from average, lstm"):
+        recipes.build("reference-classifier", {"model.body": "gru"})
+    model = recipes.build("reference-classifier", {"model.d_model": 4}).build(tokenizer)
+    side = Tokens.pad([[5, 3]], "en")
+    with pytest.raises(UsageError, match="needs two columns: columns reference:en, translation:en"):
+        model(Batch({"a": side}, "a"))

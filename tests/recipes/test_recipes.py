@@ -13,14 +13,14 @@ import torch
 from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint, recipes, run
-from bgt_core.contracts import LANGUAGE, SYNTACTIC, Batch, Posterior
+from bgt_core import checkpoint, recipes, training
+from bgt_core.contracts import LANGUAGE, SYNTACTIC, Batch
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.output import PositionPrediction
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.run.prepare import fresh
+from bgt_core.training.start import fresh
 
 Tiny = Callable[..., Recipe]
 
@@ -28,7 +28,7 @@ CLASSIFIERS = {
     "pair-classifier",
     "reference-classifier",
     "var-siamese",
-}  # tested in test_second_stage.py, test_reference_classifier.py, test_var_siamese.py
+}  # tested where their stages are
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 WIDTHS = {"d_model": "width|d_model"}  # nets call it their width
 every_recipe = pytest.mark.parametrize("name", FIRST_STAGES)
@@ -137,49 +137,6 @@ def test_every_parameter_learns(
 
 
 @every_recipe
-def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
-    """Untrained, a token costs about log V: neither the start of the weights nor the scale of the scores is off."""
-    torch.manual_seed(0)
-    recipe = tiny(name)
-    model = recipe.build(tokenizer)
-    terms = recipe.objective(model(batch), step=0).terms
-    uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
-    for prediction in PREDICTIONS.get(name, ALL):
-        if prediction.startswith("position/"):  # not of a vocabulary
-            continue
-        side = batch.sides[prediction.split("/")[1]]
-        assert 0.8 * uniform < terms[prediction].sum() / side.mask.sum() < 2.5 * uniform
-
-
-@every_recipe
-def test_a_read_given_with_a_batch_takes_every_latent(
-    name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch
-) -> None:
-    """What diagnostics stand on: they draw and know what was drawn, or take means."""
-    model, taken = tiny(name).build(tokenizer).eval(), []
-
-    def mean(posterior: Posterior) -> torch.Tensor:
-        taken.append(posterior.mean)
-        return posterior.mean
-
-    one, again = (model(batch, read) for read in (mean, lambda posterior: posterior.mean))
-    for _, posterior in one.named_posteriors():
-        assert any(torch.equal(posterior.mean, each) for each in taken)
-    for prediction, same in zip(one.predictions, again.predictions, strict=True):
-        assert torch.equal(prediction.nll()[1], same.nll()[1])
-
-
-@every_recipe
-def test_the_same_seed_builds_the_same_model(name: str, tiny: Tiny, tokenizer: Tokenizer) -> None:
-    made = []
-    for seed in (5, 5, 6):
-        torch.manual_seed(seed)
-        made.append(torch.cat([parameter.flatten() for parameter in tiny(name).build(tokenizer).parameters()]))
-    assert torch.equal(made[0], made[1])
-    assert not torch.equal(made[0], made[2])
-
-
-@every_recipe
 def test_a_checkpoint_brings_it_back(
     name: str,
     tiny: Tiny,
@@ -206,9 +163,32 @@ def test_a_checkpoint_brings_it_back(
         torch.manual_seed(1)
         results.append(recipe.objective(each(batch), step=10).total)
     assert torch.equal(*results)
+    if name != "writer":
+        assert_embeds(name, bgt_core.load(tmp_path / "model", "cpu", "fp32"))
 
 
-@every_recipe
+def assert_embeds(name: str, model: bgt_core.Embedder) -> None:
+    """In the languages and latents that the recipe has, and in no others."""
+    assert list(model.langs) == EMBEDDED_LANGS.get(name, ["en", "fr"])
+    assert (LANGUAGE in model.latents) == (name not in WITHOUT_LANGUAGE)
+    for lang in model.langs:
+        for latent in model.latents:
+            vectors = model.embed(["one cat", "two dogs sleep", ""], lang=lang, latent=latent)
+            assert vectors.shape == (3, model.width(lang, latent))
+            assert np.isfinite(vectors).all()
+            assert (vectors[0] != vectors[1]).any()
+    for lang in {"en", "fr"} - {*model.langs}:
+        with pytest.raises(BgtError, match=f"lang {lang}: this model has en"):
+            model.embed(["un chat"], lang=lang)
+    if name in WITHOUT_LANGUAGE:
+        with pytest.raises(BgtError, match="latent language: this model has semantic"):
+            model.embed(["one cat"], lang="en", latent=LANGUAGE)
+    if name in WITHOUT_LANGUAGE and SYNTACTIC not in model.latents:
+        with pytest.raises(BgtError, match="no latent for style"):
+            bgt_core.generate(model, ["one cat"], ["two dogs"], lang="en")
+
+
+@pytest.mark.parametrize("name", ["bgt", "sp", "vgvae"])
 def test_its_arguments_are_named_in_errors(name: str) -> None:
     with pytest.raises(UsageError, match=rf"'{name}': no setting 'd_modle'\. Did you mean '(model\.)?d_model'\?"):
         recipes.build(name, {"d_modle": 3})
@@ -220,7 +200,7 @@ def test_its_arguments_are_named_in_errors(name: str) -> None:
         recipes.build("bgt", {"weight": 3.0})
 
 
-@every_recipe
+@pytest.mark.parametrize("name", ["bgt-small", "sp"])
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
@@ -294,47 +274,16 @@ def test_what_pairs_columns_needs_two(name: str, tiny: Tiny, tokenizer: Tokenize
         tiny(name, columns=["en"]).build(tokenizer)
 
 
-@every_recipe
-def test_a_run_trains_it_and_what_is_loaded_embeds(
-    name: str, tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    """A run of a few steps; `epochs` of the random encoder are none."""
-    asked = {} if name == "random-encoder" else {"epochs": 1.0}
-    recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_tokens=2)
-    tokenizer.save(tmp_path / "tokenizer.model")
-    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
-    loaded = bgt_core.open_encoder(folder, device="cpu", precision="fp32")
-    steps = checkpoint.load(folder).config["step"]
-    assert (steps == 0) == (name == "random-encoder")
-    assert list(loaded.langs) == EMBEDDED_LANGS.get(name, ["en", "fr"])
-    assert (LANGUAGE in loaded.latents) == (name not in WITHOUT_LANGUAGE)
-    for lang in loaded.langs:
-        for latent in loaded.latents:
-            vectors = loaded.embed(["one cat", "two dogs sleep", ""], lang=lang, latent=latent)
-            assert vectors.shape == (3, loaded.width(lang, latent))
-            assert np.isfinite(vectors).all()
-            assert (vectors[0] != vectors[1]).any()
-    for lang in {"en", "fr"} - {*loaded.langs}:
-        with pytest.raises(BgtError, match=f"lang {lang}: this model has en"):
-            loaded.embed(["un chat"], lang=lang)
-    if name in WITHOUT_LANGUAGE:
-        with pytest.raises(BgtError, match="latent language: this model has semantic"):
-            loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
-    if name in WITHOUT_LANGUAGE and SYNTACTIC not in loaded.latents:
-        with pytest.raises(BgtError, match="no latent for style"):
-            bgt_core.generate(loaded, ["one cat"], ["two dogs"], lang="en")
-
-
 def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
     tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     recipe = tiny("random-encoder", min_tokens=2, seed=4)
     tokenizer.save(tmp_path / "tokenizer.model")
-    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
+    folder = training.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     start = fresh(tiny("bgt", seed=4), tokenizer, open_corpus(tmp_path / "run" / "data")).state_dict()
     loaded = checkpoint.load(folder).model.state_dict()
     assert all(torch.equal(start[name], value) for name, value in loaded.items())
-    assert run.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
+    assert training.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
 
 
 def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: Tokenizer) -> None:
@@ -363,8 +312,7 @@ def test_an_override_without_name_or_value_is_refused(text: str) -> None:
     assert error.value.exit_code == 2
 
 
-@pytest.mark.slow
-@every_recipe
+@pytest.mark.parametrize("name", ["bgt", "bgt-small", "vgvae"])
 def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
     """On torch's meta device tensors hold no values: whatever would fetch one from a GPU fails."""
     recipe = tiny(name)

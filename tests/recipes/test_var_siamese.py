@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 import bgt_core
-from bgt_core import checkpoint, recipes, run
+from bgt_core import checkpoint, recipes, training
 from bgt_core.contracts import SEMANTIC, Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.distances import DuplicateEncoder
@@ -142,13 +142,13 @@ def questions(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def first_stage(questions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = SIZES | SETTINGS | {"train.epochs": 2.0, "train.valid_every": 5}
     out = tmp_path_factory.mktemp("first") / "run"
-    return run.train("var-siamese-reformulate", [questions], out, overrides=settings, device="cpu")
+    return training.train("var-siamese-reformulate", [questions], out, overrides=settings, device="cpu")
 
 
 def second_stage(first: Path, data: Path, out: Path, **settings: Any) -> Path:
     overrides = SETTINGS | {"model.hidden_dim": 24, "train.epochs": 1.0}
     overrides |= {name.replace("__", "."): value for name, value in settings.items()}
-    return run.train("var-siamese", [data], out, init_from=first, overrides=overrides, device="cpu")
+    return training.train("var-siamese", [data], out, init_from=first, overrides=overrides, device="cpu")
 
 
 @pytest.fixture(scope="module")

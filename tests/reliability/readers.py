@@ -37,10 +37,10 @@ from bgt_core.evaluation.tasks.pairs import read_labelled
 from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
-from bgt_core.run.plan import SETTINGS, RunSettings
-from bgt_core.run.prepare import rows_until
 from bgt_core.splitting import parts as split
 from bgt_core.tables import save as save_table
+from bgt_core.training.run import rows_until
+from bgt_core.training.settings import SETTINGS, RunSettings
 from bgt_core.vectors.file import read as read_vectors
 from probes.cli.output import document
 from probes.data.labelled import read_labelled as read_items

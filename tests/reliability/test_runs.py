@@ -15,15 +15,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.data.clean import clean
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
 from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
-from bgt_core.training.loop import WINDOW, Guard
-from bgt_core.training.meter import Sums
+from bgt_core.training.loop import WINDOW, Guard, Sums
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 @pytest.fixture(scope="module")
 def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole") / "run"
-    run.train(recipe, [tsv], out, device="cpu")
+    training.train(recipe, [tsv], out, device="cpu")
     return out
 
 
@@ -57,10 +56,12 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
     with pytest.raises(
         Diverged, match=rf"update \d+: .* is (nan|inf).*after update {int(kept.name[5:])} is kept"
     ) as error:
-        run.resume(begun, device="cpu", overrides={"train.learning_rate": 1e30})
+        training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e30})
     assert error.value.exit_code == 8 and "--resume" in str(error.value)
     assert weights(kept) == before and checkpoint.steps_of(begun) == [kept]
-    last = run.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # a lower rate goes on from there
+    last = training.resume(
+        begun, device="cpu", overrides={"train.learning_rate": 1e-4}
+    )  # a lower rate goes on from there
     assert all(value.isfinite().all() for value in load_file(last / "model.safetensors").values())
     assert last.name == checkpoint.steps_of(whole)[-1].name
     assert [change["overrides"] for change in json.loads((begun / "run.json").read_text())["changes"]] == [
@@ -74,9 +75,9 @@ def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
 ) -> None:
     wild = tiny("bgt-small", learning_rate=1e30, epochs=1.0, **{"train.warmup_steps": 0})
     with pytest.raises(Diverged, match="Nothing was saved yet"):
-        run.train(wild, [tsv], tmp_path / "run", device="cpu")
+        training.train(wild, [tsv], tmp_path / "run", device="cpu")
     assert not checkpoint.steps_of(tmp_path / "run")
-    assert run.resume(tmp_path / "run", device="cpu", overrides={"train.learning_rate": 1e-4}).is_dir()
+    assert training.resume(tmp_path / "run", device="cpu", overrides={"train.learning_rate": 1e-4}).is_dir()
 
 
 def sums(loss: float, rows: int = 4) -> Sums:
@@ -130,8 +131,10 @@ def test_weights_that_are_no_numbers_are_neither_saved_nor_read(saved: Path, tmp
 def test_two_processes_do_not_train_in_one_folder(begun: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     for folder in (begun, tmp_path / "new"):
         with file_lock(folder / "run.lock"), pytest.raises(UsageError, match="another process trains here"):
-            run.resume(begun, device="cpu") if folder == begun else run.train(recipe, [tsv], folder, device="cpu")
-    run.resume(begun, device="cpu")
+            training.resume(begun, device="cpu") if folder == begun else training.train(
+                recipe, [tsv], folder, device="cpu"
+            )
+    training.resume(begun, device="cpu")
     assert not (begun / "run.lock").exists()
 
 
@@ -141,7 +144,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
     (out / ".data.99.partial").mkdir()
     for name in ("run.lock", "data/train.ids", "tokenizer.model"):
         (out / name).write_text("half")
-    last = run.train(recipe, [tsv], out, device="cpu")
+    last = training.train(recipe, [tsv], out, device="cpu")
     assert weights(last) == weights(checkpoint.steps_of(whole)[-1])
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
 
@@ -149,7 +152,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
 def test_a_folder_of_others_is_left_as_it_is(recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with pytest.raises(UsageError, match="not empty, and not a run"):
-        run.train(recipe, [tsv], tmp_path, device="cpu")
+        training.train(recipe, [tsv], tmp_path, device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
@@ -160,7 +163,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
     expected = weights(newest)
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
     notes: list[dict] = []
-    assert run.resume(out, device="cpu", report=notes.append) == newest
+    assert training.resume(out, device="cpu", report=notes.append) == newest
     assert weights(newest) == expected  # trained again to the same weights
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
         "Continuing from the checkpoint before it."
@@ -170,7 +173,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
         if folder.exists():
             (folder / "model.safetensors").write_bytes(b"\0")
     with pytest.raises(DataError, match="damaged"):
-        run.resume(out, device="cpu")
+        training.resume(out, device="cpu")
 
 
 def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(whole: Path, tmp_path: Path) -> None:
@@ -178,8 +181,8 @@ def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(whole: Pat
     shutil.copytree(whole, out)
     newest = checkpoint.steps_of(out)[-1]
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
-    run.resume(out, device="cpu", overrides={"train.learning_rate": 1e-4})
-    assert run.resume(out, device="cpu") == newest
+    training.resume(out, device="cpu", overrides={"train.learning_rate": 1e-4})
+    assert training.resume(out, device="cpu") == newest
     assert checkpoint.read_config(newest)["arguments"]["train.learning_rate"] == 1e-4
 
 
@@ -189,13 +192,13 @@ def test_settings_changed_by_hand_are_not_taken(begun: Path, name: str, value: f
     settings["arguments"][name] = value
     (begun / "run.json").write_text(json.dumps(settings))
     with pytest.raises(DataError, match=name):
-        run.resume(begun, device="cpu")
+        training.resume(begun, device="cpu")
 
 
 @pytest.mark.parametrize("name", ["model.d_model", "data.vocab_size", "train.seed"])
 def test_what_decides_the_past_cannot_change(begun: Path, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} can't change"):
-        run.resume(begun, device="cpu", overrides={name: 500})
+        training.resume(begun, device="cpu", overrides={name: 500})
     assert "changes" not in json.loads((begun / "run.json").read_text())
 
 
@@ -205,7 +208,7 @@ def test_a_store_or_tokenizer_that_changed_is_noticed(begun: Path, tiny: Callabl
     content[:4] = content[4:8]
     ids.write_bytes(content[::-1])
     with pytest.raises(DataError, match="changed since it was prepared"):
-        run.resume(begun, device="cpu")
+        training.resume(begun, device="cpu")
 
 
 @pytest.mark.parametrize("files", [{"../../run.json": "0" * 64}, {"vaLid.index": "0" * 64}, ["valid.index"], 3])
@@ -213,7 +216,7 @@ def test_a_store_that_names_other_files_is_refused(begun: Path, files: object) -
     store = begun / "data" / "store.json"
     store.write_text(json.dumps(json.loads(store.read_text("utf-8")) | {"files": files}), "utf-8")
     with pytest.raises(DataError, match="prepare it again"):
-        run.resume(begun, device="cpu")
+        training.resume(begun, device="cpu")
 
 
 def test_another_tokenizer_is_noticed(begun: Path) -> None:
@@ -223,14 +226,14 @@ def test_another_tokenizer_is_noticed(begun: Path) -> None:
     assert own.sha256 != other.sha256
     other.save(begun / "tokenizer.model")
     with pytest.raises(DataError, match="not the tokenizer that the run began with"):
-        run.resume(begun, device="cpu")
+        training.resume(begun, device="cpu")
 
 
 def test_metrics_that_are_no_rows_are_dropped(begun: Path) -> None:
     metrics = begun / "metrics.jsonl"
     rows = metrics.read_bytes()
     metrics.write_bytes(b"\0\0\0\n[1]\n\xff\xfe\n" + rows)
-    run.resume(begun, device="cpu")
+    training.resume(begun, device="cpu")
     before, kept = ([json.loads(line) for line in lines.splitlines()] for lines in (rows, metrics.read_bytes()))
     assert all(row["kind"] for row in kept)
     steps, again = ({row["step"] for row in each if row["kind"] == "valid"} for each in (before, kept))
@@ -242,7 +245,7 @@ def test_a_link_that_a_stranger_left_is_removed_and_not_followed(begun: Path, tm
     elsewhere.mkdir()
     (elsewhere / "file").write_text("mine")
     (begun / "step-0000099.partial").symlink_to(elsewhere)
-    run.resume(begun, device="cpu")
+    training.resume(begun, device="cpu")
     assert (elsewhere / "file").read_text() == "mine" and not (begun / "step-0000099.partial").exists()
 
 
@@ -254,7 +257,7 @@ def test_checkpoints_that_a_kill_left_too_many_of_are_removed(begun: Path, whole
     (kept,) = checkpoint.steps_of(begun)
     shutil.copytree(kept, begun / "step-0000001")
     shutil.copytree(kept, begun / "step-0000002")
-    run.resume(begun, device="cpu")
+    training.resume(begun, device="cpu")
     assert {path.name for path in begun.iterdir()} == {path.name for path in whole.iterdir()}
 
 
@@ -268,9 +271,9 @@ def test_a_full_disk_is_one_line_and_the_older_state_stays(begun: Path, monkeypa
         with monkeypatch.context() as patch:
             patch.setattr("bgt_core.checkpoint.weights.save_file", failing)
             with pytest.raises(NotFound, match=r"can't be written .*[Nn]o space left"):
-                run.resume(begun, device="cpu")
+                training.resume(begun, device="cpu")
         assert checkpoint.steps_of(begun) == [kept] and not list(begun.glob("*.partial"))
-    run.resume(begun, device="cpu")
+    training.resume(begun, device="cpu")
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(tsv: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from bgt_core.contracts import EOS, Batch, Outputs, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.objectives.margin import Margin
+from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import Point
 from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
 from tests.close import assert_close
@@ -24,9 +24,9 @@ def test_the_nearest_others_are_those_of_the_whole_table(block: int, monkeypatch
     cosine = (left @ right.T) / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
     np.fill_diagonal(cosine, -np.inf)
     ahead, back = nearest_other(torch.from_numpy(left), torch.from_numpy(right))
-    for found, table in ((ahead, cosine), (back, cosine.T)):
-        np.testing.assert_array_equal(found.row, table.argmax(1))
-        np.testing.assert_allclose(found.cosine, table.max(1), rtol=1e-5)
+    for nearest, table in ((ahead, cosine), (back, cosine.T)):
+        np.testing.assert_array_equal(nearest[1], table.argmax(1))
+        np.testing.assert_allclose(nearest[0], table.max(1), rtol=1e-5)
 
 
 def cosine(left: np.ndarray, right: np.ndarray) -> float:
@@ -72,13 +72,13 @@ def test_what_is_mined_of_one_batch_costs_what_the_batch_itself_does() -> None:
 def test_only_its_own_partner_is_left_out() -> None:
     """A copy of the translation is another sentence, as in the released codes."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
-    assert ahead.row[0] == 1
-    assert ahead.cosine[0] == 1
+    assert ahead[1][0] == 1
+    assert ahead[0][0] == 1
 
 
 def test_a_pair_alone_finds_nothing() -> None:
     ahead, back = nearest_other(torch.ones(1, 2), torch.ones(1, 2))
-    assert ahead.cosine.item() == back.cosine.item() == -torch.inf
+    assert ahead[0].item() == back[0].item() == -torch.inf
 
 
 def test_mega_batches_grow_by_one() -> None:

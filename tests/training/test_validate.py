@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.diagnose import diagnose
 from bgt_core.posterior import READOUTS, Gaussian, Point
 from bgt_core.recipes import Recipe
-from bgt_core.training.config import TrainConfig
+from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.loop import Trainer
 from bgt_core.training.validate import hashes, retrieval
 from bgt_core.training.validate import validate as validate_trainer

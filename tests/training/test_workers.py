@@ -17,12 +17,10 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from bgt_core import run
+from bgt_core import training
 from bgt_core.errors import BgtError, NotFound, UsageError
-from bgt_core.recipes import Recipe
-from bgt_core.run import processes
-from bgt_core.training.config import TrainConfig
-from bgt_core.training.workers import Workers
+from bgt_core.recipes import Recipe, TrainConfig
+from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,22 +38,17 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 @pytest.fixture(scope="module")
 def alone(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("alone") / "run"
-    run.train(recipe, [tsv], out, device="cpu")
+    training.train(recipe, [tsv], out, device="cpu")
     return out
 
 
-def two_workers(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`bgt train` in two processes that torchrun starts."""
-    return torchrun("-m", "bgt_core", "train", *arguments, "--device", "cpu")
-
-
-def torchrun(*arguments: str, processes: int = 2) -> subprocess.CompletedProcess[str]:
-    count = ["--nproc-per-node", str(processes)]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", *count, *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done
+@pytest.fixture
+def begun(alone: Path, tmp_path: Path) -> Path:
+    """The same run before its last checkpoint."""
+    out = tmp_path / "run"
+    shutil.copytree(alone, out)
+    shutil.rmtree(out / last(out))
+    return out
 
 
 def last(out: Path) -> str:
@@ -83,152 +76,91 @@ def assert_same_run(out: Path, alone: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_learn_what_one_learns(alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+def test_torchrun_learns_what_one_process_learns_and_resumes_it(
+    alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
-    told = [f"{name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]
-    sets = [part for setting in told for part in ("--set", setting)]
-    done = two_workers(recipe.name, "--data", str(tsv), "--out", str(out), *sets)
-    assert len(curve(out)) > 4
+    values = [f"{name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]
+    sets = [part for setting in values for part in ("--set", setting)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "bgt_core"]
+    for arguments in ([recipe.name, "--data", str(tsv), *sets], ["--resume"]):
+        done = subprocess.run(
+            [*command, "train", *arguments, "--out", str(out), "--device", "cpu"],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(curve(out)) > 4
+        assert_same_run(out, alone)
+        assert done.stdout.splitlines() == [str(out / last(out))]  # one process speaks
+        shutil.rmtree(out / last(out))
+    training.resume(out, device="cpu")
     assert_same_run(out, alone)
-    reported, expected = curve(out, "train"), curve(alone, "train")
-    if len(reported) == len(expected) == 1:  # a slow machine reports more often, over other steps
-        for name in {*expected[0]} - {"tokens_per_second"}:
-            assert reported[0][name] == pytest.approx(expected[0][name], rel=1e-4), name
-    assert done.stdout.splitlines() == [str(out / last(out))]  # one process speaks
-    shutil.rmtree(out / last(out))
-    run.resume(out, device="cpu")
-    assert_same_run(out, alone)
+
+
+def sums(workers: Workers) -> None:
+    """Each worker's gradients, of which some lack some, are those of all, bit for bit the same in each."""
+    model = nn.ModuleDict({name: nn.Linear(30, 31) for name in ("all", "last", "none", "frozen")})
+    model["frozen"].requires_grad_(False)
+    torch.manual_seed(workers.rank)
+    own = {}
+    for name in ("all", "last"):
+        model[name].load_state_dict({"weight": torch.ones(31, 30), "bias": torch.ones(31)})
+        if name == "all" or workers.rank == workers.count - 1:
+            model[name](torch.randn(8, 30)).square().sum().backward()
+            own[name] = model[name].weight.grad.clone()
+    workers.sum_gradients(model)
+    parts = workers.every(own)
+    for name in ("all", "last"):
+        expected = torch.stack([part[name] for part in parts if name in part]).sum(0)
+        assert_close(model[name].weight.grad, expected)
+        assert all(torch.equal(model[name].weight.grad, each) for each in workers.every(model[name].weight.grad))
+    assert model["none"].weight.grad is None and model["frozen"].weight.grad is None
+    assert workers.gather(torch.full((workers.rank, 2), float(workers.rank))).tolist() == [[1.0, 1.0]]
+    totals = workers.sum_over_ranks({"both": torch.tensor(1.0), **({} if workers.rank else {"main": torch.ones(2)})})
+    assert {name: value.tolist() for name, value in totals.items()} == {"both": 2.0, "main": [1.0, 1.0]}
+    assert workers.any(workers.rank == 1, False) == [True, False]
+    assert workers.sum(torch.ones(2)).tolist() == [2, 2]
 
 
 @pytest.mark.slow
-def test_two_workers_go_on_where_one_stopped(alone: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(alone, out)
-    shutil.rmtree(out / last(out))
-    two_workers("--resume", "--out", str(out))
-    assert_same_run(out, alone)
+def test_gradients_and_values_of_two_workers_are_summed() -> None:
+    threads = torch.get_num_threads()
+    with joined(2, sums) as workers:
+        sums(workers)
+    assert torch.get_num_threads() == threads and not torch.distributed.is_initialized()
+
+
+@pytest.mark.slow
+def test_workers_learn_what_one_process_learns(alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+    assert training.train(recipe, [tsv], tmp_path / "run", device="cpu", workers=2) == tmp_path / "run" / last(alone)
+    assert_same_run(tmp_path / "run", alone)
 
 
 @pytest.mark.slow
 @LINUX
-def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
-    """One that does needs the interpreter after its end, and aborts the process."""
-    script = tmp_path / "threads.py"
-    script.write_text(
-        "import sys\nimport torch\nfrom pathlib import Path\nfrom bgt_core.training.workers import Workers\n"
-        "def loops():\n"
-        "    return [path.read_text() for path in Path('/proc/self/task').glob('*/comm')].count('pt_gloo_runloop\\n')\n"
-        "with Workers.from_environment() as workers:\n"
-        "    torch.optim.Adam([torch.ones(1)])\n"
-        "    workers.wait()\n"
-        "    during = loops()\n"
-        "sys.stdout.write(f'{during > 0} {loops()}\\n')\n",
-        encoding="utf-8",
-    )
-    assert torchrun(str(script)).stdout.splitlines() == ["True 0"] * 2
+def test_a_killed_worker_ends_the_run_which_can_be_resumed(alone: Path, begun: Path) -> None:
+    def kill(row: dict[str, object]) -> None:
+        for worker in torch.multiprocessing.get_context("spawn").active_children():
+            os.kill(worker.pid, signal.SIGKILL)  # type: ignore[arg-type]
 
-
-SUMS = r"""
-import os
-import sys
-import torch
-from pathlib import Path
-from torch import nn
-from bgt_core.training.workers import Workers
-
-torch.manual_seed(0)
-model = nn.ModuleDict({name: nn.Linear(300, 301) for name in ("all", "last", "none", "frozen")})
-for parameter in model["frozen"].parameters():
-    parameter.requires_grad_(False)
-
-def summed(workers, step):
-    torch.manual_seed(1000 * step + workers.rank)
-    model.zero_grad()
-    for name in ("all", "last"):
-        if name == "all" or workers.rank == workers.count - 1:
-            model[name](torch.randn(8, 300)).square().sum().backward()
-    workers.sum_gradients(model)
-    return {name: parameter.grad for name, parameter in model.named_parameters()}
-
-before = set(Path("/dev/shm").glob("*"))
-with Workers.from_environment() as workers:
-    for step in range(3):
-        here = {name: value.clone() for name, value in summed(workers, step).items() if value is not None}
-        assert workers.shared is not None
-        others, workers.shared, workers.local = workers.shared, None, False
-        sent = summed(workers, step)
-        assert workers.shared is None
-        workers.shared = others
-        assert {name.split(".")[0] for name in here} == {"all", "last"}, here.keys()
-        largest = max(value.abs().max() for value in sent.values() if value is not None)
-        for name, value in sent.items():
-            assert (value is None) == (name not in here), name
-            if value is not None:
-                assert (here[name] - value).abs().max() <= 1e-5 * largest, name
-        for row in workers.gather(torch.cat([value.flatten() for value in here.values()])[None]):
-            assert row.equal(torch.cat([value.flatten() for value in here.values()]))  # all have the same bits
-    assert set(Path("/dev/shm").glob("*")) <= before
-sys.stdout.write("equal\n")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory without a name is Linux's")
-def test_gradients_summed_in_shared_memory_are_those_summed_by_messages(tmp_path: Path) -> None:
-    script = tmp_path / "sums.py"
-    script.write_text(SUMS, encoding="utf-8")
-    assert torchrun(str(script), processes=3).stdout.splitlines() == ["equal"] * 3
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Helper]:
-    """The helpers that are started."""
-    every: list[processes.Helper] = []
-
-    class Noted(processes.Helper):
-        def __init__(self, *arguments: object):
-            super().__init__(*arguments)
-            every.append(self)
-
-    monkeypatch.setattr(processes, "Helper", Noted)
-    return every
-
-
-@pytest.mark.slow
-def test_helpers_learn_what_one_process_learns(
-    alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path, started: list[processes.Helper]
-) -> None:
-    out, threads = tmp_path / "run", torch.get_num_threads()
-    assert run.train(recipe, [tsv], out, device="cpu", workers=2) == out / last(alone)
-    assert_same_run(out, alone)
-    assert len(started) == 1
-    assert started[0].process.returncode is not None
-    assert torch.get_num_threads() == threads
+    with pytest.raises(BgtError, match=f"worker 1 of 2 was killed by signal 9. Continue .* --resume --out {begun}$"):
+        training.resume(begun, device="cpu", workers=2, report=kill)
     assert not torch.distributed.is_initialized()
+    training.resume(begun, device="cpu")
+    assert_same_run(begun, alone)
 
 
-@pytest.mark.slow
-def test_a_killed_helper_ends_the_run_which_can_be_resumed(
-    alone: Path, tmp_path: Path, started: list[processes.Helper]
-) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(alone, out)
-    shutil.rmtree(out / last(out))
-    with pytest.raises(BgtError, match=f"worker 2 of 3 was killed by signal 9. Continue .* --resume --out {out}$"):
-        run.resume(out, device="cpu", workers=3, report=lambda row: os.kill(started[1].process.pid, signal.SIGKILL))
-    assert all(helper.process.returncode is not None for helper in started)
-    assert not torch.distributed.is_initialized()
-    run.resume(out, device="cpu")
-    assert_same_run(out, alone)
+def fails(workers: Workers) -> None:
+    """What another worker may do."""
+    raise MemoryError("no room")
 
 
-def test_a_helper_that_fails_says_why(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(alone, out)
-    shutil.rmtree(out / last(out))
-    monkeypatch.setattr(processes, "COMMAND", (sys.executable, "-c", "raise SystemExit('no room')"))
-    with pytest.raises(BgtError, match=r"worker 1 of 2 ended with exit code 1. no room"):
-        run.resume(out, device="cpu", workers=2)
+def test_a_worker_that_fails_says_why() -> None:
+    with pytest.raises(BgtError, match=r"worker 1 of 2 failed: MemoryError: no room"), joined(2, fails) as workers:
+        workers.wait()
 
 
 def children(pid: int) -> list[int]:
@@ -244,8 +176,9 @@ def alive(pid: int) -> bool:
 
 @LINUX
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_helpers_end_with_their_command(number: int, alone: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_command(number: int, alone: Path, tmp_path: Path) -> None:
+    """SIGKILL reaches the command alone, SIGINT all of its processes, as from a terminal."""
     out, log = tmp_path / "run", tmp_path / "log"
     shutil.copytree(alone, out)
     for folder in out.glob("step-*"):
@@ -264,21 +197,18 @@ def test_helpers_end_with_their_command(number: int, alone: Path, tmp_path: Path
             assert time.monotonic() < deadline, log.read_text()
             assert process.poll() is None, log.read_text()
             time.sleep(0.02)
-        (helper,) = children(process.pid)
-        os.killpg(process.pid, number)  # as a terminal does
+        workers = children(process.pid)
+        (os.kill if number == signal.SIGKILL else os.killpg)(process.pid, number)
         output, _ = process.communicate(timeout=120)
     assert output == b""
     assert "Traceback" not in log.read_text()
-    if number == signal.SIGKILL:
-        while alive(helper):
-            assert time.monotonic() < deadline + 60
-            time.sleep(0.02)
-        return
-    assert process.returncode == 130
-    assert not alive(helper)
-    assert log.read_text().splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
-    saved = int(last(out).removeprefix("step-"))
-    assert curve(out, "train")[-1]["step"] == saved  # it stopped there
+    while any(map(alive, workers)):
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.02)
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert log.read_text().splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
+        assert curve(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # it stopped there
 
 
 @pytest.mark.parametrize(
@@ -291,7 +221,6 @@ def test_helpers_end_with_their_command(number: int, alone: Path, tmp_path: Path
         (2, {"batch_tokens": 2000, "micro_tokens": 2000, "micro_batches": 2}, 2),
         (16, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 8),
         (16, {"batch_tokens": 25_000, "micro_tokens": 4_000, "micro_batches": 3}, 12),
-        (2, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 2),
     ],
 )
 def test_a_worker_for_each_core_but_none_idles(
@@ -299,19 +228,19 @@ def test_a_worker_for_each_core_but_none_idles(
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     config = TrainConfig(**sizes)
-    assert processes.usual_workers(config, torch.device("cpu")) == count
-    assert processes.usual_workers(config, torch.device("meta")) == 1
+    assert usual_workers(config, torch.device("cpu")) == count
+    assert usual_workers(config, torch.device("meta")) == 1
 
 
 def test_numbers_of_workers_that_cannot_be() -> None:
     with pytest.raises(UsageError, match="workers 0 must be at least 1"):
-        processes.check_workers(0, "cpu", Workers())
+        check_workers(0, "cpu", Workers())
     with pytest.raises(UsageError, match="workers 2: torchrun has started 3 already"):
-        processes.check_workers(2, "cpu", Workers(0, 3))
-    processes.check_workers(None, "cpu", Workers(0, 3))
+        check_workers(2, "cpu", Workers(0, 3))
+    check_workers(None, "cpu", Workers(0, 3))
     if not torch.cuda.is_available():
         with pytest.raises(NotFound, match="cuda:7"):
-            processes.check_workers(2, "cuda:7", Workers())
+            check_workers(2, "cuda:7", Workers())
 
 
 def test_one_worker_needs_no_group() -> None:
@@ -324,4 +253,4 @@ def test_one_worker_needs_no_group() -> None:
         model(torch.ones(1, 2)).backward()
         before = model.weight.grad.clone()
         workers.sum_gradients(model)
-        torch.testing.assert_close(model.weight.grad, before, rtol=0, atol=0)
+        assert torch.equal(model.weight.grad, before)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, Tokens
-from bgt_core.nets.packing import PaddedLayout
+from bgt_core.nets.operations import PaddedLayout
 
 
 class WithoutLanguage(nn.Module):

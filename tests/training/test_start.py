@@ -1,4 +1,4 @@
-"""What a run is prepared from: an average that starts from another encoder, columns and settings that fit the data."""
+"""An average that starts from another encoder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.nets.pooling import SIFPooling
+from bgt_core.nets.encoders import SIFPooling
 from tests.close import assert_close
 
 SIZES = {
@@ -57,27 +57,29 @@ def test_an_average_starts_with_an_encoder_s_vectors_and_a_checkpoint_s_goes_on(
     tokenizer.save(tmp_path / "tokenizer.model")
     settings = {**SETTINGS, "model.average_from": spec}
     options: dict[str, Any] = {"tokenizer": tmp_path / "tokenizer.model", "device": "cpu"}
-    run.train("bgt-bound", [tsv], tmp_path / "start", overrides=settings | {"train.epochs": 0.0}, **options)
+    training.train("bgt-bound", [tsv], tmp_path / "start", overrides=settings | {"train.epochs": 0.0}, **options)
     rows = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
     given = np.stack([vectors[text] for text in rows.values()])
     given -= given.mean(0)
     expected = given / np.linalg.norm(given, axis=1).mean()
     assert_close(average(tmp_path / "start")[list(rows)], expected)
 
-    run.train("bgt-bound", [tsv], tmp_path / "learned", overrides=settings | {"train.epochs": 0.2}, **options)
+    training.train("bgt-bound", [tsv], tmp_path / "learned", overrides=settings | {"train.epochs": 0.2}, **options)
     assert not torch.equal(average(tmp_path / "learned"), average(tmp_path / "start"))
     again = {"train.epochs": 0.0, "data.valid_pairs": 20}
-    run.train("bgt-bound", [tsv], tmp_path / "again", init_from=tmp_path / "learned", overrides=again, device="cpu")
+    training.train(
+        "bgt-bound", [tsv], tmp_path / "again", init_from=tmp_path / "learned", overrides=again, device="cpu"
+    )
     assert torch.equal(average(tmp_path / "again"), average(tmp_path / "learned"))
 
 
-def test_vectors_of_another_width_are_refused(
+def test_an_average_of_another_width_is_refused(
     encoder: tuple[str, dict[str, np.ndarray]], tokenizer: Tokenizer, tsv: Path, tmp_path: Path
 ) -> None:
     tokenizer.save(tmp_path / "tokenizer.model")
     settings = {**SETTINGS, "model.average_from": encoder[0], "model.average_dim": 10}
     with pytest.raises(UsageError, match="its vectors have 12 units, the average has 10; set average_dim=12"):
-        run.train(
+        training.train(
             "bgt-bound",
             [tsv],
             tmp_path / "run",
@@ -85,15 +87,3 @@ def test_vectors_of_another_width_are_refused(
             overrides=settings,
             device="cpu",
         )
-
-
-def test_hard_negatives_need_a_recipe_that_uses_them(tsv: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"2: bgt-bound uses no hard negatives; set it to 0"):
-        run.train("bgt-bound", [tsv], tmp_path / "run", device="cpu", overrides=SETTINGS | {"train.mega_batch": 2})
-    assert not (tmp_path / "run" / "run.json").exists()
-
-
-def test_a_column_that_no_file_has_is_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'es': no file of the data has this column"):
-        run.train("bgt-bound", [f"en-fr={tsv}"], tmp_path / "run", columns=["en", "fr", "es"], device="cpu")
-    assert not (tmp_path / "run" / "run.json").exists()

@@ -1,4 +1,4 @@
-"""A run of a writer: vectors are computed once, each row's with its row, and training needs the encoder no more."""
+"""Columns and settings that fit the data; of a writer, vectors are computed once, each row's with its row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, training
 from bgt_core.data.corpus import open_corpus
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.models.writer import VectorWriter
-from bgt_core.run.processes import LOCK
-from bgt_core.run.vectors import VECTORS
+from bgt_core.training.prepare import LOCK, VECTORS
 
-SETTINGS: dict[str, Any] = {
+
+def test_hard_negatives_need_a_recipe_that_uses_them(tsv: Path, tmp_path: Path) -> None:
+    settings = {"data.vocab_size": 400, "data.valid_pairs": 20, "train.mega_batch": 2}
+    with pytest.raises(UsageError, match=r"2: bgt-bound uses no hard negatives; set it to 0"):
+        training.train("bgt-bound", [tsv], tmp_path / "run", device="cpu", overrides=settings)
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_column_that_no_file_has_is_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'es': no file of the data has this column"):
+        training.train("bgt-bound", [f"en-fr={tsv}"], tmp_path / "run", columns=["en", "fr", "es"], device="cpu")
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+WRITER: dict[str, Any] = {
     "encoder": "baseline:words",
     "data.vocab_size": 29,
     "data.valid_pairs": 4,
@@ -35,17 +48,17 @@ BAD = 7  # the row of the file that has one column only
 
 
 @pytest.fixture(scope="module")
-def tsv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("vectors") / "pairs.tsv"
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("vectors") / "pairs.rows"
     lines = ["\t".join(row) for row in ROWS]
     path.write_text("\n".join([*lines[:BAD], "one column", *lines[BAD:]]) + "\n", "utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
-def trained(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("run") / "run"
-    run.train("writer", [f"en-fr={tsv}", f"fr,_={tsv}"], out, overrides=SETTINGS, device="cpu")
+    training.train("writer", [f"en-fr={rows}", f"fr,_={rows}"], out, overrides=WRITER, device="cpu")
     return out
 
 
@@ -55,23 +68,23 @@ def test_each_row_has_the_vectors_of_its_own_sentences(trained: Path) -> None:
     seen = 0
     for split in ("train", "valid"):
         for corpus in open_corpus(trained / "data", split).corpora:
-            rows = np.arange(len(corpus))
-            targets = corpus.targets(rows)
+            chosen = np.arange(len(corpus))
+            targets = corpus.targets(chosen)
             assert targets is not None
-            texts = [tokenizer.decode(corpus.take(column, rows)) for column in corpus.columns]
+            texts = [tokenizer.decode(corpus.take(column, chosen)) for column in corpus.columns]
             vectors = [encoder.embed(of_column, lang="en") for of_column in texts]
             np.testing.assert_array_equal(targets, np.concatenate(vectors, axis=1))
-            seen += len(rows)
+            seen += len(chosen)
     assert seen == 2 * len(ROWS)
     assert not list(trained.glob("vectors-*"))
 
 
-def test_vectors_that_a_killed_run_left_are_overwritten(tsv: Path, tmp_path: Path) -> None:
+def test_vectors_that_a_killed_run_left_are_overwritten(rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
     for name in (LOCK, VECTORS.format(0)):
         (out / name).write_bytes(b"half")
-    run.train("writer", [f"en-fr={tsv}"], out, overrides=SETTINGS, device="cpu")
+    training.train("writer", [f"en-fr={rows}"], out, overrides=WRITER, device="cpu")
     assert {path.name for path in out.iterdir()} == {
         "data",
         "metrics.jsonl",
@@ -93,20 +106,20 @@ def test_the_checkpoint_names_the_encoder_and_its_fingerprint(trained: Path) -> 
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_needs_the_encoder_no_more(
-    trained: Path, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Path, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {**SETTINGS, "train.epochs": 2.0, "train.batch_tokens": 100}
-    whole = run.train("writer", [f"en-fr={tsv}"], tmp_path / "whole", overrides=settings, device="cpu")
-    run.train("writer", [f"en-fr={tsv}"], tmp_path / "resumed", overrides=SETTINGS, device="cpu")
-    monkeypatch.setattr("bgt_core.run.vectors.open_encoder", None)
+    settings = {**WRITER, "train.epochs": 2.0, "train.batch_tokens": 100}
+    whole = training.train("writer", [f"en-fr={rows}"], tmp_path / "whole", overrides=settings, device="cpu")
+    training.train("writer", [f"en-fr={rows}"], tmp_path / "resumed", overrides=WRITER, device="cpu")
+    monkeypatch.setattr("bgt_core.training.prepare.open_encoder", None)
     changed = {"train.epochs": 2.0, "train.batch_tokens": 100}
-    resumed = run.resume(tmp_path / "resumed", device="cpu", overrides=changed)
+    resumed = training.resume(tmp_path / "resumed", device="cpu", overrides=changed)
     assert (whole / "model.safetensors").read_bytes() == (resumed / "model.safetensors").read_bytes()
 
 
-def test_a_second_run_starts_from_the_first_with_its_mean_and_scale(trained: Path, tsv: Path, tmp_path: Path) -> None:
-    last = run.train(
-        "writer", [f"en-fr={tsv}"], tmp_path / "second", init_from=trained, device="cpu",
+def test_a_second_run_starts_from_the_first_with_its_mean_and_scale(trained: Path, rows: Path, tmp_path: Path) -> None:
+    last = training.train(
+        "writer", [f"en-fr={rows}"], tmp_path / "second", init_from=trained, device="cpu",
         overrides={"train.epochs": 0.0, "data.valid_pairs": 10},
     )  # fmt: skip
     first, second = (checkpoint.load(folder).model.state_dict() for folder in (trained, last))
@@ -126,7 +139,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     changes: dict[str, Any],
     error: type[BgtError],
     message: str,
-    tsv: Path,
+    rows: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -136,14 +149,14 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     (tmp_path / "sentence_of_nan.py").write_text(code, "utf-8")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message) as caught:
-        run.train("writer", [f"en-fr={tsv}"], tmp_path / "run", overrides=SETTINGS | changes, device="cpu")
+        training.train("writer", [f"en-fr={rows}"], tmp_path / "run", overrides=WRITER | changes, device="cpu")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_only_a_writer_takes_an_encoder(tsv: Path, tmp_path: Path, bgt: Callable[..., Any]) -> None:
-    options = "--encoder", "baseline:words", "--data", f"en-fr={tsv}", "--out", tmp_path / "run"
+def test_only_a_writer_takes_an_encoder(rows: Path, tmp_path: Path, bgt: Callable[..., Any]) -> None:
+    options = "--encoder", "baseline:words", "--data", f"en-fr={rows}", "--out", tmp_path / "run"
     done = bgt("train", "bgt-small", *options)
     assert done.code == 2 and "no setting 'model.encoder'" in done.err and done.err.count("\n") == 1
-    done = bgt("train", "writer", "--data", f"en-fr={tsv}", "--out", tmp_path / "run")
+    done = bgt("train", "writer", "--data", f"en-fr={rows}", "--out", tmp_path / "run")
     assert done.code == 2 and "--encoder is needed" in done.err

@@ -10,7 +10,7 @@ import torch
 import bgt_core
 from bgt_core.device import autocast, pick_device
 from bgt_core.errors import BgtError
-from bgt_core.training.config import TrainConfig
+from bgt_core.recipes.recipe import TrainConfig
 
 
 @pytest.mark.parametrize(

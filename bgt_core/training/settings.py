@@ -1,9 +1,9 @@
-"""Turn the request for a run into a recipe: settings, columns, a teacher; stored as OUT/run.json."""
+"""From the request for a run to a recipe: settings, columns, a teacher; and OUT/run.json, which `resume` reads."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,20 @@ from bgt_core.data.columns import Source, canonical_column, parse_columns, parse
 from bgt_core.data.store import read_targets
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
-from bgt_core.objectives.distillation import Distillation
+from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
 
 SETTINGS = "run.json"
 CHANGEABLE = ("train.", "objective.")  # settings that may change during a run
 FIXED = ("train.seed", "train.table_l2")  # except for these, which earlier updates depend on
-
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
-TAUGHT = "bgt, bgt-plus, bgt-small and bgt-bound"
 
 Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
+Report = Callable[[dict[str, Any]], None]  # gets each row of metrics
+
+
+def silent(row: dict[str, Any]) -> None:
+    """Reports nothing."""
 
 
 def build(
@@ -32,13 +35,20 @@ def build(
     columns: Sequence[str],
     overrides: Mapping[str, Any],
     init_from: str | Path | None,
+    teacher: Teacher = (),
 ) -> Recipe:
-    """The recipe for these columns and data, with settings from the checkpoint that it starts from."""
-    settings: dict[str, Any] = {}
-    if init_from:
-        settings |= inherited(name, str(init_from))
+    """The recipe for these columns and data, with settings from the checkpoint that it starts from, and those that let
+    it learn from a teacher's vectors."""
+    settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
+    paths = [Path(path) for path in teacher if path is not None]
+    if paths and name in RECIPES:  # unknown recipes raise an error below
+        taught = [each for each, make in RECIPES.items() if WIDTH in make().arguments]
+        if name not in taught:
+            text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
+            raise UsageError(text, parameter="teacher")
+        settings |= {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
     return recipes.build(name, settings | dict(overrides))
 
 
@@ -63,44 +73,24 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
 
 def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
     """All columns named in the data arguments, as en-fr=FILE; empty unless each names its columns."""
-    named: dict[str, None] = {}
-    for source in data:
-        if not isinstance(source, Source):
-            try:
-                source = parse_source(str(source))
-            except UsageError:
-                return []
-        named |= dict.fromkeys(read_columns(source.columns))
-    return list(named)
+    try:
+        sources = [source if isinstance(source, Source) else parse_source(str(source)) for source in data]
+    except UsageError:
+        return []
+    return list(dict.fromkeys(name for source in sources for name in read_columns(source.columns)))
 
 
-def sources_of(recipe: Recipe, data: Sequence[str | Path | Source]) -> list[Source]:
-    """The files of a run with the columns of each."""
+def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Teacher = ()) -> list[Source]:
+    """The files of a run with the columns of each, and the vectors of its rows; UsageError if their numbers differ."""
     names = tuple(parse_columns(recipe.data.columns))
-    return [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
-
-
-def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
-    """The settings that let a recipe of that name learn from these vectors."""
-    paths = [Path(path) for path in teacher if path is not None]
-    if not paths or recipe not in RECIPES:  # unknown recipes raise an error when they are built
-        return {}
-    if WIDTH not in RECIPES[recipe]().arguments:
-        raise UsageError(f"{paths[0]}: recipe '{recipe}' can't learn from vectors; {TAUGHT} can", parameter="teacher")
-    return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
-
-
-def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
-    """Match each source with the vectors of its rows; UsageError if their numbers differ."""
+    sources = [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
     if not teacher:
-        return [*sources]
+        return sources
     if len(teacher) != len(sources):
         files = f"{len(teacher)} files of vectors for {len(sources)} of data"
         raise UsageError(f"has {files}; give one for each, in the same order, or none", parameter="teacher")
-    return [
-        replace(source, targets=None if path is None else Path(path))
-        for source, path in zip(sources, teacher, strict=True)
-    ]
+    targets = [None if path is None else Path(path) for path in teacher]
+    return [replace(source, targets=path) for source, path in zip(sources, targets, strict=True)]
 
 
 def check_taught(recipe: Recipe, targets: Iterable[object]) -> None:
@@ -115,17 +105,14 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Raise UsageError for vectors that the recipe does not use, or for a recipe that needs vectors without any;
     DataError for vectors of another width."""
     paths = [source.targets for source in sources if source.targets is not None]
-    settings = recipe.arguments
-    width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
+    width, weight = recipe.arguments.get(WIDTH, 0), recipe.arguments.get(WEIGHT, 0.0)
     check_taught(recipe, paths)
     for path in paths:
         units = read_targets(path).shape[1]
         if not (width and weight):
             needs = f"{WIDTH}={units} and {WEIGHT} above 0"
-            raise UsageError(
-                f"{path}: '{recipe.name}' can't learn from vectors with these settings; it needs {needs}",
-                parameter="teacher",
-            )
+            text = f"{path}: '{recipe.name}' can't learn from vectors with these settings; it needs {needs}"
+            raise UsageError(text, parameter="teacher")
         if units != width:
             raise DataError(f"{path}: vectors have {units} numbers, but {WIDTH} is {width}")
 
@@ -166,16 +153,16 @@ class RunSettings:
         except UsageError as error:
             raise DataError(f"{out / SETTINGS}: {error}") from None
 
-    def changed_by(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that overrides change, named in full; UsageError for those that can't change during a run."""
-        newest = self.until()
-        before = recipes.build(self.recipe, newest).arguments
-        after = recipes.build(self.recipe, {**newest, **overrides}).arguments
-        changed = {name: value for name, value in after.items() if before.get(name) != value}
+    def changed_by(self, overrides: Mapping[str, Any]) -> tuple[Recipe, dict[str, Any]]:
+        """The recipe with these overrides, and the settings that they change, named in full; UsageError for those that
+        can't change during a run."""
+        before = recipes.build(self.recipe, self.until()).arguments
+        recipe = recipes.build(self.recipe, {**self.until(), **overrides})
+        changed = {name: value for name, value in recipe.arguments.items() if before.get(name) != value}
         for name in changed:
             if not name.startswith(CHANGEABLE) or name in FIXED:
                 raise UsageError(f"{name} can't change during a run; settings of train and objective can.")
-        return changed
+        return recipe, changed
 
     def check(self, config: Mapping[str, Any], out: Path) -> None:
         """Raise DataError if a checkpoint of the run, its `config`, was trained with other settings: they can only be

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 import torch
 
-from bgt_core import checkpoint, files, run
+from bgt_core import checkpoint, files, training
 from bgt_core.checkpoint import weights
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.recipes import Recipe
-from bgt_core.run import prepare, session
+from bgt_core.training.run import KEEP, rows_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,7 +47,7 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that nothing interrupts."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    run.train(recipe, [tsv], out, device="cpu")
+    training.train(recipe, [tsv], out, device="cpu")
     return out
 
 
@@ -63,7 +63,7 @@ def one_of_each(reported: list[dict]) -> None:
 
 def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> None:
     kept = checkpoint.steps_of(whole)
-    assert len(kept) == session.KEEP
+    assert len(kept) == KEEP
     names = {"run.json", "tokenizer.model", "data", "metrics.jsonl"}
     assert {path.name for path in whole.iterdir()} == names | {folder.name for folder in kept}
     reported = checkpoint.load(whole)
@@ -78,7 +78,7 @@ def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> No
 @pytest.mark.slow
 def test_the_same_run_again_is_the_same(whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     torch.randn(5)
-    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
+    folder = training.train(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
     assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
 
 
@@ -125,7 +125,7 @@ def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
     while True:
         try:
             with killed(draw.randrange(3, 40), monkeypatch):
-                folder = run.resume(out, device="cpu")
+                folder = training.resume(out, device="cpu")
             break
         except Killed:
             deaths += 1
@@ -195,7 +195,7 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     assert rows(out)[-1]["step"] == second
     assert not list(out.glob("*.partial"))
 
-    folder = run.resume(out, device="cpu")
+    folder = training.resume(out, device="cpu")
     assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
     reported = rows(out)
     assert len({(row["step"], row["kind"]) for row in reported}) == len(reported)
@@ -205,7 +205,7 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
 def test_a_finished_run_resumes_to_itself(whole: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "run"))
     before = (out / "metrics.jsonl").read_bytes()
-    assert run.resume(out, device="cpu") == checkpoint.steps_of(out)[-1]
+    assert training.resume(out, device="cpu") == checkpoint.steps_of(out)[-1]
     assert (out / "metrics.jsonl").read_bytes() == before
 
 
@@ -220,7 +220,7 @@ def test_a_run_that_can_not_begin_leaves_nothing(
     one_column.write_text("only one column\n" * 50, "utf-8")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(BgtError):
-        run.train(
+        training.train(
             tiny(heads=5) if trouble == "bad model" else tiny(),
             [one_column if trouble == "bad data" else tsv],
             out,
@@ -240,20 +240,20 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
         (tmp_path / "notes.txt" / "run", "can't be", 3),
     ):
         with pytest.raises(BgtError, match=message) as error:
-            run.train(recipe, [tsv], out, device="cpu")
+            training.train(recipe, [tsv], out, device="cpu")
         assert error.value.exit_code == code
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
     with pytest.raises(BgtError, match="no run to resume") as error:
-        run.resume(tmp_path / "nowhere", device="cpu")
+        training.resume(tmp_path / "nowhere", device="cpu")
     assert error.value.exit_code == 3
     out = Path(shutil.copytree(whole, tmp_path / "run"))
     for content in ("{", "{}", "[]", '{"recipe": "bgt-small", "arguments": 3}'):
         (out / "run.json").write_text(content)
         with pytest.raises(BgtError, match=r"run\.json: damaged") as error:
-            run.resume(out, device="cpu")
+            training.resume(out, device="cpu")
         assert error.value.exit_code == 4
 
 
@@ -272,7 +272,7 @@ def test_a_change_that_the_data_do_not_allow_is_refused(
     out = Path(shutil.copytree(whole, tmp_path / "run"))
     before = (out / "run.json").read_bytes()
     with pytest.raises(UsageError, match=message):
-        run.resume(out, device="cpu", overrides=setting)
+        training.resume(out, device="cpu", overrides=setting)
     assert (out / "run.json").read_bytes() == before
 
 
@@ -280,8 +280,8 @@ def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"
     whole_rows = [json.dumps({"kind": "train", "step": step}) + "\n" for step in (2, 4, 4, 6)]
     metrics.write_text("".join(whole_rows) + '{"kind": "train", "st', "utf-8")
-    assert prepare.rows_until(metrics, 4) == whole_rows[:3]
-    assert prepare.rows_until(tmp_path / "absent.jsonl", 4) == []
+    assert rows_until(metrics, 4) == whole_rows[:3]
+    assert rows_until(tmp_path / "absent.jsonl", 4) == []
 
 
 def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:
@@ -293,11 +293,11 @@ def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:
 @pytest.mark.slow
 def test_defaults_of_torch_change_no_training(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
     short = tiny("bgt-small", epochs=0.3, batch_tokens=350, micro_tokens=250)
-    expected = sha256(run.train(short, [tsv], tmp_path / "plain", device="cpu"))
+    expected = sha256(training.train(short, [tsv], tmp_path / "plain", device="cpu"))
     torch.set_default_dtype(torch.float64)
     torch.set_default_device("meta")
     try:
-        given = run.train(short, [tsv], tmp_path / "other", device="cpu")
+        given = training.train(short, [tsv], tmp_path / "other", device="cpu")
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)

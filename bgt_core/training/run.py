@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
-import threading
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import torch
-import torch.distributed as dist
 
 from bgt_core import checkpoint
 from bgt_core.data.columns import Source
@@ -22,29 +17,15 @@ from bgt_core.data.corpus import open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device, usual_defaults, warn_if_slow
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
-from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
+from bgt_core.files import PARTIAL, atomic_file, file_lock, json_lines, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
-from bgt_core.run.plan import RunSettings, Teacher, build, change, rewind, settings_for, sources_of, with_targets
-from bgt_core.run.prepare import check_tokenizers, checked_changes, freeze, fresh, prepare_run, rows_until
-from bgt_core.run.processes import (
-    HOST,
-    READY,
-    Report,
-    Signals,
-    check_workers,
-    end_with_caller,
-    helped,
-    locked,
-    silent,
-    usual_workers,
-)
-from bgt_core.training.config import TrainConfig
-from bgt_core.training.loop import Hooks, Trainer
-from bgt_core.training.penalty import Penalty, piece_tables
-from bgt_core.training.wiring import make_optimizer, total_steps
-from bgt_core.training.wiring import train as train_loop
-from bgt_core.training.workers import Workers
+from bgt_core.training.course import total_steps, train_model
+from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables
+from bgt_core.training.prepare import LOCK, checked_changes, freeze, prepare_run
+from bgt_core.training.settings import SETTINGS, Report, RunSettings, Teacher, build, change, rewind, silent, sources_of
+from bgt_core.training.start import fresh
+from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 
 START = "start.safetensors"
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training has continued from an older one
@@ -85,7 +66,7 @@ def train(
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
         workers: Processes that share the cores of a CPU; None for the fastest number. The model is the same but
-            for rounding.
+            for rounding. With several, a script needs `if __name__ == "__main__"`.
         report: Gets each row of metrics.
 
     Returns:
@@ -95,23 +76,22 @@ def train(
         BgtError: Invalid text or settings; `out` is then not left behind.
 
     >>> import bgt_core
-    >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
+    >>> last = bgt_core.training("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
     >>> bgt = bgt_core.load(last)  # doctest: +SKIP
     """
     out = Path(out)
     if isinstance(recipe, str):
-        recipe = build(recipe, data, columns, {**settings_for(recipe, teacher), **(overrides or {})}, init_from)
+        recipe = build(recipe, data, columns, overrides or {}, init_from, teacher)
     elif overrides or columns or init_from:
         raise UsageError("recipe: a Recipe object has its own columns, overrides and init_from; set them there")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
-    sources = with_targets(sources_of(recipe, data), teacher)
+    sources = sources_of(recipe, data, teacher)
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if launched.is_main:
             check_workers(workers, device, launched)
-            prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, device, report)
-        launched.wait()
-        return Run(out, device, report, launched).train(workers)
+            recipe = prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, device, report)
+        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)
 
 
 @usual_defaults()
@@ -135,39 +115,64 @@ def resume(
         if overrides and launched.is_main and (changed := checked_changes(out, overrides)):
             change(out, changed)
         launched.wait()
-        return Run(out, device, report, launched, save_every).train(workers)
+        recipe = RunSettings.read(out).build(out)
+        return train_in(launched, workers, out, recipe, device, report, save_every)
+
+
+def train_in(
+    launched: Workers,
+    count: int | None,
+    out: Path,
+    recipe: Recipe,
+    device: str,
+    report: Report,
+    save_every: int | None = None,
+) -> Path:
+    """Train a prepared run in the processes of `torchrun`, or in `count` of this machine, by default `usual_workers`;
+    return its last checkpoint."""
+    check_workers(count, device, launched)
+    if launched.count == 1:
+        count = count or usual_workers(recipe.train, pick_device(device))
+    if launched.count > 1 or count == 1 or count is None:
+        return Run(launched, out, recipe, device, save_every, report).train()
+    try:
+        with joined(count, helped, out, recipe, device, save_every) as workers:
+            return Run(workers, out, recipe, device, save_every, report).train()
+    except BgtError as error:
+        if type(error) is not BgtError:
+            raise
+        raise BgtError(f"{error} Continue with: bgt train --resume --out {out}") from error
+
+
+def helped(workers: Workers, *arguments: Any) -> None:
+    """What the other processes of a run do; they write nothing, so they may be killed at any moment."""
+    Run(workers, *arguments).train()
 
 
 @dataclass
 class Run:
     """A run folder, and this process's part in training it."""
 
-    out: Path
-    device: str
-    report: Report
     workers: Workers
+    out: Path
+    recipe: Recipe
+    device: str
     save_every: int | None = None
+    report: Report = silent
 
-    def train(self, count: int | None) -> Path:
-        """Train a prepared run in `count` processes, by default `usual_workers`; returns its last checkpoint."""
-        check_workers(count, self.device, self.workers)
-        if self.workers.count > 1:  # torchrun's
-            return self.train_here()
-        count = count or usual_workers(RunSettings.read(self.out).build(self.out).train, pick_device(self.device))
-        if count == 1:
-            return self.train_here()
-        with helped(self.out, count) as workers:
-            return replace(self, workers=workers).train_here()
-
-    def train_here(self) -> Path:
+    def train(self) -> Path:
         """Train this process's part, from the newest checkpoint, or the start, to the last one."""
-        settings = RunSettings.read(self.out)
-        recipe, tokenizer = settings.build(self.out), Tokenizer.load(self.out / checkpoint.TOKENIZER)
+        recipe, tokenizer = self.recipe, Tokenizer.load(self.out / checkpoint.TOKENIZER)
         newest = self.newest()
         corpus, held_out = (open_corpus(self.out / "data", split) for split in ("train", "valid"))
         if newest:
-            settings.check(newest.config, self.out)
-            check_tokenizers(newest.tokenizer, tokenizer, corpus, self.out)
+            RunSettings.read(self.out).check(newest.config, self.out)
+            stored = (part.store["settings"]["tokenizer"] for part in corpus.corpora)
+            if {newest.tokenizer.sha256, *stored} != {tokenizer.sha256}:
+                raise DataError(
+                    f"{self.out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the "
+                    f"checkpoint and keep {self.out / 'data'} as it was made, or start a new run."
+                )
             if self.workers.is_main:
                 verify_corpus(corpus)
         model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
@@ -190,12 +195,12 @@ class Run:
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
             self.keep_newest()
 
-        penalty = self.penalty(model, recipe.train, begins=newest is None)
+        penalty = self.penalty(model, begins=newest is None)
         trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers, penalty)
         with Signals() as signals:
-            hooks = Hooks(self.record, save, signals.came)
+            hooks = Hooks(self.record, save, lambda: signals.seen)
             try:
-                done = train_loop(trainer, corpus, held_out, hooks, step, informations)
+                done = train_model(trainer, corpus, held_out, hooks, step, informations)
             except Diverged as error:
                 raise Diverged(f"{error}. {self.way_out()}") from None
         self.workers.wait()  # until the last checkpoint is written
@@ -203,21 +208,21 @@ class Run:
             raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
         return checkpoint.steps_of(self.out)[-1]
 
-    def penalty(self, model: LatentModel, config: TrainConfig, begins: bool) -> Penalty | None:
+    def penalty(self, model: LatentModel, begins: bool) -> Penalty | None:
         """The penalty of the run; the initial values of penalised tables are stored in OUT/start.safetensors."""
-        start = {}
-        if config.table_l2:
-            path = self.out / START
-            if begins:
-                start = {name: table.detach().clone() for name, table in piece_tables(model).items()}
-                if self.workers.is_main:
-                    with atomic_file(path) as partial:
-                        checkpoint.save_tensors({name: table.cpu() for name, table in start.items()}, partial)
-            elif not path.is_file():
+        config, path, start = self.recipe.train, self.out / START, {}
+        if not config.composition_l2 and not config.table_l2:
+            return None
+        if config.table_l2 and begins:
+            start = {name: table.detach().clone() for name, table in token_tables(model).items()}
+            if self.workers.is_main:
+                with atomic_file(path) as partial:
+                    checkpoint.save_tensors({name: table.cpu() for name, table in start.items()}, partial)
+        elif config.table_l2:
+            if not path.is_file():
                 raise NotFound(f"{path}: missing: train.table_l2 needs the initial tables. Start a new run.")
-            else:
-                start = checkpoint.load_tensors(path)
-        return Penalty.of(model, config, start)
+            start = checkpoint.load_tensors(path)
+        return Penalty(model, config, start)
 
     def newest(self) -> checkpoint.Checkpoint | None:
         """The newest complete checkpoint, or None before the first. A damaged one is renamed and reported.
@@ -285,16 +290,54 @@ class Run:
         self.report(row)
 
 
-def help_train() -> None:
-    """The main function of a helper process (`processes.Helper`)."""
-    rank, count, threads, port, out = sys.argv[1:]
-    threading.Thread(target=end_with_caller, daemon=True).start()
-    torch.set_num_threads(int(threads))
-    os.write(1, READY)
-    store = dist.TCPStore(HOST, int(port), is_master=False)
-    with Workers(int(rank), int(count), local=True, store=store) as workers:
-        try:
-            Run(Path(out), "cpu", silent, workers).train_here()
-        except BgtError as error:  # usually the first worker meets the same error, and reports it
-            print(error, file=sys.stderr)
-            sys.exit(error.exit_code)
+def rows_until(metrics: Path, step: int) -> list[str]:
+    """The rows up to that step, without invalid ones, such as one cut off by a kill."""
+    rows = json_lines(metrics) if metrics.exists() else []
+    return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Lock `out`, made if necessary, against other training processes until the block or this process ends.
+
+    Leftovers of a killed preparation are removed, and a new folder that stays empty. UsageError if another process
+    trains there.
+    """
+    lock, made = out / LOCK, not out.exists()
+
+    def release() -> None:
+        with suppress(OSError):
+            lock.unlink()
+            if made:
+                out.rmdir()
+
+    with ExitStack() as held:
+        with writing(out, "; name another folder"):
+            out.mkdir(parents=True, exist_ok=True)
+            left = lock.exists()  # only a killed process leaves one
+            if not held.enter_context(file_lock(lock)):
+                raise UsageError(f"{out}: another process trains here; wait for it, or choose another folder.")
+            held.callback(release)
+            if left and not (out / SETTINGS).exists():
+                for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
+                    remove(path)
+        yield
+
+
+class Signals:
+    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once."""
+
+    seen = False  # whether a signal has come
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.seen and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.seen = True
+
+    def __enter__(self) -> Signals:
+        self.before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,350 @@
+"""Margins, contrasts and agreement with a teacher, by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from bgt_core.contracts import Batch, Outputs, Styled
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
+from bgt_core.models.latent import LatentModel
+from bgt_core.objectives import Part
+from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
+from bgt_core.posterior import Point
+from bgt_core.recipes import build
+from bgt_core.training.validate import terms_of
+from tests.close import assert_close
+
+
+def angles(*degrees: float) -> Point:
+    """Unit vectors at these angles, each of another length."""
+    turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
+    lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
+    return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
+
+
+def cos(degrees: float) -> float:
+    return math.cos(math.radians(degrees))
+
+
+def outputs(left: Point, right: Point) -> Outputs:
+    return Outputs({"en": left, "fr": right}, {}, [])
+
+
+@pytest.mark.parametrize(("mined_only", "columns", "mega_batch", "message"), [
+    (False, ["en", "fr"], 0, ""), (True, ["en", "fr"], 2, ""), (False, ["en", "fr"], 2, ""),
+    (True, ["en", "fr"], 0, r"mega_batch 0: margin\.mined_only needs negatives.*mined_only=false"),
+    (False, ["en"], 2, "columns en: similarity needs two columns"),
+])  # fmt: skip
+def test_what_it_needs_is_checked_before_training(
+    mined_only: bool, columns: list[str], mega_batch: int, message: str
+) -> None:
+    part = Margin(mined_only=mined_only)
+    if not message:
+        part.check(columns, mega_batch)
+        return
+    with pytest.raises(BgtError, match=message):
+        part.check(columns, mega_batch)
+
+
+def test_three_pairs_by_hand() -> None:
+    """en at 0, 60, 180; fr at 10, 80, 150: 10, 20 and 30 degrees apart, each nearest to its own."""
+    loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
+    hinges = [
+        0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
+        0.6 - cos(20) + cos(50),  # en 60: the nearest wrong answer is fr 10
+        0,  # en 180: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(50),  # fr 10: en 60
+        0,  # fr 80: 0.6 - cos(20) + cos(80) is below 0
+        0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
+    ]
+    assert max(0.6 - cos(10) + cos(80), 0.6 - cos(30) + cos(100), 0.6 - cos(20) + cos(80), 0.6 - cos(30)) < 0
+    assert loss.terms["margin"].item() == pytest.approx(sum(hinges), rel=1e-6)
+    assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
+    assert not loss.terms["margin"].requires_grad
+
+
+def test_negatives_that_came_with_the_batch_by_hand() -> None:
+    """They count and the batch's own others do not, though these are harder."""
+    out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
+    hinges = [
+        0.4 - cos(30) + cos(60),  # en 0 against fr 60
+        0,  # en 10 against fr 130: 0.4 - cos(30) + cos(120) is below 0
+        0.4 - cos(30) + cos(60),  # fr 30 against en 90
+        0.4 - cos(30) + cos(25),  # fr 40 against en 15
+    ]
+    assert Margin(0.4)(out, step=0).total.item() == pytest.approx(sum(hinges), rel=1e-6)
+
+
+def test_negatives_of_both_sides_by_hand() -> None:
+    """en at 0, 30, 180; fr at 10, 80, 150: some find the harder one across, some on their own side."""
+    loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
+    hinges = [
+        0.6 - cos(10) + cos(30),  # en 0: en 30 is nearer than fr 80
+        0.6 - cos(50) + cos(20),  # en 30: fr 10 is nearer than en 0
+        0,  # en 180: fr 80 is 100 away and en 30 150: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(20),  # fr 10: en 30 is nearer than fr 80
+        0.6 - cos(50) + cos(70),  # fr 80: fr 10 and fr 150 are 70 away, en 0 80 and en 180 100
+        0.6 - cos(30) + cos(70),  # fr 150: fr 80 is nearer than en 30
+    ]
+    assert 0.6 - cos(30) + cos(100) < 0
+    assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
+
+
+def test_neither_of_its_own_row_is_ever_a_negative() -> None:
+    """Both are nearer than any other, and every other cosine is below 0: nothing is left to pay."""
+    out = outputs(angles(0, 120, 240), angles(0, 120, 240))
+    assert cos(120) < 0
+    for both_sides in (False, True):
+        assert Margin(0.4, both_sides=both_sides)(out, 0).total.item() == 0
+    two = Margin(1.9, both_sides=True)(outputs(angles(0, 180), angles(0, 180)), 0)
+    assert two.total.item() == 0  # 1.9 - 1 + cos(180); a cosine of 0 for the own row would cost 0.9
+
+
+def test_each_two_of_three_languages_are_compared() -> None:
+    sides = {"en": angles(0, 60, 180), "fr": angles(10, 80, 150), "de": angles(5, 20, 100)}
+    pairs = [("en", "fr"), ("en", "de"), ("fr", "de")]
+    parts = [Margin(0.6)(outputs(sides[left], sides[right]), 0).total.item() for left, right in pairs]
+    assert Margin(0.6)(Outputs(sides, {}, []), 0).total.item() == pytest.approx(sum(parts), rel=1e-6)
+
+
+@pytest.mark.parametrize("both_sides", [False, True])
+def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient(both_sides: bool) -> None:
+    left, right = angles(0), angles(90)
+    loss = Margin(both_sides=both_sides)(outputs(left, right), 0)
+    loss.total.backward()
+    assert loss.total.item() == 0
+    assert torch.isfinite(left.mean.grad).all()
+
+
+def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
+    """Two hinges by hand: each side against the negative of the other."""
+    out = outputs(angles(0, 60), angles(20, 90))
+    waiting = Margin(margin=0.6, mined_only=True)
+    assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
+    assert Margin(margin=0.6)(out, step=0).total > 0
+    given = Outputs(out.semantic, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
+    hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
+    expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
+    assert waiting(given, step=0).total.item() == pytest.approx(expected)
+
+
+def test_of_one_column_nothing_is_compared() -> None:
+    loss = Margin()(Outputs({"en": angles(0, 60)}, {}, []), step=0)
+    assert loss.total.item() == 0 and not loss.terms
+
+
+def sides(*rows: list[list[float]]) -> Outputs:
+    vectors = (torch.tensor(row, dtype=torch.float64, requires_grad=True) for row in rows)
+    return Outputs(dict(zip(("en", "fr", "de"), map(Point, vectors), strict=False)), {}, [])
+
+
+def test_two_pairs_by_hand() -> None:
+    """Directions: en along x and y; fr along x and the diagonal. Cosines [[1, h], [0, h]], h the root of a half."""
+    h, t = math.sqrt(0.5), 0.5
+    out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
+    nats = [
+        math.log(1 + math.exp((h - 1) / t)),  # en 1 among both French
+        math.log(1 + math.exp((0 - h) / t)),
+        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 among both English
+        math.log(2),  # the diagonal is as near to either
+    ]
+    loss = Contrast(temperature=t)(out, step=0)
+    assert loss.terms["contrast"].item() == pytest.approx(sum(nats), rel=1e-6)
+    assert loss.total.item() == pytest.approx(sum(nats), rel=1e-6)
+    assert not loss.terms["contrast"].requires_grad
+
+
+def test_vectors_that_say_nothing_cost_the_log_of_the_batch() -> None:
+    same = [[1.0, 1.0]] * 5
+    assert Contrast()(sides(same, same), 0).total.item() == pytest.approx(2 * 5 * math.log(5), rel=1e-6)
+    assert Contrast()(sides(same, same, same), 0).total.item() == pytest.approx(3 * 2 * 5 * math.log(5), rel=1e-6)
+
+
+def test_one_column_has_nothing_to_compare() -> None:
+    Contrast().check(["en", "fr"], 0)
+    with pytest.raises(BgtError, match="columns en: similarity needs two columns"):
+        Contrast().check(["en"], 0)
+    loss = Contrast()(sides([[1.0, 2.0], [0.5, 0.0]]), 0)
+    assert loss.total.item() == 0 and loss.terms == {}
+
+
+def cosine(one: np.ndarray, two: np.ndarray) -> float:
+    return float(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
+
+
+def test_translations_are_nearer_to_each_other_than_an_altered_one_is_to_either() -> None:
+    rng = np.random.default_rng(0)
+    english, french, german, altered = rng.normal(size=(4, 6, 5))
+    meaning = {"en": english, "fr": french, "de": german}
+    points = {lang: Point(torch.from_numpy(vectors)) for lang, vectors in meaning.items()}
+    out = Outputs(points, {}, altered={"fr": Point(torch.from_numpy(altered))})
+    expected = sum(
+        max(0.0, 0.3 - cosine(other[row], french[row]) + cosine(either[row], altered[row]))
+        for other in (english, german)
+        for either in (other, french)
+        for row in range(6)
+    )
+    loss = AlteredMargin(margin=0.3)(out, 0)
+    assert loss.terms["altered"].item() == pytest.approx(expected, rel=1e-5)
+    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_without_altered_sentences_it_costs_nothing() -> None:
+    loss = AlteredMargin()(Outputs({"en": Point(torch.randn(3, 4))}, {}), 0)
+    assert loss.total == 0 and loss.terms == {}
+
+
+PARTS = slice(2, 5), slice(5, 7)
+
+
+def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
+    """Four pairs of vectors of 7 units, two parts of them composed, and English sentences altered."""
+    vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
+    posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
+    meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
+    return Outputs(meaning, {}, altered={"en": posteriors["altered"]} if altered else {}, composed=PARTS), vectors
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("altered", [False, True])
+def test_each_composed_part_picks_its_translation_out_of_the_batch_and_of_altered_sentences(altered: bool) -> None:
+    out, vectors = composed(np.random.default_rng(0), altered)
+    expected = 0.0
+    for part in PARTS:
+        units = {name: unit(value[:, part]) for name, value in vectors.items()}
+        own = (units["en"] * units["altered"]).sum(1) if altered else np.zeros(0)
+        expected += np.log1p(np.exp((own - 0.3) / 0.5)).sum()
+        for source, target in (("en", "fr"), ("fr", "en")):
+            candidates = np.concatenate([units[target], *([units["altered"]] if altered else [])])
+            for row in range(4):
+                cosines = candidates @ units[source][row]
+                expected += np.log(np.exp(cosines / 0.5).sum()) - cosines[row] / 0.5
+    loss = Composition(temperature=0.5, apart=0.3)(out, 0)
+    assert loss.terms["composition"].item() == pytest.approx(expected, rel=1e-5)
+    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
+
+
+def styled(rows: list[list[float]], numbers: list[int]) -> Styled:
+    return Styled(torch.tensor(rows, dtype=torch.float64, requires_grad=True), torch.tensor(numbers))
+
+
+def of_styles(**styles: Styled) -> Outputs:
+    return Outputs({}, {}, styles=styles)
+
+
+def test_two_of_a_style_and_one_of_another_by_hand() -> None:
+    """Directions: x, the diagonal and y. The first two share a style; their cosine is h, the root of a half."""
+    h, t = math.sqrt(0.5), 0.5
+    near, far = math.exp(h / t), math.exp(0 / t)
+    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # by the first, and by the second
+    loss = StyleContrast(temperature=t)(of_styles(en=styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])), step=0)
+    assert loss.total.item() == pytest.approx(nats, rel=1e-6)
+    assert loss.terms["style"].item() == pytest.approx(nats, rel=1e-6) and not loss.terms["style"].requires_grad
+
+
+def test_each_of_several_is_found_by_the_mean_over_the_others() -> None:
+    """Four alike, three of one style: each of the three finds either other by one chance in three."""
+    loss = StyleContrast()(of_styles(en=styled([[1.0, 2.0]] * 4, [1, 1, 1, 0])), 0)
+    assert loss.total.item() == pytest.approx(3 * math.log(3), rel=1e-6)
+
+
+def test_languages_are_not_compared() -> None:
+    one, other = styled([[1.0, 0.0]] * 2, [1, 1]), styled([[1.0, 0.0]] * 3, [1, 1, 1])
+    loss = StyleContrast()(of_styles(en=one, fr=other), 0)
+    assert loss.total.item() == pytest.approx(3 * math.log(2), rel=1e-6)
+
+
+@pytest.mark.parametrize("numbers", [[0, 1], [0]])
+def test_styles_that_occur_once_cost_nothing(numbers: list[int]) -> None:
+    given = styled([[1.0, 0.0], [0.5, 0.5]][: len(numbers)], numbers)
+    loss = StyleContrast()(of_styles(en=given), 0)
+    loss.total.backward()
+    assert loss.total.item() == 0 and given.mean.grad is not None and given.mean.grad.isfinite().all()
+
+
+def test_a_model_without_styles_costs_nothing() -> None:
+    loss = StyleContrast()(of_styles(), 0)
+    assert loss.total.item() == 0 and loss.terms == {}
+
+
+SIZES = {"bgt": {"d_model": 16, "ffn_dim": 24, "heads": 2, "encoder_layers": 1}, "bgt-small": {"d_model": 16}}
+UNITS = 5
+
+
+def model(name: str, tokenizer: Tokenizer, teacher_dim: int = UNITS) -> LatentModel:
+    torch.manual_seed(0)
+    return build(name, {**SIZES[name], "teacher_dim": teacher_dim}).build(tokenizer).eval()
+
+
+@pytest.fixture
+def taught(batch: Batch) -> Batch:
+    """Six rows with vectors, of lengths that must not matter."""
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
+    return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taught: Batch) -> None:
+    learner = model(name, tokenizer)
+    out = learner(taught)
+    matrix = learner.state_dict()["teacher.weight"].double().numpy()  # (D, L)
+    assert matrix.shape == (UNITS, build(name, SIZES[name]).model.semantic_dim)
+    assert taught.targets is not None
+    targets, costs = taught.targets.double().numpy(), {}
+    for column, posterior in out.semantic.items():
+        mapped = posterior.mean.detach().double().numpy() @ matrix.T
+        cosines = (mapped * targets).sum(1) / np.linalg.norm(mapped, axis=1) / np.linalg.norm(targets, axis=1)
+        costs[f"distillation/{column}"] = 1 - cosines
+    loss = Distillation()(out, step=0)
+    assert {name: value.item() for name, value in loss.terms.items()} == pytest.approx(
+        {name: rows.sum() for name, rows in costs.items()}, rel=1e-5
+    )
+    assert loss.total.item() == pytest.approx(sum(rows.sum() for rows in costs.values()), rel=1e-5)
+    assert not any(value.requires_grad for value in loss.terms.values())
+    held_out = dict(terms_of(out))
+    for key, rows in costs.items():
+        assert_close(held_out[key], rows)
+
+
+def test_rows_without_vectors_cost_nothing(tokenizer: Tokenizer, batch: Batch) -> None:
+    learner = model("bgt-small", tokenizer)
+    out = learner(batch)
+    loss = Distillation()(out, 0)
+    assert (out.agreement, loss.terms, loss.total.item()) == ({}, {}, 0)
+    recipe = build("bgt-small", {**SIZES["bgt-small"], "distillation.weight": 7.0, "teacher_dim": UNITS})
+    whole = recipe.objective(out, 0)
+    plain = build("bgt-small", SIZES["bgt-small"]).objective(out, 0)
+    assert torch.equal(whole.total, plain.total) and whole.terms.keys() == plain.terms.keys()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_head_is_made_last_and_changes_nothing_else(name: str, tokenizer: Tokenizer) -> None:
+    plain, taught = (model(name, tokenizer, units).state_dict() for units in (0, UNITS))
+    assert taught.keys() - plain.keys() == {"teacher.weight"}
+    assert all(torch.equal(value, taught[key]) for key, value in plain.items())
+
+
+@pytest.mark.parametrize(
+    ("part", "settings", "message"),
+    [
+        (Margin, {"margin": 0.0}, "margin 0.0 must be above 0 and below 2"),
+        (Margin, {"margin": 2.0}, "margin 2.0 must be above 0 and below 2"),
+        (AlteredMargin, {"margin": 2.0}, r"altered\.margin 2.0 must be above 0 and below 2"),
+        (Contrast, {"temperature": -0.1}, "temperature -0.1 must be above 0"),
+        (Composition, {"temperature": 0.0}, r"composition\.temperature 0.0 must be above 0"),
+        (StyleContrast, {"temperature": 0}, r"style\.temperature 0 must be above 0"),
+    ],
+)
+def test_impossible_numbers_are_refused(part: type[Part], settings: dict[str, float], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        part(**settings)

@@ -211,9 +211,7 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 
 @pytest.fixture(scope="session")
 def save_writer(
-    tiny: Callable[..., Recipe],
-    stirred: Callable[[torch.nn.Module], torch.nn.Module],
-    tokenizer: Tokenizer,
+    tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
     """save_writer(folder, **settings): save an untrained writer of a bag of words; its text differs by vector."""
 

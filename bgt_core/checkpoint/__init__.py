@@ -20,7 +20,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgt_core.checkpoint import card as cards
 from bgt_core.checkpoint import hub
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, sha256_file
@@ -100,7 +99,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     wrong += [key for key, kind in MAYBE.items() if not isinstance(config.get(key, kind()), kind)]
     if wrong:
         raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
-    cards.checked(config.get("card", {}), str(path))
+    check_card(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
             f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
@@ -137,6 +136,53 @@ def info(path: Path | str) -> dict[str, Any]:
         **config,
         "bytes": {name: (folder / name).stat().st_size for name in config["files"]},
     }
+
+
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records, and the fields that each record must have
+    "protocol": {"score": str, "how": str},
+    "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
+    "data": {"source": str},
+    "fidelity": {},
+    "kept": {},
+    "transfer": {},
+    "roles": {},
+}
+
+
+def check_card(card: object, source: str) -> Mapping[str, Any]:
+    """Check that a card has the form that pages and READMEs rely on; DataError, which names `source`, if not.
+
+    `scores` are {measure: number} or {measure: {column: number or text}}; the lists of `CARD_LISTS` are records with
+    the same columns; other entries are shown unchanged.
+    """
+    if not isinstance(card, dict):
+        raise DataError(f"{source}: its card is not a JSON object.")
+    scores = card.get("scores", {})
+    if not isinstance(scores, dict) or not all(_is_plain(row) or _is_record(row) for row in scores.values()):
+        raise DataError(f"{source}: the scores of its card are not {{measure: {{column: number}}}}.")
+    for name, needed in CARD_LISTS.items():
+        records = card.get(name, [])
+        if not isinstance(records, list) or not all(map(_is_record, records)):
+            raise DataError(f"{source}: '{name}' in its card is not a list of records.")
+        for record in records:
+            if missing := [key for key, kind in needed.items() if not isinstance(record.get(key), kind)]:
+                raise DataError(f"{source}: '{name}' in its card has a record without '{missing[0]}'.")
+    for name in ("fidelity", "kept", "transfer", "roles"):
+        if len({tuple(record) for record in card.get(name, [])}) > 1:
+            raise DataError(f"{source}: the records of '{name}' in its card have different columns.")
+    return card
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a single value: a number, a text, or null."""
+    return value is None or isinstance(value, int | float | str)
+
+
+def _is_record(value: object) -> bool:
+    """Whether it is a JSON object of such values, or of lists of them."""
+    if not isinstance(value, dict):
+        return False
+    return all(_is_plain(cell) for cells in value.values() for cell in (cells if isinstance(cells, list) else [cells]))
 
 
 def __getattr__(name: str) -> Any:

@@ -160,10 +160,7 @@ def show(diagnosis: Diagnosis, samples: int) -> None:
     rows = {"NLL at posterior means": diagnosis.at_mean}
     likelihood = diagnosis.likelihood
     if likelihood:
-        rows |= {
-            "-ELBO": likelihood.neg_elbo,
-            f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll,
-        }
+        rows |= {"-ELBO": likelihood.neg_elbo, f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll}
     if diagnosis.unigram:
         rows["unigram NLL, from these tokens' own frequencies"] = diagnosis.unigram
     counts = (diagnosis.sentences, diagnosis.tokens)

@@ -33,8 +33,7 @@ def train(
     ] = None,
     langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr.")] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(help="Columns by name and language, as in a:en,b:en,gold:label; label holds numbers."),
+        str | None, typer.Option(help="Columns by name and language, as in a:en,b:en,gold:label; label holds numbers.")
     ] = None,
     teacher: Annotated[
         list[str] | None,

@@ -10,7 +10,7 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.capabilities import TranslationModel, VectorModel
-from bgt_core.checkpoint import WEIGHTS, Checkpoint, checked, hub
+from bgt_core.checkpoint import WEIGHTS, Checkpoint, check_card, hub
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import check_absent, read_json
@@ -134,7 +134,7 @@ def read_figures(path: Path) -> dict[str, object]:
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object of figures.")
-    return dict(checked(figures, str(path)))
+    return dict(check_card(figures, str(path)))
 
 
 # Write the README of an exported model from its checkpoint's description.

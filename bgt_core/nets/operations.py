@@ -313,12 +313,7 @@ class _FusedNLL(torch.autograd.Function):
 
 
 def _scores_to_gradients_(
-    scores: Tensor,
-    offset: Tensor | None,
-    rows: Tensor,
-    target: Tensor,
-    smoothing: float,
-    grad_offset: Tensor | None,
+    scores: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float, grad_offset: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Replace scores of n tokens without their offset, (n, V), by their gradients in the loss of `_FusedNLL`, without
     the part of `_smooth_`; return each token's gold score and logsumexp, (n,).

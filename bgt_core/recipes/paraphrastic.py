@@ -138,12 +138,7 @@ def avg() -> Recipe:
         objective=Sum({"margin": Margin(both_sides=True)}),
         data=DataConfig(columns=("a:en", "b:en"), vocab_size=5_000, min_tokens=1, valid_pairs=1_000),
         train=TrainConfig(
-            epochs=20.0,
-            batch_tokens=2_000,
-            micro_tokens=25_000,
-            learning_rate=1e-3,
-            warmup_steps=0,
-            weight_decay=0.0,
+            epochs=20.0, batch_tokens=2_000, micro_tokens=25_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0
         ),
     )
 

@@ -112,11 +112,7 @@ class VarSiameseConfig:
 
 
 BOUND = Elbo(
-    warmup_steps=0,
-    sigmoid_midpoint=2_500,
-    sigmoid_steepness=0.002,
-    weights={SEMANTIC: 1.0},
-    free_nats={SEMANTIC: 0.0},
+    warmup_steps=0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002, weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}
 )
 
 

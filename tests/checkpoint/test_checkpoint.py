@@ -258,11 +258,7 @@ def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
 
 
 def test_the_optimiser_goes_on_where_it_was(
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    batch: Batch,
-    tmp_path: Path,
-    saved: Path,
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, tmp_path: Path, saved: Path
 ) -> None:
     recipe = tiny()
 

@@ -124,25 +124,12 @@ def test_out_of_training_a_sentence_is_written_from_its_own_latents_and_from_its
     }
 
 
-def test_altered_sentences_are_encoded_and_written_by_nobody() -> None:
-    given = batch()
-    altered = Tokens.pad([[6, 7, EOS]] * ROWS, "fr")
-    out = model()(Batch(given.sides, "en", altered={"fr": altered}))
-    assert out.altered["fr"].mean[:, 2].eq(7).all() and out.composed == [slice(1, 3)]
-    assert len(out.predictions) == 2
-
-
 def test_the_average_is_compared_with_the_teacher() -> None:
     given = batch()
     targets = torch.full((ROWS, 1), -2.0)
     out = model()(Batch(given.sides, "en", targets=targets))
     assert set(out.agreement) == {"en", "fr"} and (out.agreement["en"] == -1).all()
     assert not model()(given).agreement
-
-
-def test_without_training_decoders_the_semantic_encoder_alone_is_read() -> None:
-    out = model(decoders=False)(batch())
-    assert not out.predictions and set(out.semantic) == {"en", "fr"} and list(out.posteriors) == ["semantic"]
 
 
 @pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])

@@ -13,7 +13,6 @@ from bgt_core.contracts import Batch, Outputs, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.seq2seq import Seq2Seq
-from bgt_core.nets.encoders import NoLatent, PointHead
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
@@ -86,13 +85,6 @@ def test_the_anchor_pays_and_without_it_whoever_is_read() -> None:
         assert out.posteriors["semantic"]["semantic"].mean[0, 0] == pays
 
 
-def test_a_sample_is_noise_around_the_mean() -> None:
-    torch.manual_seed(0)
-    latent = run("reconstruct", read="sample")[0].predictions[0].latent
-    assert (latent != 1.0).all()
-    assert (latent - 1.0).abs().max() < 5 * 0.37  # sigma = e**-1
-
-
 def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first() -> None:
     def latents(task: str, columns: Sequence[str], shift: int) -> dict[str, float]:
         out, _ = run(task, columns=columns, shift=shift)
@@ -147,33 +139,6 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # the terms are not weighted
     told = sum(value.sum() for term, value in loss.terms.items() if not term.startswith("kl/"))
     assert_close(told, nats)
-
-
-@pytest.mark.parametrize("fuse", [["word"], ["word", "hidden", "attention", "logit"]])
-def test_padding_moves_nothing_of_an_lstm_system(
-    fuse: list[str], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    torch.manual_seed(0)
-    model = tiny("english-trans-lstm", fuse=fuse).build(tokenizer).double().eval()
-    together = model(batch)
-    for row in range(len(batch)):
-        sides = {}
-        for lang, side in batch.sides.items():
-            length = int(side.mask[row].sum())
-            sides[lang] = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], lang)
-        alone = model(Batch(sides, batch.anchor))
-        one, many = alone.predictions[0], together.predictions[0]
-        assert_close(one.nll()[1][0], many.nll()[1][row])
-        assert_close(alone.semantic["en"].mean[0], together.semantic["en"].mean[row])
-
-
-def test_a_latent_of_no_units_and_a_point_cost_nothing() -> None:
-    side = Tokens.pad([[5, 6, 3], [7, 3]], "en")
-    nothing, point = NoLatent()(side), PointHead(4, 3)(torch.randn(2, 4))
-    assert nothing.mean.shape == nothing.rsample().shape == (2, 0)
-    assert torch.equal(point.rsample(), point.mean)
-    for posterior in (nothing, point):
-        assert torch.equal(posterior.kl(), torch.zeros(2))
 
 
 def test_an_autoencoder_reads_its_first_language(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:

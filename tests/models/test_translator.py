@@ -46,15 +46,6 @@ def test_each_target_depends_on_its_own_source_alone(model: Translator, batch: B
     assert (before != after).tolist() == [row == 2 for row in range(len(batch))]
 
 
-def test_the_order_of_the_source_matters(model: Translator, batch: Batch) -> None:
-    """What no mean of its tokens could tell."""
-    side = batch.sides["fr"]
-    turned = [[*ids[mask][:-1].flip(0).tolist(), 3] for ids, mask in zip(side.ids, side.mask, strict=True)]
-    sides = {**batch.sides, "fr": Tokens.pad(turned, "fr")}
-    before, after = (model(replace(batch, sides=each)).predictions[0].nll()[1] for each in (batch.sides, sides))
-    assert (before != after).all()
-
-
 def test_a_sentence_is_embedded_as_the_mean_of_its_states(model: Translator, batch: Batch) -> None:
     side = batch.sides["fr"]
     states = model.states(side).states.split(side.mask.sum(1).tolist())

@@ -13,14 +13,10 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.generation.options import Beam, Sample
-from bgt_core.generation.search import beam, n_best, sample, write
+from bgt_core.generation.options import Beam
+from bgt_core.generation.search import beam, n_best
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates, TransformerDecoder
-from bgt_core.nets.layers import (
-    make_embedding,
-    shift_right,
-    sinusoids,
-)
+from bgt_core.nets.layers import make_embedding, shift_right, sinusoids
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.recipes.bgt import FUSIONS, builders
@@ -347,11 +343,3 @@ def test_a_wide_beam_finds_the_best_sentences_of_all(seed: int) -> None:
     best = beam(decoder, source, Beam(40), 3)
     assert best == [written[0] for written in n_best(decoder, source, Beam(40), 5, 3)]
     assert len({tuple(each.tokens) for each in best}) > 1  # the source decides
-
-
-def test_it_is_searched_and_drawn_from_like_any_decoder() -> None:
-    decoder, source = attending(12, seed=3), sources([3, 8])
-    generator = torch.Generator().manual_seed(0)
-    assert write(decoder, source, Beam(4), 6, generator) == [best.tokens for best in beam(decoder, source, Beam(4), 6)]
-    drawn = sample(decoder, source, Sample(), 6, generator)
-    assert len(drawn) == 2 and all(drawn)

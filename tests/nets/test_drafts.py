@@ -103,8 +103,8 @@ def test_what_drafts_say_is_learnt(build: Callable[..., VectorWriter], tiny: Cal
     drafts = [[token if place != 1 else 70 for place, token in enumerate(sentence)] for sentence in ids]
     sides = {"en": Tokens.pad(ids, "en"), "draft_en": Tokens.pad(drafts, "en")}
     training = Batch(sides, anchor="en", targets=torch.zeros(10, 2 * UNITS))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for step in range(200):
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for step in range(120):
         optimizer.zero_grad()
         out = model(training, lambda posterior: posterior.mean)
         (recipe.objective(out, step).total / 10).backward()
@@ -114,19 +114,6 @@ def test_what_drafts_say_is_learnt(build: Callable[..., VectorWriter], tiny: Cal
         context = model.eval().drafted(latents, sides["draft_en"], torch.zeros(10, UNITS))
         written = write(model.decoder("en"), context, GREEDY, 9, torch.Generator())
     assert written == [sentence[:-1] for sentence in ids]
-
-
-def test_drafts_are_hidden_in_a_share_of_the_batches(build: Callable[..., VectorWriter]) -> None:
-    model = build(hidden_share=0.5)
-    read: list[int] = []
-    model.reader.register_forward_hook(lambda *_: read.append(1))
-    torch.manual_seed(0)
-    for _ in range(200):
-        model.train()(batch())
-    assert 70 < len(read) < 130
-    read.clear()
-    model.eval()(batch())
-    assert read == [1]
 
 
 @pytest.mark.parametrize("columns", [("en", "draft_fr:fr"), ("en", "fr", "draft_en:fr")])

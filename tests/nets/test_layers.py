@@ -10,13 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core.contracts import EOS, PAD, Tokens
+from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets import layers
 from bgt_core.nets.layers import (
     EncoderLayer,
     SelfAttention,
-    TokenAndPositionEmbedding,
     Transformer,
     make_embedding,
     sinusoids,
@@ -68,13 +67,6 @@ def test_positions_are_sines_then_cosines() -> None:
         assert_close(table[row], expected, FLOAT32)
 
 
-def test_words_are_scaled_embeddings_with_positions() -> None:
-    words = TokenAndPositionEmbedding(make_embedding(V, H), dropout=0.0)
-    ids = torch.tensor([5, 6])
-    expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
-    assert_close(words(ids, full(1, 2)), expected)
-
-
 def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
     torch.manual_seed(0)
     body = stirred(Transformer(make_embedding(V, H), layers=2, ffn_dim=12, heads=2, dropout=0.1)).double().eval()
@@ -84,12 +76,6 @@ def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], s
     for row, length in enumerate(lengths):
         alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         assert_close(alone[0], together[row])
-
-
-def test_the_row_of_padding_starts_at_zero() -> None:
-    table = make_embedding(200, 64)
-    assert not table.weight[PAD].any()
-    assert abs(table.weight[4:].std().item() * 64**0.5 - 1) < 0.05
 
 
 @pytest.mark.parametrize("masked", [None, (2, 1, 1, 50), (1, 1, 50, 50), (2, 1, 50, 50)])

@@ -53,16 +53,6 @@ def test_padding_changes_no_state(random_tokens: Callable[..., Tokens]) -> None:
         assert_close(alone[0], together[row])
 
 
-def test_it_reads_the_order_of_pieces_and_dropout_acts_in_training(random_tokens: Callable[..., Tokens]) -> None:
-    ours, side = body(dropout=0.3).eval(), random_tokens([6], V)
-    swapped = Tokens.of(side.ids[:, [1, 0, 2, 3, 4, 5]], side.mask, "en")
-    assert not torch.equal(swapped.ids, side.ids)
-    assert (ours(swapped) - ours(side)).abs().max() > 1e-4
-    assert torch.equal(ours(side), ours(side))
-    ours.train()
-    assert not torch.equal(ours(side), ours(side))
-
-
 def test_sizes_that_make_no_body_are_refused() -> None:
     with pytest.raises(BgtError, match="width 15 must be even"):
         BiLSTM(make_embedding(V, 15), 1, 0.0)
@@ -123,16 +113,6 @@ def test_a_decoder_is_torchs_lstm_from_that_cell(random_tokens: Callable[..., To
     assert_close(prediction.features, torch.stack(rows))
 
 
-def test_search_says_what_training_says(random_tokens: Callable[..., Tokens]) -> None:
-    ours, side = first_cell().eval(), random_tokens([6, 6], V)
-    z = torch.randn(2, L, dtype=torch.float64)
-    at_once = ours("reconstruct", "en", z, side).logits().view(2, 6, V)
-    state, token = ours.start(z), torch.full((2, 1), EOS)
-    for position in range(6):
-        assert_close(ours.step(token, state)[:, 0], at_once[:, position])
-        token = side.ids[:, position : position + 1]
-
-
 def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     ours = first_cell(0.4).train()
     ids = torch.randint(4, V, (400, 50))
@@ -143,14 +123,6 @@ def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
     assert hidden[:, 1:].double().mean(1).std() > 0.03  # each token is drawn by itself, not each step for all
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
-
-
-def test_the_latent_enters_by_the_first_cell_alone(random_tokens: Callable[..., Tokens]) -> None:
-    ours, side = first_cell().eval(), random_tokens(LENGTHS, V)
-    with torch.no_grad():
-        ours.lstm.bias_ih_l0[L : 2 * L] = -1e4  # the forget gate is shut
-        scores = [ours("reconstruct", "en", torch.randn(4, L).double(), side).logits() for _ in range(2)]
-    assert_close(*scores)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0])

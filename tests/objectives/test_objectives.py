@@ -81,10 +81,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
         ({}, "nothing to minimise"),
         ({"margin": Margin(weight=0.0)}, "nothing to minimise"),
         ({"margin": Margin(weight=-1.0)}, r"objective\.margin\.weight -1.0 must not be negative"),
-        (
-            {"elbo": Elbo(), "again": CrossEntropy(("translate",))},
-            "elbo and again share the role 'translate'",
-        ),
+        ({"elbo": Elbo(), "again": CrossEntropy(("translate",))}, "elbo and again share the role 'translate'"),
     ],
 )
 def test_impossible_sums_are_refused(parts: dict[str, Part], message: str) -> None:

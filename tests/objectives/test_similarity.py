@@ -96,23 +96,6 @@ def test_negatives_of_both_sides_by_hand() -> None:
     assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
 
 
-def test_neither_of_its_own_row_is_ever_a_negative() -> None:
-    """Both are nearer than any other, and every other cosine is below 0: nothing is left to pay."""
-    out = outputs(angles(0, 120, 240), angles(0, 120, 240))
-    assert cos(120) < 0
-    for both_sides in (False, True):
-        assert Margin(0.4, both_sides=both_sides)(out, 0).total.item() == 0
-    two = Margin(1.9, both_sides=True)(outputs(angles(0, 180), angles(0, 180)), 0)
-    assert two.total.item() == 0  # 1.9 - 1 + cos(180); a cosine of 0 for the own row would cost 0.9
-
-
-def test_each_two_of_three_languages_are_compared() -> None:
-    sides = {"en": angles(0, 60, 180), "fr": angles(10, 80, 150), "de": angles(5, 20, 100)}
-    pairs = [("en", "fr"), ("en", "de"), ("fr", "de")]
-    parts = [Margin(0.6)(outputs(sides[left], sides[right]), 0).total.item() for left, right in pairs]
-    assert Margin(0.6)(Outputs(sides, {}, []), 0).total.item() == pytest.approx(sum(parts), rel=1e-6)
-
-
 @pytest.mark.parametrize("both_sides", [False, True])
 def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient(both_sides: bool) -> None:
     left, right = angles(0), angles(90)
@@ -132,11 +115,6 @@ def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
     hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
     expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
     assert waiting(given, step=0).total.item() == pytest.approx(expected)
-
-
-def test_of_one_column_nothing_is_compared() -> None:
-    loss = Margin()(Outputs({"en": angles(0, 60)}, {}, []), step=0)
-    assert loss.total.item() == 0 and not loss.terms
 
 
 def sides(*rows: list[list[float]]) -> Outputs:
@@ -257,23 +235,12 @@ def test_each_of_several_is_found_by_the_mean_over_the_others() -> None:
     assert loss.total.item() == pytest.approx(3 * math.log(3), rel=1e-6)
 
 
-def test_languages_are_not_compared() -> None:
-    one, other = styled([[1.0, 0.0]] * 2, [1, 1]), styled([[1.0, 0.0]] * 3, [1, 1, 1])
-    loss = StyleContrast()(of_styles(en=one, fr=other), 0)
-    assert loss.total.item() == pytest.approx(3 * math.log(2), rel=1e-6)
-
-
 @pytest.mark.parametrize("numbers", [[0, 1], [0]])
 def test_styles_that_occur_once_cost_nothing(numbers: list[int]) -> None:
     given = styled([[1.0, 0.0], [0.5, 0.5]][: len(numbers)], numbers)
     loss = StyleContrast()(of_styles(en=given), 0)
     loss.total.backward()
     assert loss.total.item() == 0 and given.mean.grad is not None and given.mean.grad.isfinite().all()
-
-
-def test_a_model_without_styles_costs_nothing() -> None:
-    loss = StyleContrast()(of_styles(), 0)
-    assert loss.total.item() == 0 and loss.terms == {}
 
 
 SIZES = {"bgt": {"d_model": 16, "ffn_dim": 24, "heads": 2, "encoder_layers": 1}, "bgt-small": {"d_model": 16}}

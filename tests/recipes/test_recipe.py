@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core.device import autocast, pick_device
+from bgt_core.device import pick_device
 from bgt_core.errors import BgtError
 from bgt_core.recipes.recipe import TrainConfig
 
@@ -50,16 +50,6 @@ def test_a_cuda_device_that_is_not_there_is_absent() -> None:
     with pytest.raises(BgtError, match="no such CUDA device; use 'cpu'") as error:
         pick_device(f"cuda:{torch.cuda.device_count()}")
     assert error.value.exit_code == 3
-
-
-def test_auto_is_a_device_that_works() -> None:
-    assert torch.ones(2, device=pick_device("auto")).sum() == 2
-
-
-@pytest.mark.parametrize(("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
-def test_precision_decides_what_products_are_made_in(precision: str, dtype: torch.dtype) -> None:
-    with autocast(torch.device("cpu"), precision):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
 
 
 @pytest.mark.filterwarnings("always")

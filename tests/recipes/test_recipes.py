@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +23,7 @@ from bgt_core.training.start import fresh
 
 Tiny = Callable[..., Recipe]
 
-CLASSIFIERS = {
-    "pair-classifier",
-    "reference-classifier",
-    "var-siamese",
-}  # tested where their stages are
+CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # tested where their stages are
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 WIDTHS = {"d_model": "width|d_model"}  # nets call it their width
 every_recipe = pytest.mark.parametrize("name", FIRST_STAGES)
@@ -138,12 +133,7 @@ def test_every_parameter_learns(
 
 @every_recipe
 def test_a_checkpoint_brings_it_back(
-    name: str,
-    tiny: Tiny,
-    tokenizer: Tokenizer,
-    batch: Batch,
-    stirred: Callable[[nn.Module], nn.Module],
-    tmp_path: Path,
+    name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module], tmp_path: Path
 ) -> None:
     recipe = tiny(name)
     torch.manual_seed(0)
@@ -286,14 +276,6 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
     assert training.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
 
 
-def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: Tokenizer) -> None:
-    for name, tables in (("bgt", 7), ("bilingual-trans", 3), ("english-trans-lstm", 2)):
-        for share in (False, True):
-            parts = tiny(name, tie_embeddings=share).build(tokenizer).modules()
-            loaded = {id(part) for part in parts if isinstance(part, nn.Embedding)}
-            assert len(loaded) == (1 if share else tables)
-
-
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
     with pytest.raises(BgtError, match=r"'bgt-smal'.*'bgt-small'") as error:
         recipes.build("bgt-smal", {})
@@ -323,9 +305,3 @@ def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer,
     assert all(parameter.grad.is_meta for parameter in model.parameters())
     with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
         loss.total.item()
-
-
-def test_a_recipe_knows_its_settings_however_it_was_made() -> None:
-    built = recipes.build("bgt-small", {"train.epochs": 3})
-    assert replace(recipes.build("bgt-small", {}), train=built.train).arguments == built.arguments
-    assert recipes.RECIPES["bgt-small"]().arguments == recipes.build("bgt-small", {}).arguments

@@ -19,7 +19,6 @@ from bgt_core.contracts import SEMANTIC, Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.generation.search import decode
 from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
@@ -96,15 +95,6 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
         assert isinstance(some.posteriors[SEMANTIC][f"semantic/{own}"], Gaussian)
 
 
-def test_rows_without_a_duplicate_are_repeated_alone(tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
-    recipe = tiny("var-siamese-reformulate")
-    out = recipe.build(tokenizer)(replace(batch, labels=torch.zeros(6)))
-    assert {prediction.role for prediction in out.predictions} == {"reconstruct"}
-    assert torch.isfinite(recipe.objective(out, 3).total)
-    one = Batch({"en": batch.sides["en"]}, anchor="en", shift=0)  # of a corpus with one column
-    assert [prediction.name for prediction in recipe.build(tokenizer)(one).predictions] == ["reconstruct/en"]
-
-
 def test_repeating_takes_one_column(tiny: Tiny, tokenizer: Tokenizer) -> None:
     assert tiny("var-siamese-repeat", columns=["en"]).build(tokenizer).langs == ("en",)
     with pytest.raises(UsageError, match="var-siamese-reformulate needs two"):
@@ -170,12 +160,6 @@ def test_the_first_stage_learns_both(first_stage: Path) -> None:
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 
 
-def test_it_writes_from_a_posterior_mean(first_stage: Path) -> None:
-    model = bgt_core.load(first_stage, "cpu", "fp32")
-    texts = decode(model, {SEMANTIC: model.embed(["the cat sleeps", "the dog is old"], lang="en")}, lang="en")
-    assert len(texts) == 2 and all(texts)
-
-
 def test_the_second_stage_takes_encoder_sizes_and_tokenizer(first_stage: Path, siamese: Path, questions: Path) -> None:
     before, after = (checkpoint.read_config(folder)["arguments"] for folder in (first_stage, siamese))
     for name in ("d_model", "hidden_dim", "semantic_dim"):
@@ -184,21 +168,6 @@ def test_the_second_stage_takes_encoder_sizes_and_tokenizer(first_stage: Path, s
     assert (siamese / "tokenizer.model").read_bytes() == (first_stage / "tokenizer.model").read_bytes()
     names = {name.split(".")[0] for name in load_file(siamese / "model.safetensors")}
     assert names == {"encoders", "perceptron", "classifier"}  # what the first stage wrote with is not kept
-
-
-@pytest.mark.parametrize("frozen", [True, False])
-def test_the_encoder_starts_from_the_first_stage_and_is_frozen_or_not(
-    frozen: bool, first_stage: Path, questions: Path, tmp_path: Path
-) -> None:
-    folder = second_stage(first_stage, questions, tmp_path / "run", freeze=["encoders"] if frozen else [])
-    start, end = (load_file(stage / "model.safetensors") for stage in (first_stage, folder))
-    encoder = [name for name in end if name.startswith("encoders.")]
-    assert encoder
-    same = [torch.equal(start[name], end[name]) for name in encoder]
-    assert all(same) if frozen else not any(same)
-    if not frozen:  # it moved, from there: by less than two drawn at random lie apart
-        table = "encoders.semantic.body.table.weight"
-        assert (end[table] - start[table]).norm() < 0.5 * start[table].norm()
 
 
 def test_the_second_stage_tells_duplicates(siamese: Path, questions: Path) -> None:

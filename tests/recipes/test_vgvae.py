@@ -11,9 +11,7 @@ import torch
 from bgt_core import recipes
 from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch
 from bgt_core.data.text import Tokenizer
-from bgt_core.diagnose import diagnose
 from bgt_core.errors import UsageError
-from bgt_core.nets.lstm import BiLSTM
 from bgt_core.posterior import Gaussian, VonMisesFisher
 from bgt_core.recipes import Recipe
 
@@ -69,28 +67,6 @@ def test_a_paraphrase_gives_its_meaning_and_no_syntax(
     assert bool(model.writes) == (decoder != "bag-of-words")
 
 
-def test_the_same_draw_serves_all_that_is_decoded(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    out = tiny("vgvae").build(tokenizer)(batch)
-    latent = {prediction.name: prediction.latent for prediction in out.predictions}
-    syntactic = latent["position/en"].shape[1]
-    assert torch.equal(latent["reconstruct/en"][:, :syntactic], latent["position/en"])
-    assert torch.equal(latent["reconstruct/fr"][:, syntactic:], latent["paraphrase/en"][:, syntactic:])
-    assert not torch.equal(latent["position/en"], out.posteriors[SYNTACTIC]["syntactic/en"].mean)
-
-
-@pytest.mark.parametrize("kind", ["average", "lstm"])
-def test_each_latent_has_its_own_reader_and_table(kind: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
-    other = "lstm" if kind == "average" else "average"
-    model = tiny("vgvae", **{"model.semantic_body": kind, "model.syntactic_body": other}).build(tokenizer)
-    bodies = [model.encoder(latent, "en").body for latent in (SEMANTIC, SYNTACTIC)]
-    assert [isinstance(body, BiLSTM) for body in bodies] == [kind == "lstm", other == "lstm"]
-    assert bodies[0].table is not bodies[1].table
-    assert model.position.table is bodies[1].table  # what it learns shapes the syntactic encoder
-    assert model.latents == (SEMANTIC, SYNTACTIC)
-
-
 @pytest.mark.parametrize(
     ("settings", "terms"),
     [
@@ -117,19 +93,6 @@ def test_one_latent_alone_and_one_column_alone(tiny: Callable[..., Recipe], toke
     only = Batch({"en": batch.sides["en"]}, anchor="en", shift=0)
     out = recipe.build(tokenizer)(only)
     assert [prediction.name for prediction in out.predictions] == ["reconstruct/en", "position/en"]
-
-
-def test_diagnosis_names_both_latents_of_both_sides_and_bounds_the_likelihood(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    torch.manual_seed(0)
-    model = tiny("vgvae").build(tokenizer).eval()
-    diagnosis = diagnose(model, [batch], torch.device("cpu"), samples=8)
-    assert list(diagnosis.latents) == ["semantic/en", "semantic/fr", "syntactic/en", "syntactic/fr"]
-    assert diagnosis.latents["semantic/en"].units == 12 and diagnosis.latents["semantic/en"].active > 0
-    assert all(latent.kl.nats > 0 and latent.information for latent in diagnosis.latents.values())
-    assert diagnosis.likelihood
-    assert diagnosis.likelihood.iwae_nll.nats < diagnosis.likelihood.neg_elbo.nats
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
-from bgt_core.nets.layers import EncoderLayer
 from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import PlainOutput, SentencePrediction
 from bgt_core.objectives import Sum
@@ -180,18 +179,6 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
         encoders, decoders = moved(3)
     assert all(decoders) and not any(encoders)
     assert all(map(all, moved(4)))
-
-
-def test_a_table_that_both_use_goes_with_the_decoders(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
-    model = tiny("bgt-small").build(tokenizer)
-    inference, generation = (
-        {id(parameter) for parameter in part} for part in inference_and_generation_parameters(model)
-    )
-    assert not inference & generation
-    assert inference | generation == {id(parameter) for parameter in model.parameters()}
-    decoders = [*model.decoders.parameters(), *model.translators.parameters()]
-    assert generation == {id(parameter) for parameter in decoders}
-    assert inference < {id(parameter) for parameter in model.encoders.parameters()}
 
 
 @pytest.mark.parametrize(
@@ -405,29 +392,6 @@ def test_negatives_come_from_a_step_on_wherever_a_run_begins(
         assert sorted([*parts[0].batches, *parts[1].batches]) == sorted(update.batches)
 
 
-def test_every_pair_is_still_trained_on_once(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
-    model, _ = build()
-    for plain, update in zip(raw(corpus), mined(raw(corpus), model, MINING), strict=True):
-        assert update.pairs == plain.pairs
-        told, expected = (
-            sorted(zip(sentences(batches, "en"), sentences(batches, "fr"), strict=True))
-            for batches in ([*update.batches.values()], [*plain.batches.values()])
-        )
-        assert told == expected
-
-
-def test_workers_share_out_what_one_finds(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
-    model, _ = build()
-    alone = list(mined(raw(corpus), model, MINING))
-    shares = [list(mined(raw(corpus), model, MINING, Workers(rank, 2))) for rank in range(2)]
-    for whole, *parts in zip(alone, *shares, strict=True):
-        assert {number % 2 for number in parts[1].batches} <= {1}
-        together = parts[0].batches | parts[1].batches
-        assert sorted(together) == sorted(whole.batches)
-        for number, batch in together.items():
-            assert sentences([batch], "fr", negatives=True) == sentences([whole.batches[number]], "fr", negatives=True)
-
-
 def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
@@ -483,23 +447,3 @@ def test_compiled_layers_compute_the_same(
         gradients = [part.grad.flatten() for part in model.parameters() if part.grad is not None]
         results.append(torch.cat([loss.total[None].detach(), *gradients]))
     assert_close(results[1], results[0])
-
-
-@pytest.mark.parametrize(
-    ("setting", "device", "steps", "compiles"),
-    [
-        ("auto", "cuda", 1_000, True),
-        ("auto", "cuda", 999, False),  # compiling would not pay
-        ("auto", "cpu", 10**6, False),
-        ("on", "cpu", 1, True),
-        ("off", "cuda", 10**6, False),
-    ],
-)
-def test_layers_are_compiled_where_that_pays(
-    setting: str, device: str, steps: int, compiles: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compiled: list[nn.Module] = []
-    monkeypatch.setattr(nn.Module, "compile", lambda layer, dynamic: compiled.append(layer))
-    model = nn.Sequential(EncoderLayer(4, 4, 2, 0.0), nn.Linear(4, 4))
-    compile_layers(model, setting, torch.device(device), steps)  # type: ignore[arg-type]
-    assert compiled == ([model[0]] if compiles else [])

@@ -28,7 +28,6 @@ from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.course import total_steps, train_model
 from bgt_core.training.loop import (
     Hooks,
-    Meter,
     Penalty,
     Trainer,
     learning_rate,
@@ -184,25 +183,6 @@ def test_the_optimizer_decays_weights_apart_from_their_gradient() -> None:
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
     assert_close(model.weight, before * (1 - 0.1 * 0.5))
-
-
-def test_a_term_of_some_rows_is_the_mean_of_those(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    recipe = tiny("var-siamese-reformulate", dropout=0.0)
-    torch.manual_seed(0)
-    model = recipe.build(tokenizer).eval()
-    labels = torch.zeros(len(batch))
-    labels[[0, 3]] = 1
-    meter = Meter(SINGLE_PROCESS)
-    for number, labelled in enumerate([replace(batch, labels=labels), replace(batch, labels=torch.zeros(len(batch)))]):
-        loss = recipe.objective(model(labelled), step=1)
-        meter.sums.add(number, {"loss": loss.total.detach(), **loss.terms}, labelled)
-    reported = meter.row(learning_rate=1e-3)
-    predictions = model(replace(batch, labels=labels)).predictions
-    expected = {each.name: each.nll()[1].mean().item() for each in predictions if each.role == "paraphrase"}
-    assert len(expected) == 2
-    assert {name: reported[name] for name in expected} == pytest.approx(expected, rel=0.2)  # latents are drawn anew
 
 
 TABLE = "encoders.semantic.body.table.weight"

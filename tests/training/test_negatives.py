@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core.contracts import EOS, Batch, Outputs, Tokens
+from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.objectives.similarity import Margin
-from bgt_core.posterior import Point
 from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
-from tests.close import assert_close
 
 
 @pytest.mark.parametrize("block", [1, 3, 100])
@@ -56,29 +53,11 @@ def test_negatives_of_both_sides_are_those_of_a_plain_loop(columns: tuple[str, .
     assert 0 < from_own_side < 11 * len(columns)
 
 
-def test_what_is_mined_of_one_batch_costs_what_the_batch_itself_does() -> None:
-    generator = torch.Generator().manual_seed(2)
-    means = {column: torch.randn(9, 4, generator=generator) for column in "ab"}
-    candidates = {"a": torch.cat([means["a"], means["b"]]), "b": torch.cat([means["b"], means["a"]])}
-    wrong = hard_negatives(("a", "b"), [means], both_sides=True)
-    negatives = {column: Point(candidates[column][torch.from_numpy(rows)]) for column, rows in wrong.items()}
-    sides = {column: Point(mean) for column, mean in means.items()}
-    margin = Margin(1.2, both_sides=True)
-    in_batch, mined = (margin(Outputs(sides, {}, [], of), 0).total for of in ({}, negatives))
-    assert in_batch > 1
-    assert_close(in_batch, mined)
-
-
 def test_only_its_own_partner_is_left_out() -> None:
     """A copy of the translation is another sentence, as in the released codes."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1
-
-
-def test_a_pair_alone_finds_nothing() -> None:
-    ahead, back = nearest_other(torch.ones(1, 2), torch.ones(1, 2))
-    assert ahead[0].item() == back[0].item() == -torch.inf
 
 
 def test_mega_batches_grow_by_one() -> None:
@@ -138,11 +117,3 @@ def test_a_negative_may_be_of_the_side_before() -> None:
         assert batch.negatives[column].ids[:, 0].tolist() == [expected[row] for row in order]
         assert (batch.negatives[column].ids == EOS).sum() == 3
     assert batch.negatives["fr"].ids.shape[1] == 9
-
-
-def test_negatives_move_with_their_batch() -> None:
-    wrong = {("en", "fr"): {lang: np.array([1, 0]) for lang in ("en", "fr")}}
-    batch = with_negatives([update((3, 4), (2, 2), start=0)], wrong, 100)[0].batches[0]
-    moved = batch.to("meta")
-    assert all(side.ids.is_meta for side in moved.negatives.values())
-    assert list(moved.negatives) == ["en", "fr"]

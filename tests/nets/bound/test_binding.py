@@ -24,7 +24,7 @@ from bgt_core.nets.bound.binding import (
 )
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import SIFPooling
-from bgt_core.nets.layers import CrossAttention, EncoderLayer, Transformer, make_embedding, shift_right, sinusoids
+from bgt_core.nets.layers import CrossAttention, EncoderLayer, Transformer, make_embedding, sinusoids
 from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from bgt_core.nets.output import TiedOutput
 from tests.close import FLOAT32, assert_close
@@ -67,19 +67,6 @@ def test_among_many_vectors_the_bound_one_is_found_the_better_the_wider(width: i
     assert (cosines.argmax(1) == chosen).double().mean() >= at_least
     right = cosines[torch.arange(10), chosen]
     assert abs(right.mean() - 1 / math.sqrt(10)) < 4 / math.sqrt(10 * width)
-
-
-def test_products_depend_on_the_distance_of_positions_alone() -> None:
-    binding, one, two = Binding(8).double(), random(8), random(8, seed=1)
-    near = binding.bind(one, torch.tensor(2.0)) @ binding.bind(two, torch.tensor(5.0))
-    far = binding.bind(one, torch.tensor(102.0)) @ binding.bind(two, torch.tensor(105.0))
-    assert_close(near, far)
-
-
-def test_angles_are_evenly_spaced_over_the_circle_and_never_saved() -> None:
-    binding = Binding(8)
-    assert_close(binding.angles(torch.zeros(())), math.pi * torch.tensor([-0.75, -0.25, 0.25, 0.75]))
-    assert Binding(2).angles(torch.zeros(())).tolist() == [0.0] and binding.state_dict() == {}
 
 
 @pytest.mark.parametrize("width", [0, 7])
@@ -153,23 +140,6 @@ def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
     assert_close(keys_values.permute(1, 3, 0, 2, 4).flatten(2), plain)
 
 
-def test_one_step_with_a_memory_gives_the_scores_of_teacher_forcing(
-    random_tokens: Callable[..., Tokens], stirred: Stir
-) -> None:
-    torch.manual_seed(0)
-    table = make_embedding(20, 8)
-    memory = MemoryReader(first=2, bound=6, width=8, slots=3)
-    decoder = stirred(TransformerDecoder(table, TiedOutput(table, 9), 9, 2, 12, 2, 0.0, memory=memory)).double().eval()
-    latent, side = torch.randn(3, 9, dtype=torch.float64), random_tokens([6, 6, 6], 20)
-    whole = decoder("reconstruct", "en", latent, side).logits().view(3, 6, 20)
-    state, read = decoder.start(latent), shift_right(side.ids)
-    for place in range(3):
-        assert_close(decoder.step(read[:, place : place + 1], state)[:, 0], whole[:, place])
-    state.select(torch.tensor([2, 0]))
-    for place in range(3, 6):
-        assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])
-
-
 def test_a_tag_is_a_part_of_the_latent(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     table = make_embedding(20, 8)
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 12, 2, dropout=0.0)).double().eval()
@@ -235,13 +205,6 @@ def test_padding_and_packing_change_nothing(
     side = random_tokens([4, 2, 6], 30)
     padded = PaddedLayout.of_mask(side.mask)
     assert_close(pooled(roles, average, side, padded), pooled(roles, average, side, PackedLayout.of(side)))
-
-
-def test_two_words_that_change_places_change_the_vector(roles: RolePooling, average: SIFPooling) -> None:
-    side = Tokens.pad([[7, 8, 9, EOS], [9, 8, 7, EOS], [7, 8, 9, EOS]], "en")
-    first, swapped, again = pooled(roles, average, side, PackedLayout.of(side))
-    assert (first - swapped).norm() > 0.1
-    assert_close(first, again)
 
 
 @pytest.mark.parametrize("ids", [[], [7], [8, 8], [9] * 40])

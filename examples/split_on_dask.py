@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from dask.distributed import Client
 
+from bgt_core.splitting import parts as folders
 from bgt_core.splitting.fit import METHODS, TRAINED_ON, fit
 from bgt_core.splitting.gather import Gathered, gather
 
@@ -43,10 +44,10 @@ def main() -> None:
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
         task = partial(part, parts=options.parts, files=files, langs=langs, keep=keep)
-        parts = client.map(task, range(options.parts), pure=False)
-        merged = reduce(Gathered.merge, (done.result() for done in parts))
+        tasks = client.map(task, range(options.parts), pure=False)
+        merged = reduce(Gathered.merge, (done.result() for done in tasks))
     split = fit([merged], options.method)
-    parts.save(options.out, parts.StoredSplit(split, "", ""))
+    folders.save(options.out, folders.StoredSplit(split, "", ""))
     print(f"{options.out}: {split.shared_width} shared units of {split.width}, from {split.about['rows']:,} rows")
 
 

@@ -175,14 +175,6 @@ def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
     assert np.abs(both[0] - both[1]).max() > 0.01
 
 
-def test_the_semantic_space_is_one_and_the_language_spaces_are_not(model: bgt_core.Embedder) -> None:
-    text = ["David est ici."]
-    assert np.array_equal(model.embed(text, lang="en"), model.embed(text, lang="fr"))
-    assert not np.allclose(
-        model.embed(text, lang="en", latent="language"), model.embed(text, lang="fr", latent="language")
-    )
-
-
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
     with pytest.raises(BgtError, match=r"de: .*en, fr") as error:
         model.embed(["Hallo"], lang="de")

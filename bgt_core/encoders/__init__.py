@@ -4,8 +4,8 @@ An encoder is named as one of `KINDS`, or as a model of ours: PATH, a checkpoint
 on the hub. Without a kind, `with_kind` recognises folders, files of vectors, and well-known names.
 
 A new kind is a file here that bears its name, with `open_encoder(name, device, precision)`, and a row of `KINDS`. Help,
-documentation and app read that table. Our models in other tools are in `publish`, `sentence_transformers`, `onnx`,
-`mteb` and `senteval`.
+documentation and app read that table. Our models in other tools are in `publish`, `sentence_transformers`, `onnx`
+and `mteb`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,23 @@
-"""Compare stored questions with a new one: first by a distance that FAISS supports, then by the model."""
+"""Question retrieval: find the questions in a store that a new one repeats (Deudon 2018, sec. 5).
+
+    import bgt_core
+    from bgt_core.neighbours.questions import QuestionStore, build
+
+    siamese = bgt_core.load("runs/siamese")
+    build(Path("questions.txt"), Path("store"), siamese, dev=read_labelled("dev.tsv"))
+    for hit in QuestionStore.open("store", siamese).query(["How old is the earth?"])[0]:
+        print(hit.probability, hit.w2, hit.question)
+
+A search has two steps: FAISS by a distance in closed form, then the model. The paper first restricts the search to the
+query's topics: `examples/questions_by_topic.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -25,89 +37,46 @@ from bgt_core.vectors.compare import unit
 from bgt_core.vectors.file import read
 
 TINY = 1e-300  # smaller probabilities have no log odds in double precision
+SCHEMA = "bgt-questions/2"
+CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
+SHORTLIST = 500  # candidates nearest by distance, which the model then ranks
+BLOCK = 4_096  # questions that the model compares at once
 
 
-class LabelledPairs(Protocol):
-    """P pairs of sentences, and whether those of each mean the same, (P,) bool."""
+class Ranking:
+    """An encoder, with the search and scoring of its vectors (N, D).
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def labels(self) -> np.ndarray: ...
-    @property
-    def left(self) -> Sequence[str]: ...
-    @property
-    def right(self) -> Sequence[str]: ...
-
-
-class Ranking(Protocol):
-    """An encoder, with the search and scoring of its vectors (N, D)."""
-
-    by: str  # the meaning of a score: "probability" or "cosine"
-    encoder: SentenceEncoder
-
-    def points(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (N, D) -> points (N, P) float32 for a search by Euclidean distance."""
-
-    def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Compare a query (D,) with N vectors (N, D): (N,) float64, higher means more similar."""
-
-
-class DuplicateRanking:
-    """Ranking by a trained `var-siamese`: W2 selects candidates, log odds of being duplicates rank them.
-
-    Between Gaussians with diagonal covariances W2^2 = |mu1 - mu2|^2 + |sigma1 - sigma2|^2: the Euclidean distance of
-    points [mu ; sigma], so that FAISS finds the nearest by W2 exactly.
+    A trained `var-siamese` ranks by the log odds that two questions are duplicates, and W2 selects its candidates:
+    between Gaussians with diagonal covariances W2^2 = |mu1 - mu2|^2 + |sigma1 - sigma2|^2, the Euclidean distance of
+    points [mu ; sigma], so that FAISS finds the nearest by W2 exactly. Any other encoder ranks by cosine, with which
+    the distance of points of length 1 falls.
     """
 
-    by = "probability"
-
-    def __init__(self, encoder: DuplicateEncoder):
-        self.encoder: SentenceEncoder = encoder
+    def __init__(self, encoder: SentenceEncoder):
+        self.encoder = with_own_probability(encoder)
+        self.by = "probability" if isinstance(self.encoder, DuplicateEncoder) else "cosine"
 
     def points(self, vectors: np.ndarray) -> np.ndarray:
-        """[means ; log-variances] (N, 2 L) -> [means ; standard deviations], (N, 2 L)."""
+        """Vectors (N, D) -> points (N, D) float32 for a search by Euclidean distance."""
         points = np.array(vectors, dtype=np.float32)
-        deviations = points[:, points.shape[1] // 2 :]
+        if self.by == "cosine":
+            return np.ascontiguousarray(unit(points), dtype=np.float32)
+        deviations = points[:, points.shape[1] // 2 :]  # [means ; log-variances] -> [means ; standard deviations]
         np.exp(0.5 * deviations, out=deviations)
         return points
 
     def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Log odds of the model's probability, (N,)."""
+        """Compare a query (D,) with N vectors (N, D): log odds or cosines, (N,) float64."""
+        if self.by == "cosine":
+            return (self.points(vectors) @ self.points(query[None])[0]).astype(np.float64)
         queries = np.repeat(query[None], len(vectors), axis=0)
         probabilities = self.encoder.similarity_pairwise(queries, vectors).astype(np.float64)
         return logit(probabilities.clip(TINY, 1 - np.finfo(np.float64).epsneg))
 
 
-class CosineRanking:
-    """Ranking by cosine, for any other encoder. The distance of points of length 1 falls with their cosine."""
-
-    by = "cosine"
-
-    def __init__(self, encoder: SentenceEncoder):
-        self.encoder = encoder
-
-    def points(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors scaled to length 1, (N, D)."""
-        return np.ascontiguousarray(unit(np.asarray(vectors, dtype=np.float32)), dtype=np.float32)
-
-    def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Cosines, (N,)."""
-        return (self.points(vectors) @ self.points(query[None])[0]).astype(np.float64)
-
-
-def ranking_of(encoder: SentenceEncoder) -> Ranking:
-    """Rank by probability if the encoder is a trained `var-siamese`, else by cosine."""
-    encoder = with_own_probability(encoder)
-    return DuplicateRanking(encoder) if isinstance(encoder, DuplicateEncoder) else CosineRanking(encoder)
-
-
-# Turn scores of pairs into calibrated probabilities: Platt's scaling (1999).
-
-
 @dataclass(frozen=True)
 class Platt:
-    """probability = 1 / (1 + exp(-(slope score + offset)))."""
+    """Platt's scaling (1999) of scores to probabilities: 1 / (1 + exp(-(slope score + offset)))."""
 
     slope: float
     offset: float
@@ -115,9 +84,6 @@ class Platt:
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Scores (N,) -> probabilities, (N,)."""
         return expit(self.slope * scores + self.offset)
-
-
-UNCALIBRATED = Platt(1.0, 0.0)  # for scores that are log odds already
 
 
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
@@ -147,10 +113,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     return Platt(float(slope / spread), float(offset - slope * centre / spread))
 
 
-# The files of a store, and the card that records how it was made.
-
-SCHEMA = "bgt-questions/2"
-CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
+# Build a store: embed questions once, and calibrate probabilities.
 
 
 @dataclass(frozen=True)
@@ -167,15 +130,16 @@ class StoreCard:
     calibrated_on: str  # the labelled pairs; "" for a model's own probabilities
     version: str
 
-    def save(self, folder: Path) -> None:
-        """Write it as JSON."""
-        write_json(folder / CARD, {"schema": SCHEMA, **asdict(self)})
-
     @classmethod
     def load(cls, folder: Path) -> StoreCard:
         """Read it. Raises NotFound if the folder is not a store, DataError if its card is damaged."""
         try:
-            return cls._read(read_json(folder / CARD))
+            fields = dict(read_json(folder / CARD))
+            if (schema := fields.pop("schema")) != SCHEMA:
+                raise ValueError(f"schema {schema}, expected {SCHEMA}")
+            scaling = fields.pop("calibration")
+            platt = scaling and Platt(float(scaling["slope"]), float(scaling["offset"]))
+            return cls(**fields, calibration=platt)
         except NotFound:
             raise NotFound(
                 f"{folder}: not a store of questions; make one: bgt retrieve-similar {folder} --build QUESTIONS"
@@ -185,19 +149,82 @@ class StoreCard:
                 f"{folder / CARD}: not the card of a store, or damaged ({error}); build it again."
             ) from None
 
-    @classmethod
-    def _read(cls, card: Mapping[str, Any]) -> StoreCard:
-        fields = dict(card)
-        if (schema := fields.pop("schema")) != SCHEMA:
-            raise ValueError(f"schema {schema}, expected {SCHEMA}")
-        scaling = fields.pop("calibration")
-        return cls(**fields, calibration=scaling and Platt(float(scaling["slope"]), float(scaling["offset"])))
+
+class LabelledPairs(Protocol):
+    """P pairs of sentences, and whether those of each mean the same, (P,) bool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> np.ndarray: ...
+    @property
+    def left(self) -> Sequence[str]: ...
+    @property
+    def right(self) -> Sequence[str]: ...
+
+
+def build(
+    source: Path,
+    out: Path,
+    encoder: SentenceEncoder,
+    *,
+    model: str = "",
+    lang: str = "en",
+    dev: LabelledPairs | None = None,
+    report: Callable[[int, int], None] = lambda rows, total: None,
+) -> StoreCard:
+    """Store the distinct questions of a text, one per line, in the folder `out`.
+
+    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
+    Labelled pairs `dev` turn scores into probabilities, which hold for similar pairs. Without `dev`, the probabilities
+    of a siamese network are used as they are, and cosines give none. `model` is the spec of `encoder`, which is stored.
+
+    A stopped build continues; a build of the same questions by the same encoder keeps the vectors. Raises UsageError if
+    `out` holds another store or other files, DataError for a text without questions and for labelled pairs that can't
+    be calibrated on, and otherwise as `bulk.embed_file`.
+    """
+    load_faiss()
+    ranking = Ranking(encoder)
+    questions = read_sentences(source).texts
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; choose a folder for the store.")
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    if names and not any(name.startswith((CARD, QUESTIONS)) for name in names):  # a killed build leaves its lock
+        raise UsageError(f"{out}: holds other files; choose another folder for the store.")
+    calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # its scores are log odds already
+    if dev is not None:
+        left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
+        scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
+        calibration = fit_platt(np.array(scores), dev.labels)
+    with alone(out / CARD):
+        text = "\n".join(questions) + "\n"
+        if (out / CARD).exists():
+            card = StoreCard.load(out)
+            if card.encoder != identity(encoder) or (out / QUESTIONS).read_text(encoding="utf-8") != text:
+                raise UsageError(
+                    f"{out}: holds a store of {card.questions:,} questions, other ones or by another model; "
+                    "choose another folder, or remove it."
+                )
+        with writing(out):
+            (out / CARD).unlink(missing_ok=True)  # until the store is complete again
+        write_text(out / QUESTIONS, text)
+        embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
+        card = StoreCard(
+            questions=len(questions),
+            text=sha256_file(out / QUESTIONS),
+            encoder=identity(encoder),
+            model=lasting_name(model),
+            by=ranking.by,
+            lang=lang,
+            calibration=calibration,
+            calibrated_on=dev.name if dev else "",
+            version=__version__,
+        )
+        write_json(out / CARD, {"schema": SCHEMA, **asdict(card)})
+        return card
 
 
 # Search a store: the stored questions nearest to a new one, with their scores.
-
-SHORTLIST = 500  # candidates nearest by distance, which the model then ranks
-BLOCK = 4_096  # questions that the model compares at once
 
 
 class Hit(NamedTuple):
@@ -242,7 +269,7 @@ class QuestionStore:
         record, vectors = read(folder / VECTORS)
         if record["lang"] != card.lang or len(vectors) != len(questions):
             raise DataError(f"{folder / VECTORS}: not the vectors of {QUESTIONS}; build the store again.")
-        return cls(card, ranking_of(encoder), questions, vectors)
+        return cls(card, Ranking(encoder), questions, vectors)
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -267,127 +294,32 @@ class QuestionStore:
             raise UsageError(f"Query {texts.index('') + 1} is empty; expected a question.")
         vectors = self.ranking.encoder.embed(texts, lang=self.card.lang)
         rows = [np.arange(len(self)) if among is None else np.asarray(among(text)) for text in texts]
-        return [self._nearest(vector, of, k, shortlist) for vector, of in zip(vectors, rows, strict=True)]
-
-    def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, shortlist: int | None) -> list[Hit]:
-        point = self.ranking.points(vector[None])  # (1, P)
         count = len(self) if shortlist is None else max(k, shortlist)
-        places, squares = nearest_points(point, self._points[rows], count)
-        rows = rows[places]
-        scores = np.concatenate(
-            [
-                self.ranking.scores(vector, self._vectors[rows[start : start + BLOCK]])
-                for start in range(0, len(rows), BLOCK)
-            ]
-        )
+        return [self._nearest(vector, of, k, count) for vector, of in zip(vectors, rows, strict=True)]
+
+    def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, count: int) -> list[Hit]:
+        """The k best of the `count` questions of these rows that are nearest by distance."""
+        point, points = self.ranking.points(vector[None]), self._points[rows]
+        if count < len(rows):
+            faiss = load_faiss()
+            (squares,), (places,) = faiss.knn(point, points, count, faiss.METRIC_L2)
+            rows = rows[places]
+        else:
+            squares = ((points - point) ** 2).sum(1)
+        blocks = (self._vectors[rows[start : start + BLOCK]] for start in range(0, len(rows), BLOCK))
+        scores = np.concatenate([self.ranking.scores(vector, block) for block in blocks])
         best = np.lexsort((rows, squares, -scores))[:k]  # ties are ordered by distance, then by row
-        distances = np.sqrt(squares[best].clip(min=0))
-        calibration = self.card.calibration
-        probabilities = calibration(scores[best]) if calibration else [None] * len(best)
-        siamese = self.ranking.by == "probability"
+        probabilities = self.card.calibration(scores[best]).tolist() if self.card.calibration else [None] * len(best)
+        distances, siamese = np.sqrt(squares[best].clip(min=0)).tolist(), self.card.by == "probability"
         return [
             Hit(
                 row=int(row),
                 question=self.questions[row],
-                probability=None if probability is None else float(probability),
-                w2=float(distance) if siamese else None,
-                cosine=None if siamese else float(score),
+                probability=probability,
+                w2=distance if siamese else None,
+                cosine=None if siamese else score,
             )
             for row, probability, distance, score in zip(
-                rows[best], probabilities, distances, scores[best], strict=True
+                rows[best], probabilities, distances, scores[best].tolist(), strict=True
             )
         ]
-
-
-def nearest_points(point: np.ndarray, points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` points (N, P) nearest to one, (1, P): indices (C,), squared distances (C,).
-
-    If that is all of them, they come in order of index.
-    """
-    if count >= len(points):
-        return np.arange(len(points)), ((points - point) ** 2).sum(1)
-    faiss = load_faiss()
-    squares, places = faiss.knn(point, points, count, faiss.METRIC_L2)
-    return places[0], squares[0]
-
-
-# Build a store: embed questions once, and calibrate probabilities.
-
-
-def build(
-    source: Path,
-    out: Path,
-    encoder: SentenceEncoder,
-    *,
-    model: str = "",
-    lang: str = "en",
-    dev: LabelledPairs | None = None,
-    report: Callable[[int, int], None] = lambda rows, total: None,
-) -> StoreCard:
-    """Store the distinct questions of a text, one per line, in the folder `out`.
-
-    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
-    Labelled pairs `dev` turn scores into probabilities (`calibration`), which hold for similar pairs. Without `dev`,
-    the probabilities of a siamese network are used as they are, and cosines give none. `model` is the spec of
-    `encoder`, which is stored.
-
-    A stopped build continues; a build of the same questions by the same encoder keeps the vectors. Raises UsageError if
-    `out` holds another store or other files, DataError for a text without questions and for labelled pairs that can't
-    be calibrated on, and otherwise as `bulk.embed_file`.
-    """
-    load_faiss()
-    ranking = ranking_of(encoder)
-    questions = read_sentences(source).texts
-    check_folder(out)
-    calibration = calibrate(ranking, dev, lang)
-    with alone(out / CARD):
-        text = "\n".join(questions) + "\n"
-        keep_other_stores(out, identity(encoder), text)
-        with writing(out):
-            (out / CARD).unlink(missing_ok=True)  # until the store is complete again
-        write_text(out / QUESTIONS, text)
-        embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
-        card = StoreCard(
-            questions=len(questions),
-            text=sha256_file(out / QUESTIONS),
-            encoder=identity(encoder),
-            model=lasting_name(model),
-            by=ranking.by,
-            lang=lang,
-            calibration=calibration,
-            calibrated_on=dev.name if dev else "",
-            version=__version__,
-        )
-        card.save(out)
-        return card
-
-
-def calibrate(ranking: Ranking, dev: LabelledPairs | None, lang: str) -> Platt | None:
-    """Calibrate on labelled pairs; without any, a siamese network's probabilities stay as they are, and cosines give
-    none."""
-    if dev is None:
-        return UNCALIBRATED if ranking.by == "probability" else None
-    left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
-    scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
-    return fit_platt(np.array(scores), dev.labels)
-
-
-def check_folder(out: Path) -> None:
-    """Raise UsageError if the folder holds files that do not belong to a store."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; choose a folder for the store.")
-    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    if names and not any(name.startswith((CARD, QUESTIONS)) for name in names):  # a killed build leaves its lock
-        raise UsageError(f"{out}: holds other files; choose another folder for the store.")
-
-
-def keep_other_stores(out: Path, encoder: str, text: str) -> None:
-    """Raise UsageError rather than overwrite a complete store of other questions, or by another encoder."""
-    if not (out / CARD).exists():
-        return
-    card = StoreCard.load(out)
-    if card.encoder != encoder or (out / QUESTIONS).read_text(encoding="utf-8") != text:
-        raise UsageError(
-            f"{out}: holds a store of {card.questions:,} questions, other ones or by another model; "
-            "choose another folder, or remove it."
-        )

@@ -14,7 +14,7 @@ import torch
 
 import bgt_core
 from bgt_core import bulk
-from bgt_core.encoders import identity, named_encoder, open_encoder, with_kind
+from bgt_core.encoders import named_encoder, open_encoder, with_kind
 from bgt_core.encoders.baseline import reference_encoders
 from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
@@ -354,12 +354,6 @@ def test_vectors_are_checked_where_they_come_in(mine: None, name: str, message: 
     assert error.value.exit_code == 4
 
 
-def test_another_latent_than_the_one_there_is_named() -> None:
-    with pytest.raises(BgtError, match=r"latent language: .* has semantic") as error:
-        ExternalEncoder("x", lambda texts, lang, latent: [[1.0]]).embed(["a"], lang="en", latent="language")
-    assert error.value.exit_code == 2
-
-
 def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join([*TEXTS, "", TEXTS[0]]) + "\n", "utf-8")
     model = bgt_core.load(saved)
@@ -477,12 +471,6 @@ def test_libraries_that_are_absent_are_named_with_their_extra(
     for form in ("onnx", "sentence-transformers"):
         done = bgt("export", saved, "--out", tmp_path / "x", "--to", form)
         assert done.code == 3 and f'pip install "bgt[{form}]"' in done.err and not (tmp_path / "x").exists()
-
-
-def test_our_model_is_the_same_in_another_precision(saved: Path) -> None:
-    single, half = (open_encoder(str(saved), device="cpu", precision=precision) for precision in ("fp32", "bf16"))
-    assert single.fingerprint != half.fingerprint and identity(single) == identity(half)
-    assert named_encoder(str(saved), identity(half), lambda _: single, "the split") is single
 
 
 def test_a_changed_encoder_is_refused_and_an_unknown_one_is_not() -> None:

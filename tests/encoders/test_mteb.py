@@ -23,8 +23,7 @@ from scipy.stats import pearsonr, spearmanr
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.encoders import open_encoder
-from bgt_core.encoders.mteb import MtebEncoder, load_mteb
+from bgt_core.encoders.mteb import load_mteb
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from tests.close import FLOAT32, assert_close
@@ -117,11 +116,3 @@ def test_bitext_mining_counts_nearest_translations(saved: Path, tmp_path: Path, 
     assert scores["accuracy"] == pytest.approx((nearest == np.arange(40)).mean())
     with pytest.raises(BgtError, match="compares en and fr; the language latent is comparable within one"):
         run(load_mteb(saved, latent="language"), task, tmp_path)
-
-
-def test_a_language_that_the_model_lacks_is_named_unless_one_is_given(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr; pass lang"):
-        run(load_mteb(saved), German(), tmp_path)
-    assert run(load_mteb(saved, lang="en"), German(), tmp_path)[1]["main_score"]
-    words = MtebEncoder(open_encoder("baseline:words"), name="baseline/words", revision="1")  # knows any language
-    assert run(words, German(), tmp_path)[0].model_name == "baseline/words"

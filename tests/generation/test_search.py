@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.generation.generate import generate
 from bgt_core.generation.options import GREEDY, Beam, Sample
@@ -22,16 +21,13 @@ from bgt_core.generation.search import (
     beam,
     decode,
     largest,
-    most_probable,
     sample,
 )
-from bgt_core.models.bgt import BGT
 from bgt_core.nets.bound.binding import MemoryReader
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.recipes import Recipe
 from tests.close import assert_close
 
 L = 5
@@ -178,23 +174,6 @@ def test_the_largest_are_topks(vocab_size: int) -> None:
         assert all(len(set(row)) == size for row in places.tolist())
 
 
-def test_the_most_probable_pieces_are_log_softmaxs() -> None:
-    scores = 5 * torch.randn(3, 4, 50, generator=torch.Generator().manual_seed(1))
-    scores[:, :, :3] = -torch.inf
-    expected = scores.double().log_softmax(-1).topk(6)
-    copy = scores.clone()
-    chances, tokens = most_probable(copy, 6, copy)
-    assert_close(chances, expected.values.float())
-    assert torch.equal(tokens, expected.indices)
-    copy = scores.clone()
-    assert most_probable(copy, 99, copy)[1].shape == (3, 4, 50)
-    barred = scores.index_fill(2, expected.indices[0, 0], -torch.inf)  # what may not be written keeps its share
-    chances, tokens = most_probable(scores.clone(), 6, barred)
-    best = scores.double().log_softmax(-1).masked_fill(barred == -torch.inf, -torch.inf).topk(6)
-    assert_close(chances, best.values.float())
-    assert torch.equal(tokens, best.indices)
-
-
 def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
     """The same generator, the chances of each past anew: the same sentences."""
     z = latents(7)
@@ -281,32 +260,6 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
     manner = torch.from_numpy(model.embed(STYLES[:2], lang="fr", latent="language"))
     meaning = torch.from_numpy(model.embed(SOURCES[:2], lang="fr"))
     assert_close(seen[0], torch.cat([manner, meaning], dim=1))
-
-
-def test_each_of_three_languages_is_written_by_its_own_decoder(
-    tiny: Callable[..., Recipe], stirred: Callable[[nn.Module], nn.Module], tokenizer: Tokenizer
-) -> None:
-    """From any of them: the meaning of the source, the manner of the style, one sentence each."""
-    torch.manual_seed(0)
-    model = stirred(tiny(columns=("en", "fr", "de")).build(tokenizer))
-    assert isinstance(model, BGT)
-    trilingual = bgt_core.Embedder(model, tokenizer, model.langs, "fp32")
-    assert trilingual.langs == ("en", "fr", "de")
-    written = {}
-    for lang in trilingual.langs:
-        written[lang] = generate(trilingual, SOURCES, STYLES, lang=lang, search=Beam(5), rerank=False, max_length=8)
-        latents = model.join(
-            {
-                "semantic": torch.from_numpy(trilingual.embed(SOURCES, lang="en")),
-                "language": torch.from_numpy(trilingual.embed(STYLES, lang=lang, latent="language")),
-            }
-        )
-        with torch.no_grad():
-            expected = [best.tokens for best in beam(model.decoder(lang), latents, Beam(5), 8)]
-        assert written[lang] == tokenizer.decode(expected)
-    assert len({tuple(texts) for texts in written.values()}) == 3
-    with pytest.raises(UsageError, match="lang es: this model has en, fr, de"):
-        generate(trilingual, SOURCES, STYLES, lang="es")
 
 
 @pytest.mark.parametrize(

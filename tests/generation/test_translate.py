@@ -17,7 +17,6 @@ from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.writing import score_translations
-from bgt_core.generation import translate
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import n_best
 from bgt_core.generation.translate import BeamTranslator
@@ -77,18 +76,6 @@ def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.
         assert [each.text for each in translations] == [text for text, _ in best]
         assert [each.cost for each in translations] == pytest.approx([value for _, value in best], rel=1e-5)
     assert {len(translations) for translations in written} == {4}
-
-
-def test_a_sentence_does_not_depend_on_its_batch(
-    model: bgt_core.Embedder, french: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator = BeamTranslator(model, beam=3, count=2, max_length=LENGTH)
-    together = translator.translate(french)
-    monkeypatch.setattr(translate, "BATCH_TOKENS", 30)
-    for some in (translator.translate(french), [translator.translate([source])[0] for source in french]):
-        for one, other in zip(together, some, strict=True):
-            assert [each.text for each in one] == [each.text for each in other]
-            assert [each.cost for each in one] == pytest.approx([each.cost for each in other], rel=1e-4)
 
 
 def test_what_is_empty_or_too_long_has_none(model: bgt_core.Embedder, french: list[str]) -> None:

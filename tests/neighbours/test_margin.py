@@ -12,12 +12,11 @@ import pytest
 import zstandard
 
 from bgt_core.errors import BgtError
-from bgt_core.neighbours.bitext import Sentences, read_gold, read_sentences, read_vectors, write_pairs
+from bgt_core.neighbours.bitext import Sentences, read_gold, read_sentences, read_vectors
 from bgt_core.neighbours.margin import (
     MARGINS,
     RETRIEVALS,
     Counts,
-    Pairs,
     best_threshold,
     count,
     held_out,
@@ -202,16 +201,6 @@ def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) ->
     path.write_text(content)
     with pytest.raises(BgtError, match=says):
         read_gold(path, text, text)
-
-
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
-    text, out = sentences(tmp_path), tmp_path / "pairs.tsv"
-    out.write_text("before")
-    pairs = Pairs(np.array([1.5, 1.0]), np.array([2, 9]), np.array([0, 0]))  # there is no sentence 9
-    with pytest.raises(IndexError):
-        write_pairs(out, pairs, text, text)
-    assert out.read_text() == "before"
-    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "pairs.tsv"}
 
 
 SCORES = np.array([0.9, 0.8, 0.7, 0.6, 0.5])

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import bgt_core
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
-from bgt_core.splitting.fit import found, found_in_pool, language_told
+from bgt_core.splitting.fit import found_in_pool, language_told
 from bgt_core.vectors.linear_probe import STRENGTHS
 
 ROWS, WIDTH = 400, 6
@@ -64,27 +64,6 @@ def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> 
     assert language_told(columns, ["en", "fr"]) == pytest.approx(right.mean(), abs=1.5 / 666)  # a sentence at the edge
 
 
-def test_a_private_part_that_is_nothing_finds_no_more_than_chance() -> None:
-    """Both columns are the same, so that only rounding error is left of each vector; all rows tie then."""
-    rng = np.random.default_rng(0)
-    for method in ("leace", "shift", "centring"):
-        column = rng.standard_normal((200, 6)) + 0.3
-        for kind in (np.float32, np.float64):
-            scores = bgt_core.split(None, [(["en", "fr"], [column.astype(kind)] * 2)], method=method).about["scores"]
-            assert scores["private"]["found"] == pytest.approx(1 / 20)  # of 20 rows held out
-            assert scores["shared"]["found"] == 1 and scores["private"]["language_told"] == 0.5
-
-
-def test_rows_that_are_equally_near_but_for_rounding_share_a_hit() -> None:
-    """A part of one dimension has cosines 1 and -1 alone: of the rows of a sign, each is as near as the others."""
-    rng = np.random.default_rng(0)
-    signs, direction = np.array([1] * 30 + [-1] * 10), rng.standard_normal(24)
-    left, right = (np.outer(signs * rng.uniform(0.1, 10, 40), direction).astype(np.float32) for _ in range(2))
-    assert found([left, right]) == pytest.approx(2 / 40)  # each sign has one right answer among its rows
-    assert found([left, -right]) == 0
-    assert found([left, 0 * right]) == pytest.approx(1 / 40)
-
-
 def test_paraphrases_of_one_language_are_split_too() -> None:
     split = bgt_core.split(ENCODER, [(["en", "en"], [COLUMNS[0], [f"{text} again" for text in COLUMNS[0]]])])
     assert split.langs == ("en",) and split.about["scores"]["shared"]["language_told"] is None
@@ -107,16 +86,6 @@ def test_stored_vectors_and_batches_give_what_sentences_give(tmp_path: Path) -> 
     assert seen[0] == (30, None) and seen[-1] == (400, None)
     assert in_batches["held_out_nats"] == pytest.approx(expected["held_out_nats"])
     assert in_batches["scores"]["shared"] == pytest.approx(expected["scores"]["shared"])
-
-
-def test_languages_of_several_files_meet_in_the_one_that_they_share() -> None:
-    german = [f"de {row}" for row in range(ROWS)]
-    encoder = ExternalEncoder("ours", lambda texts, lang, latent: encode(texts, lang, latent) - 2 * (lang == "de"))
-    split = bgt_core.split(encoder, [*DATA, (["en", "de"], [COLUMNS[0], german])], factors=3)
-    assert split.langs == ("en", "fr", "de") and split.about["rows"] == 720 and split.about["held_out_rows"] == 80
-    french = split.shared(encoder.embed(COLUMNS[1], lang="fr"), "fr")
-    shared = split.shared(encoder.embed(german, lang="de"), "de")
-    assert min(np.corrcoef(french[:, factor], shared[:, factor])[0, 1] for factor in range(3)) > 0.9
 
 
 def vectors_of(of: Any) -> dict[str, Any]:

@@ -16,47 +16,31 @@ from typing import TYPE_CHECKING, Any
 
 # Names are imported when they are first used, so that `bgt-probe --help` starts without torch.
 _HOMES = {
-    "Cache": "results.cache",
+    "Cache": "results.store",
     "Cell": "results.store",
     "Items": "task",
-    "ProbeConfig": "measures.config",
+    "ProbeConfig": "measures.study",
     "ProbeResult": "result",
     "ProbeTable": "grid",
     "ProbeTask": "task",
-    "Subject": "cells",
     "TASKS": "tasks",
-    "measure_cell": "cells",
+    "measure_cell": "grid",
     "run": "probe",
     "run_senteval_protocol": "probe",
     "table": "grid",
 }
 
-__all__ = [
-    "TASKS",
-    "Cache",
-    "Cell",
-    "Items",
-    "ProbeConfig",
-    "ProbeResult",
-    "ProbeTable",
-    "ProbeTask",
-    "Subject",
-    "measure_cell",
-    "run",
-    "run_senteval_protocol",
-    "table",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
-    from probes.cells import Subject as Subject
-    from probes.cells import measure_cell as measure_cell
     from probes.grid import ProbeTable as ProbeTable
+    from probes.grid import measure_cell as measure_cell
     from probes.grid import table as table
-    from probes.measures.config import ProbeConfig as ProbeConfig
+    from probes.measures.study import ProbeConfig as ProbeConfig
     from probes.probe import run as run
     from probes.probe import run_senteval_protocol as run_senteval_protocol
     from probes.result import ProbeResult as ProbeResult
-    from probes.results.cache import Cache as Cache
+    from probes.results.store import Cache as Cache
     from probes.results.store import Cell as Cell
     from probes.task import Items as Items
     from probes.task import ProbeTask as ProbeTask

@@ -1,31 +1,100 @@
-"""A table of cells: each task in each language, of each encoder, by each kind of probe."""
+"""Cells and tables of them: each task in each language, of each encoder, by each kind of probe, kept in a cache."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any
 
+from bgt_core import __version__
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError, check_choice
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.tables import Plain
-from probes.cells import Subject, measure_cell
-from probes.dataset import Dataset, check_applicable, load_items
-from probes.measures.config import ProbeConfig
-from probes.measures.significance import CORRECTIONS
-from probes.probe import DEFAULT, Report, silent
-from probes.results.cache import Cache
-from probes.results.compare import corrected
-from probes.results.store import Cell
-from probes.results.tables import long_table
+from probes.data.load import Dataset, check_applicable, label_sentences, load_items
+from probes.measures.study import ProbeConfig
+from probes.probe import DEFAULT, Report, check, probeable, run, run_senteval_protocol, silent
+from probes.results.store import RESULTS, Cache, Cell, cell_of, key, with_cache, write_cells
+from probes.results.tables import corrected, long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # languages that "all" stands for, with an encoder of any language
-T = TypeVar("T")
+
+
+def measure_cell(
+    encoder: SentenceEncoder,
+    task: ProbeTask | str,
+    sentences: Sequence[str] | Dataset | None = None,
+    *,
+    lang: str,
+    name: str = "model",
+    latents: Sequence[str] = (),
+    references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
+    config: ProbeConfig = DEFAULT,
+    senteval: bool = False,
+    cache: Cache | None = None,
+    report: Report = silent,
+) -> Cell:
+    """Measure like `probes.run`, and return a cell: with predictions, and a trail of weights, data, code and day.
+
+        cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped", cache=probes.Cache())
+
+    Args:
+        sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
+        name: the encoder's name in tables.
+        senteval: whether to follow SentEval's protocol (`probes.run_senteval_protocol`).
+        cache: stores vectors and cells; a stored cell is loaded. Nothing is stored for encoders without a
+            fingerprint (their `fingerprint` is empty).
+
+    The other parameters are those of `probes.run`, as are the errors; NotFound if the cache can't be written.
+    """
+    task = find(task) if isinstance(task, str) else task
+    latents, references = probeable(latents or encoder.latents, lang), references or {}
+    check(encoder, lang, latents)
+    dataset = sentences if isinstance(sentences, Dataset) else label_sentences(task, sentences, lang, seed=config.seed)
+    encoders = [encoder, *(each for several in references.values() for each in several)]
+    path = None
+    if cache and all(each.fingerprint for each in encoders):
+        parts = key(
+            task=task.name,
+            lang=lang,
+            latents=latents,
+            fingerprints=[each.fingerprint for each in encoders],
+            references=[(other, len(several)) for other, several in references.items()],
+            dataset=dict(dataset.about),
+            config=asdict(config),
+            senteval=senteval,
+        )
+        path = cache.path(RESULTS, parts)
+        if kept := cache.cell(path, name):
+            report(f"{task.name} {lang}: {name}, measured {kept.trail['measured']}")
+            return kept
+        cache.check()
+    cached = with_cache(encoder, cache)
+    options: dict[str, Any] = {"lang": lang, "latents": latents, "config": config, "report": report}
+    if senteval:
+        result = run_senteval_protocol(cached, task, dataset.items, **options)
+    else:
+        others = {other: [with_cache(each, cache) for each in several] for other, several in references.items()}
+        result = run(cached, task, dataset.items, references=others, **options)
+    trail = {
+        **dataset.about,
+        "fingerprint": encoder.fingerprint or "unknown",
+        "version": __version__,
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "probe": "senteval" if senteval else config.probe,
+        "langs": list(encoder.langs),
+        "latents": latents,
+    }
+    cell = cell_of(name, result, trail)
+    if cache and path:
+        with cache.writing(path) as part:
+            write_cells(part, [cell])
+    return cell
 
 
 @dataclass
@@ -48,37 +117,31 @@ class ProbeTable:
 
 
 def table(
-    encoders: Mapping[str, SentenceEncoder] | Sequence[Subject],
+    encoders: Mapping[str, SentenceEncoder],
     tasks: str | Sequence[str | ProbeTask] = ALL,
     langs: str | Sequence[str] = ALL,
     *,
     latents: Sequence[str] = (),
     data: Path | None = None,
-    column: int | None = None,
-    split_file: Path | None = None,
     config: ProbeConfig | Sequence[ProbeConfig] = DEFAULT,
     senteval: bool = False,
     cache: Cache | None = None,
-    correction: str = "holm",
     report: Report = silent,
 ) -> ProbeTable:
-    """Measure tasks in languages for several encoders, with p-values corrected over the table.
+    """Measure tasks in languages for several encoders, with Holm's p-values over the table.
 
         table = probes.table({"mine": mine, "shipped": bgt_core.load()}, ["length", "gender"], ["fr"])
         frame = pandas.DataFrame(table.records())
 
     Args:
-        encoders: by their names in the table, or `probes.Subject`s, which have seeds and references too.
+        encoders: by their names in the table.
         tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, all), or tasks of your
             own. A task of a group is skipped if it has no definition or no source; a task named itself then fails.
         langs: one or several languages of the sentences; "all" stands for those that all encoders have.
-        latents: latents to probe of encoders given by name; by default all.
+        latents: latents to probe; by default all.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
-        column: of a TSV, from 1.
-        split_file: assigns sentences to train, dev or test: lines of train, dev or test, a tab, a sentence.
         config: of the probes; one or several.
         senteval, cache, report: as in `probes.measure_cell`.
-        correction: of p over the differences of the table: holm, bonferroni, or none.
 
     Returns:
         The cells. Failed cells are in `failures`; a single cell raises its error.
@@ -87,97 +150,53 @@ def table(
         UsageError: Nothing can be measured with these arguments.
         NotFound: A file is absent.
     """
-    check_choice(CORRECTIONS, correction=correction)
-    if isinstance(encoders, Mapping):
-        encoders = [Subject(name, encoder, latents) for name, encoder in encoders.items()]
     tasks = [tasks] if isinstance(tasks, str) else tasks
     langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
-    grid = Grid(encoders, tasks, list(map(lang_codes, langs)), data, column, split_file, configs, senteval, cache)
+    grid = Grid(tasks, list(map(lang_codes, langs)), data, configs, senteval, cache, encoders, latents)
     measured = ProbeTable()
     for label, outcome in grid.measure(report, lambda error: report(f"skipped: {error}")):
         measured.add(label, outcome)
-    measured.cells = corrected(measured.cells, correction)
+    measured.cells = corrected(measured.cells)
     return measured
-
-
-class Slot(NamedTuple):
-    """A cell to measure."""
-
-    subject: Subject
-    task: ProbeTask
-    lang: str
-    dataset: Dataset
-    config: ProbeConfig
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """All cells of a table; parameters as in `table`."""
 
-    subjects: Sequence[Subject]
     tasks: Sequence[str | ProbeTask]
     langs: Sequence[str]
     data: Path | None = None
-    column: int | None = None
-    split_file: Path | None = None
     configs: Sequence[ProbeConfig] = (DEFAULT,)
     senteval: bool = False
     cache: Cache | None = None
+    encoders: Mapping[str, SentenceEncoder] = field(default_factory=dict)
+    latents: Sequence[str] = ()
+    references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound for arguments that no cell can be measured with."""
-        self.check_tasks()
-        if self.column is not None and self.data is None:
-            raise UsageError("is needed: a column belongs to a file.", parameter="data")
-        if self.data and not self.data.exists():
-            raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
-        if self.split_file and not self.split_file.is_file():
-            raise NotFound(f"{self.split_file}: no such file.", parameter="split_file")
-        for subject in self.subjects:
-            for lang in self.langs:
-                if lang != ALL:
-                    subject.check(lang)
-
-    def check_tasks(self) -> None:
-        """Raise UsageError for a task that can't be measured in these languages, with any encoder."""
+        """Raise UsageError or NotFound for arguments that no cell can be measured with, the encoders aside."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
             if self.data is None and "text" not in task.builds:
                 task.items([], next(iter(task.langs), "en"))  # raises an error that names its needs
+        if self.data and not self.data.exists():
+            raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(
         self, report: Report = silent, skipped: Callable[[BgtError], None] = silent
     ) -> Iterator[tuple[str, Cell | BgtError]]:
-        """Yield each cell as it is measured, or its label and its error; as `each`."""
-
-        def measured(slot: Slot) -> Cell:
-            return measure_cell(
-                slot.subject.encoder,
-                slot.task,
-                slot.dataset,
-                lang=slot.lang,
-                name=slot.subject.name,
-                latents=slot.subject.latents,
-                encoder_seeds=slot.subject.encoder_seeds,
-                references=slot.subject.references,
-                config=slot.config,
-                senteval=self.senteval,
-                cache=self.cache,
-                report=report,
-            )
-
-        return self.each(measured, report, skipped)
-
-    def each(
-        self, do: Callable[[Slot], T], report: Report = silent, skipped: Callable[[BgtError], None] = silent
-    ) -> Iterator[tuple[str, T | BgtError]]:
-        """Yield the result of `do` for each slot, or the slot's label and its error; a single slot raises its error.
+        """Yield each cell as it is measured, or its label and its error; a single cell raises its error.
 
         `skipped` is called with the error of each task of a group that can't be measured in a language.
         """
         self.check()
+        for encoder in self.encoders.values():
+            for lang in self.langs:
+                if lang != ALL:
+                    check(encoder, lang, probeable(self.latents or encoder.latents, lang))
         passed: list[BgtError] = []  # errors of the tasks that are skipped
 
         def skip(error: BgtError) -> None:
@@ -185,19 +204,11 @@ class Grid:
             skipped(error)
 
         rows, measured = list(self._rows(skip)), False
-        single = len(rows) * len(self.subjects) * len(self.configs) == 1
-        notes: dict[str, None] = {}
+        single = len(rows) * len(self.encoders) * len(self.configs) == 1
+        noted: set[str] = set()
         for task, lang, named in rows:
             try:
-                dataset = load_items(
-                    task,
-                    lang,
-                    self.data,
-                    column=self.column,
-                    split_file=self.split_file,
-                    seed=self.configs[0].seed,
-                    senteval=self.senteval,
-                )
+                dataset = load_items(task, lang, self.data, seed=self.configs[0].seed, senteval=self.senteval)
             except BgtError as error:
                 if single:
                     raise
@@ -213,19 +224,21 @@ class Grid:
             remarks = dataset.about.get("card", {}).get("notes", ())
             lost = [note for note in remarks if "left out" in note and "label" in note]
             for note in [*(note for note in remarks if note.startswith("passed over")), *lost]:
-                if note not in notes:
-                    notes[note] = None
+                if note not in noted:
+                    noted.add(note)
                     report(note)
-            for subject in self.subjects:
+            options: dict[str, Any] = {"lang": lang, "latents": self.latents, "references": self.references}
+            options |= {"senteval": self.senteval, "cache": self.cache, "report": report}
+            for name, encoder in self.encoders.items():
                 for config in self.configs:
                     try:
-                        yield "", do(Slot(subject, task, lang, dataset, config))
+                        yield "", measure_cell(encoder, task, dataset, name=name, config=config, **options)
                     except BgtError as error:
                         if lost and isinstance(error, DataError):
                             error = DataError(f"{error} {'; '.join(lost)}.")
                         if single:
                             raise error from None
-                        yield f"{task.name} {lang}, {subject.name}", error
+                        yield f"{task.name} {lang}, {name}", error
         if not measured:
             names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
             text = f"none of {names} can be measured in {', '.join(self.langs)}."
@@ -238,8 +251,10 @@ class Grid:
         """(task, language, whether the task was named); tasks of groups only if they have a definition and a source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
+        known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
+        every = [lang for lang in (known[0] if known else LANGS) if all(lang in langs for langs in known)]
         for task in dict.fromkeys([*named, *members]):
-            for lang in langs_of(task, self._langs()):
+            for lang in langs_of(task, every if ALL in self.langs else self.langs):
                 if task not in named and (len(split_langs(lang)) > 1) != ("texts" in task.builds):
                     continue
                 try:
@@ -254,13 +269,6 @@ class Grid:
         """Return the tasks given one by one, which must be measured in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
-
-    def _langs(self) -> list[str]:
-        """The given languages; for "all", those that every encoder with languages has."""
-        if ALL not in self.langs:
-            return list(self.langs)
-        known = [subject.encoder.langs for subject in self.subjects if subject.encoder.langs]
-        return [lang for lang in (known[0] if known else LANGS) if all(lang in langs for langs in known)]
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:

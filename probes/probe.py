@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-
-from sklearn.base import ClassifierMixin
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import lang_codes, split_langs
 from bgt_core.data.languages import known_lang, takes
 from bgt_core.errors import UsageError
-from probes.classifiers.baselines import BASELINES, Inputs
-from probes.measures import controls
-from probes.measures.config import ProbeConfig
+from probes.classifiers.baselines import BASELINES
+from probes.measures.controls import curve, erase
 from probes.measures.measure import Measured, ProbeFactory, Vectors, embed_items, measure, probe_factory
-from probes.measures.senteval_protocol import senteval_score
 from probes.measures.significance import bootstrap
-from probes.measures.study import Study, prepare
-from probes.measures.summary import extra_scores, result_of, score, summarise
-from probes.measures.warnings import encoder_warnings, item_warnings
+from probes.measures.study import ProbeConfig, Study, prepare
+from probes.measures.summary import (
+    encoder_warnings,
+    extra_scores,
+    item_warnings,
+    result_of,
+    score,
+    senteval_score,
+    summarise,
+)
 from probes.result import MAJORITY, TRANSLATION, ProbeResult
 from probes.task import Items, ProbeTask
 from probes.tasks import find
@@ -41,7 +44,6 @@ def run(
     *,
     lang: str,
     latents: Sequence[str] | None = None,
-    encoder_seeds: Sequence[SentenceEncoder] = (),
     references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
@@ -60,32 +62,29 @@ def run(
         sentences: for the task to label, or labelled `Items`; by default built-in ones.
         lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.
         latents: latents to probe; by default all, without language latents if `lang` is joined.
-        encoder_seeds: other trainings of `encoder`: scores are then means over all of them.
         references: encoders to beat, name -> one or several seeds, probed in their first latent: untrained
             ones, the mean of the model's own subword vectors.
         config: probes, seeds, items, intervals, and further measures.
         report: gets each step, in words.
 
     An accuracy has two intervals. Wilson's covers new sentences with the same probes; the bootstrap's also covers new
-    probes and, with several encoder seeds, new encoders. Raises UsageError for an unknown task, language or latent, and
-    DataError for too few items.
+    probes and, of a reference with several, new encoders. Raises UsageError for an unknown task, language or latent,
+    and DataError for too few items.
     """
     task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
-    encoders = [encoder, *encoder_seeds]
-    for trained in encoders:
-        check(trained, lang, latents)
+    check(encoder, lang, latents)
     study = prepare(task, sentences, lang=lang, config=config)
-    warnings = item_warnings(study) + [line for trained in encoders for line in encoder_warnings(trained, study)]
+    warnings = item_warnings(study) + encoder_warnings(encoder, study)
 
     inputs: dict[str, Sequence[Vectors]] = {}  # of each latent
     measured: dict[str, Measured] = {}
-    for predictor in predictors(study, encoders, latents, references or {}, config):
-        report(f"{task.name} {lang}: {predictor.name}")
-        vectors = predictor.embed()
-        measured[predictor.name] = measure(predictor.make, vectors, study.labels, study.cuts)
-        if predictor.name in latents:
-            inputs[predictor.name] = vectors
+    for name, (make, embed) in predictors(study, encoder, latents, references or {}, config).items():
+        report(f"{task.name} {lang}: {name}")
+        vectors = embed()
+        measured[name] = measure(make, vectors, study.labels, study.cuts)
+        if name in latents:
+            inputs[name] = vectors
 
     right = [predictor.right for predictor in measured.values()]
     resampled = bootstrap(right, study.tested, study.items.groups, config.resamples, config.seed)
@@ -95,8 +94,9 @@ def run(
         report(f"{task.name} {lang}: {latent}, controls")
         scores[latent] = replace(scores[latent], **extra_scores(study, inputs[latent], measured[latent], config))
     result = summarise(study, latents, scores, measured, runs, config)
-    erasures, curve = controls.erasures(study, inputs, config), controls.curves(study, inputs, config)
-    return replace(result, warnings=warnings + result.warnings, erasures=erasures, curve=curve)
+    erasures = [erase(study, inputs[latent], latent, config) for latent in inputs if config.erase]
+    points = [point for latent in inputs if config.curve for point in curve(study, inputs[latent][0], latent, config)]
+    return replace(result, warnings=warnings + result.warnings, erasures=erasures, curve=points)
 
 
 def run_senteval_protocol(
@@ -111,13 +111,13 @@ def run_senteval_protocol(
 ) -> ProbeResult:
     """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy only.
 
-    Of `config` it uses `probe` (hidden units), `seed`, `level`, `max_train` and `max_items`, by default all. Items keep
-    their order and their repeats; for SentEval's own items use `load_items` with `senteval` on a labelled file.
+    Of `config` it uses `probe` (hidden units), `seed` and `max_items`, by default all. Items keep their order and their
+    repeats; for SentEval's own items use `load_items` with `senteval` on a labelled file.
     """
     task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
     check(encoder, lang, latents)
-    config = senteval_config(config)
+    config = replace(config, seeds=1, max_items=config.max_items or sys.maxsize)
     study = prepare(task, sentences, lang=lang, config=config, in_order=True)
     scores, predictions = [], {}
     for latent in latents:
@@ -126,11 +126,6 @@ def run_senteval_protocol(
         scores.append(row)
     warnings = item_warnings(study) + encoder_warnings(encoder, study)
     return result_of(study, scores, predictions, warnings, config)
-
-
-def senteval_config(config: ProbeConfig) -> ProbeConfig:
-    """One seed, and every item unless `max_items` is set."""
-    return replace(config, seeds=1, max_items=config.max_items or sys.maxsize)
 
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:
@@ -156,45 +151,35 @@ def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
         raise UsageError("must be one or more different latents, as in semantic,language.", parameter="latents")
 
 
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """A predictor to measure: a latent, a baseline or a reference, with its probe and its inputs."""
-
-    name: str
-    make: ProbeFactory
-    embed: Callable[[], Sequence[Vectors]]  # one (N, D) per encoder seed
-
-
 def predictors(
     study: Study,
-    encoders: Sequence[SentenceEncoder],
+    encoder: SentenceEncoder,
     latents: Sequence[str],
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
-) -> Iterator[Predictor]:
-    """The latents, the translations' semantic one if it can be read, the baselines (the majority always included), and
-    the references."""
-    make, items = probe_factory(config.probe, config.l2), study.items
+) -> dict[str, tuple[ProbeFactory, Callable[[], Sequence[Vectors]]]]:
+    """Name -> a factory of its probes, and a function that returns its inputs, one (N, D) per encoder seed.
+
+    The latents, the translations' semantic one if it can be read, the baselines (the majority always included), and the
+    references.
+    """
+    make, items = probe_factory(config.probe), study.items
+
+    def embed(several: Sequence[SentenceEncoder], study: Study, latent: str = "") -> list[Vectors]:
+        return [embed_items(encoder, study, latent or encoder.latents[0]) for encoder in several]
+
+    every: dict[str, tuple[ProbeFactory, Callable[[], Sequence[Vectors]]]] = {}
     for latent in latents:
-        yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
-    if config.baselines and items.translations and SEMANTIC in latents and takes(encoders[0].langs, items.other):
+        every[latent] = make, partial(embed, [encoder], study, latent)
+    if config.baselines and items.translations and SEMANTIC in latents and takes(encoder.langs, items.other):
         translated = replace(study, items=replace(items, sentences=items.translations), lang=items.other)
-        yield Predictor(TRANSLATION, make, partial(embed_each, encoders, translated, SEMANTIC))
-    for name, (build, probe) in BASELINES.items():
+        every[TRANSLATION] = make, partial(embed, [encoder], translated, SEMANTIC)
+    for name, (features, probe) in BASELINES.items():
         if config.baselines or name == MAJORITY:
-            yield Predictor(name, partial(seedless, probe), partial(baseline_inputs, build, study))
+            every[name] = (
+                lambda _, probe=probe: probe(),  # type: ignore[misc]
+                lambda features=features: [features(items.sentences)],  # type: ignore[misc]
+            )
     for name, several in references.items():
-        yield Predictor(name, make, partial(embed_each, several, study))
-
-
-def embed_each(encoders: Sequence[SentenceEncoder], study: Study, latent: str = "") -> list[Vectors]:
-    """The (N, D) vectors of each encoder; by default of its first latent."""
-    return [embed_items(encoder, study, latent or encoder.latents[0]) for encoder in encoders]
-
-
-def baseline_inputs(build: Inputs, study: Study) -> list[Vectors]:
-    return [build(study.items.sentences)]
-
-
-def seedless(probe: Callable[[], ClassifierMixin], seed: int) -> ClassifierMixin:
-    return probe()
+        every[name] = make, partial(embed, several, study)
+    return every

@@ -10,7 +10,8 @@ import numpy as np
 
 from probes.task import Items
 
-SCHEMA = "bgt-probe/5"  # the form of `bgt-probe --json`, and of the classes below
+SCHEMA = "bgt-probe/6"  # the form of the files of `bgt-probe`, of its JSON, and of the classes below
+LEVEL = 0.95  # of every interval
 MAJORITY = "majority"  # the baseline that every score is compared with
 TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation: what both languages say
 
@@ -36,8 +37,8 @@ class ProbeScore:
     sd: float  # of accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
-    encoders: int = 1  # encoder seeds
-    encoder_sd: float = 0.0  # of accuracy over encoder seeds, means over their probes
+    encoders: int = 1  # of a reference, such as three untrained ones
+    encoder_sd: float = 0.0  # of accuracy over those, means over their probes
     boot_low: float | None = None  # new sentences, new probes, and new encoders if there are several
     boot_high: float | None = None
     information: float | None = None  # V-information, bits per item
@@ -45,7 +46,6 @@ class ProbeScore:
     selectivity_low: float | None = None
     selectivity_high: float | None = None
     control: float | None = None  # accuracy on the control task
-    capacity: float | None = None  # accuracy on the training items when their labels are shuffled
     codelength: float | None = None  # online, bits, mean over shuffles
     compression: float | None = None  # relative to the uniform code; 1: no usable information
 
@@ -62,8 +62,7 @@ class Difference:
     ci_low: float  # paired; new sentences, new probes, and new encoders if there are several
     ci_high: float
     p: float  # two-sided, of the same standard error as the interval
-    adjusted_p: float | None = None  # adjusted among the differences of a table, see `significance.correct`
-    correction: str = ""  # the correction of p: Holm
+    adjusted_p: float | None = None  # Holm's, among the differences of a table: see `significance.correct`
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Erasure:
     """Test accuracy after erasing the property, and after erasing as many random directions."""
 
     latent: str
-    method: str  # leace, inlp
+    method: str  # leace
     rank: int  # directions erased, mean over seeds
     accuracy: float
     random_accuracy: float
@@ -106,7 +105,6 @@ class ProbeResult:
     lang: str
     seeds: int
     seed: int
-    level: float
     rows: list[ProbeScore]
     difference: Difference | None  # of the first two latents
     left_out: int  # items left out because their label is rare or `max_items` was reached

@@ -1,16 +1,26 @@
-"""The data types of probing: a task and its items."""
+"""The data types of probing, a task and its items; and words and marks, for every task that counts or compares them."""
 
 from __future__ import annotations
 
+import re
+import string
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from random import Random
 from typing import Any
 
 from bgt_core.data.columns import split_langs
+from bgt_core.data.trees import CJK
+from bgt_core.data.words import MARK, WITHIN
 from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
+# A word is a run of letters and digits, so l'eau has two and punctuation does not count; in Chinese and Japanese,
+# written without spaces, each character is a word.
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{WITHIN}])*")
+_TOKEN = re.compile(f"{_WORD.pattern}|{MARK}")
 
 
 @dataclass(frozen=True)
@@ -102,3 +112,24 @@ def needs(task: ProbeTask, lang: str = "LANG") -> str:
     }
     labelled = [f"{task.file}.txt or .tsv in SentEval's format"] if task.file else []
     return ", or ".join([*labelled, *(kinds[kind] for kind in task.builds)])
+
+
+def split_words(sentence: str) -> list[str]:
+    """The words of a sentence, in order."""
+    return _WORD.findall(sentence)
+
+
+def split_tokens(sentence: str) -> list[str]:
+    """The words and marks of a sentence, in order; every other character but a space is a mark."""
+    return _TOKEN.findall(sentence)
+
+
+def count_words(sentence: str) -> int:
+    """The number of words of a sentence."""
+    return len(split_words(sentence))
+
+
+@cache
+def is_punctuation(char: str) -> bool:
+    """Whether a character is a punctuation mark: one of ASCII's 32, $ + < = > ^ ` | ~ among them, or of Unicode's."""
+    return char in string.punctuation or unicodedata.category(char).startswith("P")

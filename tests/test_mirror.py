@@ -26,12 +26,8 @@ analysis/frontier.py app/core/component.py app/core/writing.py app/languages/cha
 bgt_core/__init__.py bgt_core/contracts.py bgt_core/data/sources.py bgt_core/data/web.py bgt_core/device.py
 bgt_core/errors.py bgt_core/evaluation/edit_distance.py bgt_core/generation/writer.py bgt_core/models/classifier.py
 bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py bgt_core/models/vgvae.py
-bgt_core/training/settings.py bgt_core/splitting/neural.py bgt_core/vectors/file.py
-probes/__init__.py probes/cells.py probes/classifiers/baselines.py probes/classifiers/mlp.py probes/data/built_in.py
-probes/data/corpora.py probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py
-probes/data/texts.py probes/dataset.py probes/measures/config.py probes/measures/control_task.py
-probes/measures/mdl.py probes/measures/study.py probes/measures/warnings.py probes/result.py probes/results/compare.py
-probes/results/languages.py probes/results/published.py probes/results/tables.py probes/task.py probes/words.py
+bgt_core/training/settings.py bgt_core/splitting/neural.py bgt_core/vectors/file.py probes/__init__.py
+probes/classifiers/baselines.py probes/classifiers/mlp.py probes/result.py probes/task.py
 """.split()
 
 

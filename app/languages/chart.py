@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.core.results import task_names
-from app.core.results.lines import GRID, Lines, edge, papers
+from app.core.results.chart import GRID, Lines, edge, papers
 from app.core.rows import language_name
 from app.core.theme import REST, SOFT, STARS, SYMBOLS, bars, cycled, finish, lang_colour, lang_place, lang_symbol, plain
 

@@ -9,37 +9,43 @@ import pandas as pd
 from app.core import state
 from app.core.results import reading, task_names
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
-from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
-from probes.results.languages import LanguageGap, by_task, gap_trend, other_language, standard_error
-from probes.results.published import published
+from probes.results.languages import (
+    FSI_WEEKS,
+    PAPER_ORDER,
+    URIEL_SYNTAX,
+    LanguageGap,
+    Trend,
+    by_task,
+    gap_trend,
+    other_language,
+    published,
+    standard_error,
+)
 
 DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
     "weeks": (FSI_WEEKS, "Weeks an English speaker needs to learn it (Foreign Service Institute)"),
     "syntax": (URIEL_SYNTAX, "Angular distance of syntactic features (URIEL)"),
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
-SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
 SHARED_FORM = ("length", "punct-num", "punct-first")  # form that translations mostly share
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # the second latent should lead, as on all that a language adds
 MUCH = 10  # times the second latent's information: a semantic latent with more holds the form of a sentence too
-LEVEL = 0.95  # of the intervals of results, unless `bgt-probe` was run with another
-PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; NaN if the paper has no value
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Semantic minus second latent, with `other`, the language of each model besides English, and `PAPER`.
+    """Semantic minus second latent, with `other`, the language of each model besides English, and `paper_gap`, the
+    paper's difference in points, NaN if it has none.
 
     `other` is the probed language; for English it is the other language of a bilingual model. The paper has numbers of
     language latents only.
     """
-    own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin(SECOND)]
+    own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     others = [other_language(row.lang, row.langs.split()) for row in own.itertuples()]
     cells = [
         published(other, row.task, row.lang) if row.second == LANGUAGE else None
         for other, row in zip(others, own.itertuples(), strict=True)
     ]
-    paper = [(None, None, None) if cell is None else (cell.semantic, cell.language, cell.gap) for cell in cells]
-    return own.assign(other=others).join(pd.DataFrame(paper, own.index, PAPER, dtype=float))
+    return own.assign(other=others, paper_gap=[float("nan") if cell is None else cell.gap for cell in cells])
 
 
 def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
@@ -70,16 +76,11 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
     )
 
 
-def of_latents(scores: pd.DataFrame) -> pd.DataFrame:
-    """Select the scores of the two latents."""
-    return scores[scores["latent"].isin([SEMANTIC, *SECOND])]
-
-
 def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
     """Relate the gap of each task to the distance from English, for tasks with three languages or more."""
     distances, _ = DISTANCES[by]
     measured = [
-        LanguageGap(row.other, row.task, row.points, standard_error(row.ci_low, row.ci_high, LEVEL))
+        LanguageGap(row.other, row.task, row.points, standard_error(row.ci_low, row.ci_high))
         for row in gaps.itertuples()
     ]
     of_tasks = {task: gap_trend(by_language, distances) for task, by_language in by_task(measured).items()}

@@ -12,13 +12,11 @@ from app.core import controls, exports, rows, state, theme
 from app.core.address import BOUND, go_to
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
-from app.core.results import gather, listing, task_names
-from app.core.results.chart import probe_dots
-from app.core.results.listing import p_value, provenance
+from app.core.results import gather, task_names
+from app.core.results.reading import p_value, provenance
 from app.languages import chart, compute
 from bgt_core.contracts import LANGUAGE
 
-DIFFERENCE, ACCURACY, COMPRESSION = "Difference", "Accuracy", "Compression"
 CLAIM = (
     "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: right "
     "of zero for meaning, left for what a language adds, length, punctuation and gender."
@@ -35,8 +33,6 @@ HOW_TO_READ = """
 - **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
   model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
 - **not run**: not measured. **no such task**: the task does not exist there; Japanese has no grammatical gender.
-- **Compression**: how many times shorter the code of the labels becomes if the latent is known; only for results of
-  `bgt-probe --mdl`.
 - **Distance to English**: does the separation change where a language is further away? With so few languages p can't
   be small: look at the intervals.
 """
@@ -44,37 +40,46 @@ TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's o
 
 
 def page(loaded: state.Loaded) -> None:
-    results = gather.all_results()
-    gaps = compute.with_paper(results.gaps)
+    gaps = compute.with_paper(gather.all_results().gaps)
     if len(loaded.langs) == 1 and loaded.second_latent:
         st.caption(f"This model reads one language, {loaded.languages}; this page compares languages.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded)
     if not gaps.empty:
-        shown(results, gaps, loaded)
+        shown(gaps, loaded)
     how_to_read(HOW_TO_READ)
 
 
-def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
+def shown(gaps: pd.DataFrame, loaded: state.Loaded) -> None:
     """The results of the chosen models: at first this one, or the one with results in the most languages."""
     counts = gaps.groupby("model")["lang"].nunique()
     widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
     usual = loaded.title if loaded.title in counts.index else widest
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        models = controls.chosen_models(gaps, loaded, [usual], "languages_of")
-        gaps = gaps[gaps["model"].isin(models)]
-        latents = compute.of_latents(results.scores)
-        latents = latents[latents["model"].isin(models)]
-        compressed = latents.dropna(subset=["compression"])
-        kinds = [DIFFERENCE, ACCURACY, *[COMPRESSION] * len(compressed[:1])]
-        kind = controls.choice("Show", kinds, "gaps")
-    note = PAPER if gaps["paper_gap"].notna().any() else ""
-    if kind == DIFFERENCE:
-        difference(gaps, note, loaded)
-    elif kind == ACCURACY:
-        accuracy(latents, gaps, note)
-    else:
-        compression(compressed)
+        gaps = gaps[gaps["model"].isin(controls.chosen_models(gaps, loaded, [usual], "languages_of"))]
+    second = chart.second_latents(gaps)
+    models = gaps["model"].unique()
+    if len(models) > 1:
+        numbered = ", ".join(f"{number} is {model}" for number, model in enumerate(models, 1))
+        st.caption(verbatim(f"Models: {numbered}."))
+    figure = partial(chart.gap_dots, gaps)
+    exports.chart(
+        "bgt-separation",
+        figure,
+        f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
+        "the table has the same",
+    )
+    verdict, contrary = compute.verdict(gaps)
+    st.markdown(f"**{verdict}**")
+    if loaded.title in set(models) and (reason := compute.reason(loaded, contrary)):
+        st.caption(reason)
+    st.caption(CLAIM.format(second=second) + (PAPER if gaps["paper_gap"].notna().any() else ""))
+    cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
+    listed = table(gaps.assign(cell=cells), f"Semantic minus {second} in points")
+    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. "
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer("bgt-separation", gaps, figure, listed, caption=caption + provenance(gaps))
     of_language = gaps[gaps["second"] == LANGUAGE]
     if not of_language.empty:
         with st.expander("Distance to English"):
@@ -92,88 +97,21 @@ def empty(loaded: state.Loaded) -> None:
         st.code("\n".join(lines), language="sh")
 
 
-def difference(gaps: pd.DataFrame, note: str, loaded: state.Loaded) -> None:
-    second = chart.second_latents(gaps)
-    models = gaps["model"].unique()
-    if len(models) > 1:
-        numbered = ", ".join(f"{number} is {model}" for number, model in enumerate(models, 1))
-        st.caption(verbatim(f"Models: {numbered}."))
-    figure = partial(chart.gap_dots, gaps)
-    exports.chart(
-        "bgt-separation",
-        figure,
-        f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
-        "the table has the same",
-    )
-    verdict, contrary = compute.verdict(gaps)
-    st.markdown(f"**{verdict}**")
-    if loaded.title in set(models) and (reason := compute.reason(loaded, contrary)):
-        st.caption(reason)
-    st.caption(CLAIM.format(second=second) + note)
-    cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
-    shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
-    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. "
-    with st.container(horizontal=True):
-        copy_link()
-        exports.offer("bgt-separation", gaps, figure, shown, caption=caption + listing.provenance(gaps))
-
-
-def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
-    figure = partial(probe_dots, latents, paper=gaps)
-    exports.chart(
-        "bgt-accuracies",
-        figure,
-        f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
-    )
-    st.caption("Test accuracy of a probe on each latent, with 95% intervals." + note)
-    keys = ["model", "lang", "task", "mark"]
-    paper = gaps.melt(keys, ["paper_semantic", "paper_language"], "latent", "paper")
-    paper["latent"] = paper["latent"].str.removeprefix("paper_")
-    cells = [
-        f"{100 * row.accuracy:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]" for row in latents.itertuples()
-    ]
-    shown = table(
-        latents.assign(cell=cells).merge(paper, "left", [*keys, "latent"]),
-        "Accuracy of each latent in percent",
-        "{:.1f}",
-    )
-    caption = f"Accuracy of probes with 95% intervals; open and grey: the paper's. {listing.provenance(latents)}"
-    with st.container(horizontal=True):
-        copy_link()
-        exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
-
-
-def compression(latents: pd.DataFrame) -> None:
-    figure = partial(probe_dots, latents, by="compression")
-    exports.chart(
-        "bgt-compression",
-        figure,
-        f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
-    )
-    st.caption("How many times shorter the code of the labels becomes if the latent is known; 1: it does not help.")
-    cells = [f"{value:.2f}" for value in latents["compression"]]
-    shown = table(latents.assign(cell=cells, paper=None), "Compression by each latent", "")
-    with st.container(horizontal=True):
-        copy_link()
-        exports.offer("bgt-compression", latents, figure, shown, caption=listing.provenance(latents))
-
-
-def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
+def table(cells: pd.DataFrame, what: str) -> pd.DataFrame:
     """A row per task, a column per language, model and run. Cells say if a task was not run, or does not exist in a
-    language; the paper's numbers, written in `form`, are beside it in grey."""
-    keys = [name for name in ("task", "latent") if name in cells]
+    language; the paper's numbers are beside it in grey."""
     several = cells["model"].nunique() > 1
     columns = cells.assign(place=cells["lang"].map(theme.lang_place)).sort_values("place", kind="stable")
     columns = columns.assign(title=[column_title(row, several) for row in columns.itertuples()])
-    columns["published"] = ["" if pd.isna(value) else form.format(value) for value in columns["paper"]]
+    columns["published"] = ["" if pd.isna(value) else f"{value:+.1f}" for value in columns["paper_gap"]]
     own, paper = (
-        columns.pivot_table(values, keys, "title", aggfunc=" / ".join, sort=False) for values in ("cell", "published")
+        columns.pivot_table(values, "task", "title", aggfunc=" / ".join, sort=False) for values in ("cell", "published")
     )
     lang_of = dict(zip(columns["title"], columns["lang"], strict=True))
     for title, lang in lang_of.items():
         own[title] = [
             cell if isinstance(cell, str) else NOT_RUN if task_names.defined(task, lang) else NO_TASK
-            for task, cell in zip(own.index.get_level_values("task"), own[title], strict=True)
+            for task, cell in zip(own.index, own[title], strict=True)
         ]
     paper = paper.fillna("").loc[:, lambda table: (table != "").any()].add_suffix(PAPERS)
     shown = own.join(paper)[[name for title in lang_of for name in (title, title + PAPERS) if name in {*own, *paper}]]
@@ -181,7 +119,7 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
     order = task_names.ordered(shown["task"].unique().tolist())
     shown = shown.sort_values("task", key=lambda tasks: tasks.map(order.index), kind="stable")
     shown["task"] = shown["task"].map(task_names.title)
-    shown = shown.rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
+    shown = shown.rename(columns={"task": "Task"}).rename_axis(columns=None)
     grey = f"color: {theme.SOFT[theme.current()]}"
     styled = shown.style.map(lambda cell: grey if cell in (NOT_RUN, NO_TASK) else "")
     text = st.column_config.TextColumn
@@ -189,7 +127,7 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
         st.dataframe(
             styled.map(lambda _: grey, subset=[*paper]),
             hide_index=True,
-            column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
+            column_config={"Task": text(width=150, pinned=True)}
             | {name: text(width=controls.width(name, 165), alignment="left" if several else "right") for name in own}
             | {name: text(width=controls.width(name), alignment="right") for name in paper},
             alt=f"{what}, with its interval, one row per task",

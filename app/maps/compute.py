@@ -181,7 +181,7 @@ def pair_scores(
     """Of N translations: the fractions of sentences of either language whose nearest in the other is their own
     translation (ties share a hit); by chance; the mean similarity of row i with row i, and with row i + 1; the accuracy
     of the probe with its interval."""
-    from probes.measures.language import language_probe_accuracy  # imports sklearn, which takes a second
+    from probes.measures.measure import language_probe_accuracy  # imports sklearn, which takes a second
 
     vectors = semantic.of(left), semantic.of(right)
     similarities = loaded.encoder.similarity(*vectors)  # (N, N)

@@ -14,7 +14,7 @@ import streamlit as st
 from app.core import corpora, state
 from app.core.results import gather, task_names
 from app.core.results.gather import Key
-from app.core.results.listing import language_names
+from app.core.results.reading import language_names
 from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
@@ -24,7 +24,7 @@ from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.vectors.compare import unit
 from probes.result import Difference
-from probes.results.compare import gap
+from probes.results.tables import gap
 
 NEIGHBOURS = 10
 SIDES = ("first", "second")  # of two models

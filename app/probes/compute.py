@@ -19,10 +19,9 @@ from app.core.results.gather import Key
 from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.errors import BgtError
-from probes.data.built_in import GRAMMAR, grammar_sentences
-from probes.dataset import Dataset, label_sentences, load_items
+from probes.data.load import GRAMMAR, Dataset, grammar_sentences, label_sentences, load_items
 from probes.result import Difference
-from probes.results.compare import gap
+from probes.results.tables import gap
 from probes.task import ProbeTask
 from probes.tasks import TASKS
 
@@ -89,7 +88,7 @@ def run(
 
 
 def load_file(task: ProbeTask, lang: str, file: LabelledFile) -> Dataset:
-    """The items of a task from an uploaded file; BgtError as `probes.dataset.load_items`."""
+    """The items of a task from an uploaded file; BgtError as `load_items`."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / Path(file.name).name
         path.write_bytes(file.content)

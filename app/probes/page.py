@@ -7,11 +7,12 @@ import streamlit as st
 from app.core import controls, corpora, startup, state
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem, verbatim
-from app.core.results import gather, listing, reading, task_names
+from app.core.results import gather, reading, task_names
 from app.probes import compute, results
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import BgtError
-from probes.data.built_in import EXAMPLES
+from probes.data.load import EXAMPLES
+from probes.results.store import read_cells
 from probes.tasks import TASKS
 
 FIRST = "length"  # the task shown first: defined for all languages and sentences
@@ -32,8 +33,6 @@ HOW_TO_READ = """
   training and test data are named beside each result.
 - **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent holds the
   property. Near zero: the probe may have memorised the words.
-- **Capacity**: the share of training sentences that a probe gets right after their labels were shuffled, by memorising
-  them.
 - **Compression**: how many times shorter the code of the labels becomes if the latent is known. 1: it does not help.
 - **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
   probable, on average.
@@ -96,11 +95,10 @@ def run_small(loaded: state.Loaded) -> None:
             problem(error)
             return
         slot.empty()
-        result = gather.from_cells([cell], live=True)
-        st.session_state.setdefault("probed", []).append(result)
+        st.session_state.setdefault("probed", []).append(cell)
         st.success("Done: this is now the first result below, marked “run here”; stored results stay.")
-        named = gather.gathered([], [result])
-        results.listed(listing.by_result(named.scores, named.gaps))
+        named = gather.gathered([], probed=[cell])
+        results.listed(reading.by_result(named.scores, named.gaps))
         for warning in cell.result.warnings:
             st.caption(f"Note: {verbatim(warning)}")
         if cell.trail["data"] == EXAMPLES:
@@ -133,7 +131,7 @@ def upload() -> None:
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
-        "Files of --json, --csv or --predictions", None, True, key="result_files", max_upload_size=20
+        "Files of `bgt-probe --out FILE.parquet`", "parquet", True, key="result_files", max_upload_size=20
     )
     earlier = st.session_state["earlier"]
     if earlier:
@@ -141,6 +139,6 @@ def upload() -> None:
     uploaded = st.session_state["uploaded"] = list(earlier)
     for file in files:
         try:
-            uploaded.append(gather.read(file.name, file.getvalue()))
+            uploaded.append(read_cells(file.name, file.getvalue()))
         except BgtError as error:
             problem(error)

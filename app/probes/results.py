@@ -14,9 +14,9 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from app.core import controls, exports, rows, state
 from app.core.address import BOUND
 from app.core.markdown import verbatim
-from app.core.results import chart, gather, listing, reading, task_names
+from app.core.results import chart, gather, reading, task_names
 from app.core.results.gather import Key
-from app.core.results.listing import p_value
+from app.core.results.reading import p_value
 from app.probes import chart as curve_chart
 from app.probes import compute
 from bgt_core.errors import BgtError
@@ -34,7 +34,6 @@ TITLES = {
     "latent": "Latent or baseline",
     "accuracy": "Accuracy, %",
     "selectivity": "Selectivity, points",
-    "capacity": "Capacity, %",
     "compression": "Compression",
     "information": "Bits per item",
     "run": "Trained + tested on",
@@ -43,7 +42,7 @@ TITLES = {
     "note": "Note",
     "mark": "Mark",
 }
-ONE_DIGIT = ("accuracy", "ci_low", "ci_high", "selectivity", "capacity", "best")
+ONE_DIGIT = ("accuracy", "ci_low", "ci_high", "selectivity", "best")
 HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results that were run here, as in the figure
 MAX_LISTED = 200  # sentences shown from either end; the export has them all
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
@@ -58,7 +57,7 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     with st.container(horizontal=True):
         table = table[table["model"].isin(controls.chosen_models(table, loaded, [usual]))]
         of_models = table
-        table = narrowed(table, "lang", "Language", listing.language_names)
+        table = narrowed(table, "lang", "Language", reading.language_names)
         table = narrowed(table, "task", "Task", task_names.title)
     if table.empty:
         st.info("No result matches all filters; remove one.")
@@ -76,13 +75,13 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         f"Bars are 95% intervals over test sentences. {reading.RULE} The grey tick is the best classifier that never "
         "saw the model: the most frequent answer, the length, a bag of words or of letters."
     )
-    st.caption(verbatim(listing.provenance(table)))
+    st.caption(verbatim(reading.provenance(table)))
     gaps = matching(results.gaps, table)
-    wide, long = listing.by_result(table, gaps), listing.percentages(table)
+    wide, long = reading.by_result(table, gaps), reading.percentages(table)
     with st.expander("The same as a table"):
         listed(wide)
         st.markdown("**Every latent and baseline, with its interval**")
-        long["task"], long["lang"] = long["task"].map(task_names.title), long["lang"].map(listing.language_names)
+        long["task"], long["lang"] = long["task"].map(task_names.title), long["lang"].map(reading.language_names)
         st.dataframe(
             long.rename(columns=TITLES).style.apply(highlighted, axis=1),
             hide_index=True,
@@ -90,7 +89,7 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
             placeholder="",
             alt="Accuracy of every latent and baseline, with its interval",
         )
-    caption = f"Accuracy of probes with 95% intervals; grey ticks: the best baseline. {listing.provenance(table)}"
+    caption = f"Accuracy of probes with 95% intervals; grey ticks: the best baseline. {reading.provenance(table)}"
     exports.offer("bgt-probes", table, figure, wide, caption=caption)
     curves(matching(results.curve, chosen))
     by_sentence({key: items for key, items in results.items.items() if key.task in set(chosen["task"])})
@@ -178,7 +177,7 @@ def curves(curve: pd.DataFrame) -> None:
     shown = part[["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"]]
     with st.expander("The same as a table"):
         st.dataframe(shown, hide_index=True, alt="Accuracy for each number of training sentences, with its interval")
-    caption = f"{title(*key[:3])}. {listing.provenance(part.reset_index())}"
+    caption = f"{title(*key[:3])}. {reading.provenance(part.reset_index())}"
     exports.offer("bgt-learning-curve", shown, figure, shown, caption=caption)
 
 
@@ -195,7 +194,7 @@ def of(key: Key, table: pa.Table) -> str:
 
 def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     if not items:
-        st.caption("For results sentence by sentence, `bgt-probe --predictions FILE.parquet` writes predictions.")
+        st.caption("For results sentence by sentence, upload a file of `bgt-probe --out FILE.parquet`.")
         return
     st.subheader("Sentence by sentence")
     with st.container(horizontal=True, vertical_alignment="bottom"):

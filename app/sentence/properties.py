@@ -18,9 +18,8 @@ from app.core import rows
 from app.core.state import BY_DIGEST, Loaded, embed
 from app.sentence.compute import corpus, of_corpus
 from bgt_core.evaluation.bootstrap import wilson
-from probes.task import Items, ProbeTask
+from probes.task import Items, ProbeTask, count_words
 from probes.tasks.length import LENGTH
-from probes.words import count_words
 
 if TYPE_CHECKING:
     from bgt_core.vectors.linear_probe import LinearProbe
@@ -149,8 +148,7 @@ def truth(text: str, lang: str, name: str, labels: Sequence[str]) -> str:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _study(lang: str, name: str) -> Study:
     """The sentences with their labels and their assignment to train and test, as in `bgt-probe`."""
-    from probes.measures.config import ProbeConfig
-    from probes.measures.study import prepare
+    from probes.measures.study import ProbeConfig, prepare
 
     sentences = corpus((lang,))["text"].tolist()
     return prepare(PROPERTIES[name][1], sentences, lang=lang, config=ProbeConfig(seeds=FOLDS))

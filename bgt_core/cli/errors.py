@@ -23,10 +23,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
-from bgt_core.tables import STDOUT
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
-OUTPUTS = ("out", "items", "csv", "latex", "parquet", "md", "predictions")  # parameters that are written
+OUTPUTS = ("out", "items")  # parameters that are written
 ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
@@ -109,7 +108,7 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
         for path in value if isinstance(value, list | tuple) else [value]:
             built = name == "store" and given.get("source")
             made = name in ELSEWHERE or (name == "data" and given.get("download"))
-            if not isinstance(path, Path) or path == STDOUT or (made and not built):
+            if not isinstance(path, Path) or (made and not built):
                 continue
             if name in OUTPUTS or built:
                 outputs[path] = modified(path)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bgt_core.encoders import KINDS
-from bgt_core.errors import NotFound, UsageError
-from bgt_core.tables import STDOUT
+from bgt_core.errors import NotFound
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
@@ -37,18 +36,6 @@ EncodersOption = Annotated[
         help=f"{ENCODER}; repeat it to compare several, and write NAME=SPEC to name one.",
         show_default="the model that ships",
     ),
-]
-CsvOption = Annotated[
-    Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV; - prints it alone.")
-]
-LatexOption = Annotated[
-    Path | None, typer.Option("--latex", metavar="FILE", help="Also write the table as LaTeX (booktabs); - prints it.")
-]
-ParquetOption = Annotated[
-    Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the table as Parquet.")
-]
-MdOption = Annotated[
-    Path | None, typer.Option("--md", metavar="FILE", help="Also write the table as Markdown; - prints it.")
 ]
 ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
 LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")]
@@ -74,8 +61,6 @@ DistanceOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-
-PRINTED = ("csv", "latex", "md")  # formats that can go to stdout
 
 
 def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
@@ -123,20 +108,8 @@ def split_names(values: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 
-def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
-    """Return the names of the files given as "-", which are printed."""
-    return [name for name, path in files.items() if path == STDOUT]
-
-
-def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
-    """Raise NotFound if the folder of a file does not exist, UsageError if stdout would get two documents."""
-    printed = on_stdout(files)
-    if binary := [name for name in printed if name not in PRINTED]:
-        raise UsageError(f"-: only {', '.join(PRINTED)} can go to stdout; give a file.", parameter=binary[0])
-    if len(printed) + as_json > 1:
-        others = [f"--{name} -" for name in printed[1:]] + ["--json"] * as_json
-        text = f"- and {' and '.join(others)}: stdout holds one document; give files for the others."
-        raise UsageError(text, parameter=printed[0])
+def check_files(files: Mapping[str, Path | None]) -> None:
+    """Raise NotFound if the folder of a file does not exist."""
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
             raise NotFound(f"{path}: the folder {path.parent} does not exist.", parameter=name)

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.linear_probe import LinearProbe
 from probes.result import MAJORITY
-from probes.words import count_words
+from probes.task import count_words
 
 MANY_LABELS = 50  # from here on naive Bayes: a weight per n-gram and label would take hours to fit
 FEATURES = 20_000  # n-grams kept, the most frequent

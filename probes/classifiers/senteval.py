@@ -31,13 +31,13 @@ Not supported: its dropout before the sigmoid, which is off by default, its othe
 whose solver differs with the library's version. The published table chose 50, 100 or 200 hidden units and a dropout on
 dev; SentEval does not.
 
-Two things are outside `split_classify`: `probes.measures.senteval_protocol` removes the hidden layer for word
-content and orders the items; `probes.dataset.load_items` with `senteval` keeps a labelled file's order, repeats, labels
-and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
-`PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
+Two things are outside `split_classify`: `probes.measures.summary` removes the hidden layer for word
+content and orders the items; `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats,
+labels and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as
+SentEval's `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
 
 - An item whose label is not in train is left out; SentEval ends with a KeyError.
-- `max_items`, `max_train`, `split_file`, and labels made from text or parses are not SentEval's; the output says so.
+- `max_items`, and labels made from text or parses, are not SentEval's; the output says so.
 
 Without --senteval there are more differences, by choice, and the output says so too: tokens are joined to ordinary
 text, and freed of a CSV writer's quotes; a sentence counts once, and not at all if it has two labels; versions of a

@@ -36,7 +36,7 @@ from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average, explain
 from bgt_core.evaluation.tasks.transfer import SOURCES, TAKEN, Transfer
 from bgt_core.evaluation.writing import CHRF_SCORE, KEPT, WRITTEN
-from probes.data.texts import read_sentences
+from probes.data.sources import read_sentences
 from probes.result import ProbeResult
 
 Scores = dict[str, dict[str, float]]  # measure -> latent or baseline -> score

@@ -6,20 +6,13 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bgt_core.cli import options
-from bgt_core.cli.options import check_files, on_stdout
 from bgt_core.data.columns import lang_codes
 from bgt_core.errors import UsageError
-
-if TYPE_CHECKING:
-    from bgt_core.tables import Table
-    from probes.results.languages import LanguageGap
-
-Distances = Mapping[str, Mapping[str, float]]
 
 ABOUT = """\
 Gaps: semantic minus language, in points. Distances to English: weeks to learn (Foreign Service Institute), syntax
@@ -33,7 +26,7 @@ def compare_languages(
         list[Path] | None,
         typer.Argument(
             metavar="[RESULTS]...",
-            help="Output of `bgt-probe --json` for models with both latents.",
+            help="Output of `bgt-probe --out FILE.parquet` for models with both latents.",
             show_default="the paper's table alone",
         ),
     ] = None,
@@ -55,44 +48,48 @@ def compare_languages(
             help="Vocabulary size of the tokenizer trained on both sides of --pairs; smaller for small files.", min=10
         ),
     ] = 8_000,
-    csv: options.CsvOption = None,
-    latex: options.LatexOption = None,
-    parquet: options.ParquetOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Judge the paper's four claims on language distance, on its own numbers and on yours."""
-    from bgt_core.tables import save, show
-    from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX
-    from probes.results.languages import judge, judged_table, language_table, paper_gaps, probe_gaps, sts_gap
-    from probes.results.store import read_document
+    from bgt_core.tables import show
+    from probes.results.languages import (
+        FSI_WEEKS,
+        PAPER_ORDER,
+        URIEL_SYNTAX,
+        judged_table,
+        language_table,
+        paper_gaps,
+        probe_gaps,
+        sts_gap,
+    )
+    from probes.results.store import read_cells
 
-    files = {"csv": csv, "latex": latex, "parquet": parquet}
-    check_files(files, as_json)
     scored = [sts_gap(*named(text, "sts", "fr=FILE")) for text in sts or []]
-    cells = [cell for path in results or [] for cell in read_document(path)]
+    cells = [cell for path in results or [] for cell in read_cells(path)]
     gaps = [*probe_gaps(cells), *scored]
     if results and not gaps:
         raise UsageError(
             f"{results[0]}: no result compares both latents of a model of English and another language on English "
             "sentences; probe such a model with --lang en."
         )
-    distances: Distances = {
-        "weeks": FSI_WEEKS,
-        "syntax": URIEL_SYNTAX,
-        "paper": PAPER_ORDER,
-        **measured(pairs or [], vocab_size),
-    }
-    judgements = judge(gaps, distances)
-    table = judged_table(judgements)
-    save(table, files, ABOUT)
+    distances: dict[str, Mapping[str, float]] = {"weeks": FSI_WEEKS, "syntax": URIEL_SYNTAX, "paper": PAPER_ORDER}
+    distances |= measured(pairs or [], vocab_size)
+    table = judged_table(gaps, distances)
     print(ABOUT, file=sys.stderr)
     if as_json:
-        print(json.dumps(document(gaps, distances, table), indent=2, ensure_ascii=False))
-    elif not on_stdout(files):
-        by_language = language_table(gaps or paper_gaps(), distances)
-        show(by_language.columns, by_language.lines(), text=1)
-        print()
-        show(table.columns, table.lines(), text=3)
+        document = {
+            "schema": "bgt-languages/1",
+            "about": ABOUT,
+            "distances": distances,
+            "gaps": [gap._asdict() for gap in gaps],
+            "claims": table.records(),
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    by_language = language_table(gaps or paper_gaps(), distances)
+    show(by_language.columns, by_language.lines(), text=1)
+    print()
+    show(table.columns, table.lines(), text=3)
 
 
 def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
@@ -103,7 +100,7 @@ def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
     return lang_codes(name), Path(file)
 
 
-def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
+def measured(pairs: Sequence[str], vocab_size: int) -> Mapping[str, Mapping[str, float]]:
     """Distances by letters and by tokens for each language with a file; empty without files."""
     from bgt_core.data.columns import split_langs
     from bgt_core.data.parallel import Skipped, read_pairs
@@ -121,14 +118,3 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
         first, second = zip(*(rows[number * len(rows) // count] for number in range(count)), strict=True)
         letters[other], tokens[other] = 1 - letter_overlap(first, second), 1 - piece_overlap(first, second, vocab_size)
     return {"letters": letters, "tokens": tokens} if letters else {}
-
-
-def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:
-    """Return the document of --json."""
-    return {
-        "schema": "bgt-languages/1",
-        "about": ABOUT,
-        "distances": distances,
-        "gaps": [vars(gap) for gap in gaps],
-        "claims": table.records(),
-    }

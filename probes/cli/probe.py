@@ -1,20 +1,32 @@
-"""`bgt-probe` itself: its options, checked before a model is opened."""
+"""`bgt-probe` itself: check the options, open the encoders, measure cells, then write and print the results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import split_names
-from bgt_core.errors import UsageError
-from probes.cli.cache import CacheOption
+from bgt_core.cli.errors import name_option
+from bgt_core.cli.options import check_files, open_models, split_names, unnamed
+from bgt_core.errors import BgtError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from bgt_core.contracts import SentenceEncoder
+    from probes.grid import Grid, ProbeTable
+    from probes.result import Difference
+    from probes.results.store import Cell
+    from probes.results.tables import Side
+
+FAILED, STOPPED = 5, 130
 
 
 def probe(
@@ -27,7 +39,7 @@ def probe(
         list[str] | None,
         typer.Option(
             "--task",
-            help="Probing tasks, as a,b; groups: paper, surface, syntax, semantic, all; your own as "
+            help="Probing tasks, as a,b; groups: paper, surface, syntax, semantic, style, all; your own as "
             "python:MODULE:OBJECT.",
             show_default="all that need only sentences; with --data, all",
         ),
@@ -37,67 +49,37 @@ def probe(
         typer.Option("--latent", help="Latents to probe, as a,b.", show_default="each that a model has"),
     ] = None,
     model: options.EncodersOption = None,
-    encoder_seeds: Annotated[
-        list[str] | None,
-        typer.Option(help="The same model trained with other seeds, as a,b: scores are means over all."),
-    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             help="Data: a folder with labelled files (SentEval's), treebanks or text; or one file, text "
-            "with one sentence per line, or TSV (.gz .xz .zst).",
+            "with one sentence per line (.gz .xz .zst).",
             show_default="the built-in sentences",
         ),
     ] = None,
-    column: Annotated[int | None, typer.Option(help="Column of the sentences in a TSV, from 1.")] = None,
-    split_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Assigns sentences to splits: lines of train, dev or test, a tab, the sentence."
-        ),
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="First download SentEval's sets (English) into --data.")
-    ] = False,
     probe: Annotated[
         str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
     ] = "linear",
-    l2: Annotated[
-        float | None,
-        typer.Option(
-            "--l2", help="L2 penalty on the sum of losses (scikit-learn's 1 / C).", show_default="chosen on dev"
-        ),
-    ] = None,
     max_items: Annotated[
         int | None, typer.Option(help="Maximum number of items of a task.", show_default="10,000; with --senteval all")
-    ] = None,
-    max_train: Annotated[
-        int | None, typer.Option(help="Maximum number of training items; dev and test stay whole.")
     ] = None,
     seeds: Annotated[
         int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
     ] = 5,
     seed: options.SeedOption = 0,
-    level: options.LevelOption = 0.95,
     resamples: options.ResamplesOption = 2_000,
-    correction: Annotated[
-        str, typer.Option(help="Correction of the p-values of a table: holm, bonferroni, or none.")
-    ] = "holm",
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines without the model.")
+    ] = True,
+    control: Annotated[
+        bool, typer.Option("--control/--no-control", help="Also measure selectivity, by a control task.")
     ] = True,
     untrained: Annotated[
         bool,
         typer.Option("--untrained", help="Also probe three untrained models and the mean of their token vectors."),
     ] = False,
-    control: Annotated[str, typer.Option(help="Key of the control task: rare, first, or none.")] = "rare",
-    capacity: Annotated[
-        bool, typer.Option("--capacity", help="Also measure accuracy on shuffled training labels.")
-    ] = False,
     mdl: Annotated[bool, typer.Option("--mdl", help="Also measure the online codelength.")] = False,
-    erase: Annotated[
-        str | None, typer.Option(help="Also measure accuracy after erasing the property: leace or inlp.")
-    ] = None,
+    erase: Annotated[bool, typer.Option("--erase", help="Also measure accuracy after erasing the property.")] = False,
     curve: Annotated[bool, typer.Option("--curve", help="Also measure learning curves.")] = False,
     senteval: Annotated[
         bool, typer.Option("--senteval", help="Follow SentEval's protocol: one seed, its classifier, accuracy only.")
@@ -109,23 +91,16 @@ def probe(
             help="Also print the difference of two latents or baselines; of several models as MODEL or MODEL/LATENT.",
         ),
     ] = None,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RULE", help="Exit with code 7 if this holds, as gender<0.52 or gender/semantic>0.6."),
-    ] = None,
-    csv: options.CsvOption = None,
-    latex: options.LatexOption = None,
-    parquet: options.ParquetOption = None,
-    md: options.MdOption = None,
-    predictions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the prediction of each item, as Parquet.")
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Output file: .parquet with every result and prediction, which the app and compare-languages read; "
+            "or tables, as .csv, .md, .tex or .json. May be repeated.",
+        ),
     ] = None,
     as_json: options.JsonOption = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the cells, their size, and which results are kept; then stop.")
-    ] = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
-    cache: CacheOption = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
@@ -137,49 +112,53 @@ def probe(
     if context.invoked_subcommand:
         return
     if list_tasks:
-        from probes.cli.tasks import print_tasks
-
         print_tasks()
         return
-    from probes.cli.fail_on import read_rules
-    from probes.cli.measuring import download_senteval, measure, open_subjects, read_pair
-    from probes.cli.output import Outputs
-    from probes.cli.plan import plan
+    from bgt_core.evaluation.comparison import check_ending
     from probes.grid import ALL, Grid
-    from probes.measures.config import ProbeConfig
-    from probes.results.cache import Cache
+    from probes.measures.study import ProbeConfig
+    from probes.results.store import Cache
 
-    langs, encoder_seeds, model = split_names(lang), split_names(encoder_seeds), model or []
+    langs, model = split_names(lang), model or [str(PRETRAINED)]
     if not langs:
         raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")
-    if single := "encoder_seeds" if encoder_seeds else "untrained" if untrained else "":
-        if len(model) > 1:
-            raise UsageError("is for a single --model.", parameter=single)
-        if senteval:
-            raise UsageError("is no part of SentEval's protocol; leave it or --senteval out.", parameter=single)
-    if download and (not data or data.is_file() or not {"en", ALL} & set(langs)):
-        raise UsageError(
-            "gets SentEval's sets, which are English: give --lang en and --data FOLDER.", parameter="download"
-        )
-    tables = {"csv": csv, "latex": latex, "parquet": parquet, "md": md}
-    outputs = Outputs(tables, predictions, as_json, correction)
-    outputs.check()
+    if untrained and len(model) > 1:
+        raise UsageError("is for a single --model.", parameter="untrained")
+    if untrained and senteval:
+        raise UsageError("is no part of SentEval's protocol; leave it or --senteval out.", parameter="untrained")
+    for path in out or []:
+        check_files({"out": path})
+        check_ending(path)
     chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
-    chosen["control"] = None if control == "none" else control
     configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]
-    kept = None if no_cache else Cache(cache) if cache else Cache()
     with way_out(), readable_twice(data) as source:
-        grid = Grid((), split_names(tasks) or [ALL], langs, source, column, split_file, configs, senteval, kept)
-        grid.check_tasks()
-        rules = read_rules(fail_on or [], [task.name for task in grid.named()])
-        if download and source and not dry_run:
-            download_senteval(source)
+        cache = None if no_cache else Cache()
+        grid = Grid(split_names(tasks) or [ALL], langs, source, configs, senteval, cache)
         grid.check()
-        subjects = open_subjects(model, split_names(latents), encoder_seeds, untrained, device, precision)
-        pairs = [read_pair(text, subjects) for text in difference or []]
-        grid = replace(grid, subjects=subjects)
-        code = plan(grid, context, as_json) if dry_run else measure(grid, context, pairs, rules, outputs)
+        encoders = open_encoders(model, split_names(latents), device, precision)
+        references = untrained_references(model[0], encoders[next(iter(encoders))], device) if untrained else {}
+        grid = replace(grid, encoders=encoders, latents=split_names(latents), references=references)
+        code = measure(grid, context, [read_pair(text, grid) for text in difference or []], out or [], as_json)
     raise typer.Exit(code)
+
+
+def prune(
+    days: Annotated[float, typer.Option(help="Keep files used in the last N days.", min=0)] = 0,
+) -> None:
+    """Remove the cached vectors and results of earlier runs; they are computed again when needed."""
+    from probes.results.store import Cache
+
+    count, size = Cache().prune(days)
+    print(f"{count} files removed, {size / 1e6:.1f} MB")
+
+
+def print_tasks() -> None:
+    """Print each task with its languages and its question, without what measuring needs, which takes seconds to
+    import."""
+    from bgt_core.tables import show
+    from probes.tasks import TASKS
+
+    show(["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()])
 
 
 @contextmanager
@@ -200,5 +179,188 @@ def way_out() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        error.add_note("give --max-items or --max-train, or --device cpu; finished cells are kept")
+        error.add_note("give --max-items, or --device cpu; finished cells are kept")
         raise
+
+
+def open_encoders(models: Sequence[str], latents: Sequence[str], device: str, precision: str) -> dict[str, Any]:
+    """Open the encoders, by name; UsageError for a latent that one does not have."""
+    opened = open_models(models, device, precision)
+    if len(opened) < len(models):
+        text = f"{', '.join(models)}: two have the same name; give each its own as NAME=SPEC."
+        raise UsageError(text, parameter="model")
+    for name, encoder in opened.items():
+        for latent in latents:
+            if latent not in encoder.latents:
+                text = f"'{latent}': {name} has no such latent; choose from {', '.join(encoder.latents)}."
+                raise UsageError(text, parameter="latents")
+    return opened
+
+
+def untrained_references(spec: str, encoder: SentenceEncoder, device: str) -> Mapping[str, Sequence[SentenceEncoder]]:
+    """The untrained models to beat; UsageError for another encoder than ours."""
+    from bgt_core.embedder import Embedder
+    from bgt_core.encoders.baseline import reference_encoders
+
+    if not isinstance(encoder, Embedder):
+        raise UsageError(f"needs a BGT checkpoint; {spec} is another encoder.", parameter="untrained")
+    return reference_encoders(encoder, Path(unnamed(spec)), device)
+
+
+def read_pair(text: str, grid: Grid) -> tuple[Side, Side]:
+    """Read A,B of --difference: latents or baselines of the only model; of several models, MODEL/LATENT, or MODEL for
+    its first latent. UsageError for an unknown name."""
+    from probes.classifiers.baselines import BASELINES
+    from probes.results.tables import Side
+
+    names = [part.strip() for part in text.split(",")]
+    if len(names) != 2 or names[0] == names[1]:
+        raise UsageError(f"{text}: expected two different names, as in semantic,language.", parameter="difference")
+    known: dict[str, Side] = {}
+    for model, encoder in grid.encoders.items():
+        predictors = [*(grid.latents or encoder.latents), *BASELINES, *grid.references]
+        known |= {f"{model}/{predictor}": Side(model, predictor) for predictor in predictors}
+        known[model] = Side(model, predictors[0])
+        if len(grid.encoders) == 1:
+            known |= {predictor: Side(model, predictor) for predictor in predictors}
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, list(known)) or f" Choose from {', '.join(known)}."
+            raise UsageError(f"'{name}': unknown.{hint}", parameter="difference")
+    return known[names[0]], known[names[1]]
+
+
+def measure(
+    grid: Grid, context: typer.Context, pairs: Sequence[tuple[Side, Side]], out: Sequence[Path], as_json: bool
+) -> int:
+    """Measure, write and print; return the exit code."""
+    from probes.grid import ProbeTable
+    from probes.results.tables import compare_sides, corrected
+
+    table, stopped = ProbeTable(), False
+    try:
+        for label, outcome in grid.measure(say, lambda error: say(f"skipped: {name_option(error, context.command)}")):
+            if isinstance(outcome, BgtError):
+                say(f"bgt-probe: {label}: {name_option(outcome, context.command)}")
+            table.add(label, outcome)
+    except KeyboardInterrupt:
+        stopped = True
+        kept = "; they are kept, and the same command continues from there" if grid.cache else ""
+        say(f"bgt-probe: stopped after {len(table.cells)} results{kept}")
+    if not table.cells:
+        if table.failures and not stopped:  # the first error again, below all that was printed since
+            error = table.failures[0][1]
+            raise type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
+        return STOPPED
+    table.cells = corrected(table.cells)
+    gaps = compare_sides(table.cells, pairs)
+    for path in out:
+        write(path, table, gaps)
+    for cell in table.cells:
+        for line in cell.result.warnings:
+            say(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}")
+    if as_json:
+        only_ascii = "utf" not in (sys.stdout.encoding or "").lower()
+        print(json.dumps(document(table, gaps), indent=2, ensure_ascii=only_ascii))
+    else:
+        show_tables(table.cells, gaps)
+    return STOPPED if stopped else FAILED if table.failures else 0
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def write(path: Path, table: ProbeTable, gaps: Sequence[Difference]) -> None:
+    """Write a file in the format of its ending, complete or not at all."""
+    from bgt_core.files import atomic_file, write_text
+    from bgt_core.tables import save
+    from probes.results.store import write_cells
+    from probes.results.tables import long_table, wide_table
+
+    if path.suffix == ".parquet":
+        with atomic_file(path) as partial:
+            write_cells(partial, table.cells)
+    elif path.suffix == ".json":
+        write_text(path, json.dumps(document(table, gaps), indent=2, ensure_ascii=False))
+    elif path.suffix == ".csv":
+        save(long_table(table.cells), {"csv": path})
+    else:
+        save(wide_table(table.cells), {"md" if path.suffix == ".md" else "latex": path}, about(table.cells))
+
+
+def document(table: ProbeTable, gaps: Sequence[Difference]) -> dict[str, Any]:
+    """Return the JSON document."""
+    from probes.result import SCHEMA
+
+    return {
+        "schema": SCHEMA,
+        "about": about(table.cells),
+        "results": [cell.as_dict() for cell in table.cells],
+        "compared": [vars(gap) for gap in gaps],
+        "failed": [{"cell": label, "why": str(error)} for label, error in table.failures],
+    }
+
+
+def about(cells: Sequence[Cell]) -> str:
+    """Describe the numbers of a table in one line."""
+    from probes.data.load import BUILT
+    from probes.data.sources import LABELLED
+
+    first = cells[0].result
+    probes = "of one probe" if first.seeds == 1 else f"mean of {first.seeds} probe seeds"
+    if cells[0].trail["probe"] == "senteval":
+        whole = all(map(takes_all_as_senteval, cells))
+        items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
+        return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
+    cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
+    return (
+        f"test accuracy in percent, {probes}, with Wilson 95% intervals; "
+        "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), Holm over the table"
+        f"{'; labelled files cleaned: tokens joined to text, each sentence once' if cleaned else ''}"
+    )
+
+
+def takes_all_as_senteval(cell: Cell) -> bool:
+    """Whether the items are a labelled file's, in its order, with its text unchanged and repeats included."""
+    from probes.data.load import VERBATIM
+
+    return cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out
+
+
+def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:
+    """Print scores, differences, if there are several models, these side by side; and erasure and learning curves."""
+    from bgt_core.tables import LEGEND, show
+    from probes.results.tables import gap_table, short_table, wide_table
+
+    table = short_table(cells)
+    say(about(cells))
+    show(table.columns, table.lines(), text=table.columns.index("train"))
+    for some in ([cell.result.difference for cell in cells if cell.result.difference], gaps):
+        if some:
+            table = gap_table(some)
+            print()
+            show(table.columns, table.lines(), text=3)
+    if len({cell.model for cell in cells}) > 1:
+        table = wide_table(cells)
+        print()
+        show(table.columns, table.lines(), text=2)
+        say(LEGEND)
+    erasures, curves = [], []
+    for cell in cells:
+        names = [*cell.setting[:2], cell.model]
+        for each in cell.result.erasures:
+            accuracies = [f"{100 * share:.1f}" for share in (each.accuracy, each.random_accuracy)]
+            erasures.append([*names, each.latent, each.method, str(each.rank), *accuracies])
+        for point in cell.result.curve:
+            interval = f"{100 * point.ci_low:.1f}-{100 * point.ci_high:.1f}"
+            curves.append(
+                [*names, point.latent, point.probe, str(point.n_train), f"{100 * point.accuracy:.1f}", interval]
+            )
+    for columns, rows in (
+        (["erased by", "rank", "accuracy", "random directions"], erasures),
+        (["probe", "train", "accuracy", "interval"], curves),
+    ):
+        if rows:
+            print()
+            show(["task", "lang", "model", "latent", *columns], rows, text=5)

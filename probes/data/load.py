@@ -1,25 +1,30 @@
-"""Load a task in a language from a folder: its items, and a card that describes them."""
+"""Load the labelled items of a task in a language, from files or built in, with a card that describes them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bgt_core.data.columns import split_langs
+from bgt_core.data.examples import example_sentences, style_sentences
 from bgt_core.data.trees import read_conllu, read_trees
-from bgt_core.errors import DataError
+from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
-from probes.data.corpora import provenance_of
-from probes.data.folder import LABELLED, TaskSource, find_source
-from probes.data.items import RARE, SIZES, common, contradicting, distinct, draw_splits, some, with_copies
-from probes.data.labelled import read_labelled
-from probes.data.texts import pair_of, read_texts
+from bgt_core.grammar import pairs
+from probes.data.items import MIN_ITEMS, RARE, SIZES, common, contradicting, distinct, draw_splits, some, with_copies
+from probes.data.sources import LABELLED, TaskSource, find_source, pair_of, provenance_of, read_labelled, read_texts
 from probes.task import SPLITS, Items, ProbeTask
 
+EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
+GRAMMAR_LANGS = ("en", "fr")
+DRAWN = 6_000  # sentences of the grammar
+MIN_SENTENCES = 500  # labelled sentences: five probe seeds test half of them, which gives intervals of about 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -35,57 +40,101 @@ TOKENISATION = {
 }
 
 
-@dataclass(frozen=True)
-class DataCard:
-    """The card of a data set."""
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled items, and their description in a result's trail."""
 
-    task: str
-    lang: str
-    sources: list[str]
-    licences: list[str]
-    built: str  # how labels were made; the rules are in the task's file
-    seed: int
-    sizes: dict[str, int]  # items of each split, or of "all"
-    labels: dict[str, int]  # items of each label, the commonest first
-    tokenisation: str
-    artefacts: list[str]
-    sha256: dict[str, str]  # of each file as it is on disk
-    notes: list[str]  # items left out, and splits smaller than the paper's
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+    items: Items
+    about: Mapping[str, Any]  # data, items_sha256, and card for items from a file
+    note: str = ""  # a remark on the choice of the data for readers of the score
 
 
-def load_task(
-    task: ProbeTask,
-    lang: str,
-    data: Path,
-    seed: int = 0,
-    sizes: Mapping[str, int] | None = SIZES,
-    column: int | None = None,
-    verbatim: bool = False,
-) -> tuple[Items, DataCard]:
-    """Load the items of a task from a file or folder, with their card.
+def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Dataset:
+    """Items from `source`, with their hash."""
+    parts = [items.sentences, items.labels, items.groups, items.splits]
+    text = json.dumps([*parts, items.translations] if items.translations else parts)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return Dataset(items, {"data": source, "items_sha256": sha256, **about}, note)
 
-    Splits are the source's own if it has them; otherwise they are drawn with `sizes`, by default the paper's, scaled
-    down if there are fewer items; None gives no splits. The seed only affects draws. With `verbatim` a labelled file's
-    items are those of SentEval: in its order, with its text unchanged and repeats included. Raises NotFound for an
-    absent source, DataError for a damaged or too small one, UsageError for a task that can't be labelled from this
+
+def check_applicable(task: ProbeTask, lang: str, data: Path | None) -> None:
+    """Raise UsageError if the task is not defined in this language, or can't be labelled from sentences alone."""
+    task.check(lang)
+    if data is None and "text" not in task.builds:
+        raise UsageError(f"is needed: task '{task.name}' can't be labelled from sentences alone.", parameter="data")
+
+
+def label_sentences(
+    task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
+) -> Dataset:
+    """Label sentences by the task.
+
+    None stands for the built-in ones: the example sentences, or if fewer than `MIN_SENTENCES` of those get a label, the
+    grammar's, if it has the language. Raises UsageError as `ProbeTask.items`, and NotFound for a language that neither
+    has, and if both are too few.
+    """
+    if sentences is not None:
+        return dataset_of(task.items(sentences, lang, seed), source)
+    real = _labelled_examples(task, lang, seed)
+    learnable = common(real)
+    labelled = len(set(learnable.groups))
+    if labelled < MIN_SENTENCES and lang in GRAMMAR_LANGS and task.group != "style":
+        too_few = f"only {labelled} of the example sentences can be labelled, {MIN_SENTENCES} are needed"
+        items = task.items(grammar_sentences(lang, seed), lang, seed)
+        return dataset_of(items, GRAMMAR, f"on the {GRAMMAR}: {too_few}")
+    if len(learnable.labels) < MIN_ITEMS:
+        text = f"is needed: task '{task.name}' can label only {labelled} built-in sentences of '{lang}'."
+        raise NotFound(text, parameter="data")
+    return dataset_of(real, EXAMPLES)
+
+
+def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
+    """Sentences of the grammar; NotFound for a language that it does not have."""
+    if lang not in GRAMMAR_LANGS:
+        raise NotFound(f"is needed: the grammar writes {', '.join(GRAMMAR_LANGS)}, not '{lang}'.", parameter="data")
+    return [pair.texts[lang] for pair in pairs(DRAWN, seed)]
+
+
+def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
+    """The example sentences that the task can label, or for a property of style those chosen for it, with their English
+    translations; English ones of style with French translations, others without."""
+    other = "fr" if lang == "en" else "en"
+    if task.group == "style":
+        chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
+        texts = {each.text: each.translation for each in chosen}
+    elif lang == "en":
+        texts = {text: "" for (text,) in example_sentences(["en"])}
+    else:
+        texts = {row[0]: row[1] for row in example_sentences([lang, other])}
+    return task.items(list(texts), lang, seed).translated(list(texts.values()), other)
+
+
+def load_items(
+    task: ProbeTask, lang: str, data: Path | None = None, *, seed: int = 0, senteval: bool = False
+) -> Dataset:
+    """Load the items of a task from the file or folder `data`, or built-in ones.
+
+    Splits are the source's own, if it has any. A labelled file is cleaned: tokens are joined to text, a sentence counts
+    once, and not at all if it has two labels, and its versions share a split. With `senteval` it is used unchanged, in
+    its order, and items without splits get them in SentEval's sizes. The seed only affects draws. Raises NotFound for
+    an absent source, DataError for a damaged or too small one, UsageError for a task that can't be labelled from this
     source, or a language that it does not have.
     """
+    if data is None:
+        return label_sentences(task, None, lang, seed=seed)
     source = find_source(data, task, lang)
     rng, notes = Random(seed), [f"passed over {line}" for line in source.passed_over]
+    verbatim = senteval and source.kind == LABELLED
     if source.kind == LABELLED:
-        rows = read_labelled(source.files[0], lang, task.reordered, verbatim)
-        items = rows if verbatim else distinct(rows)
-        clear = rows if verbatim else _clear(rows, notes)
-        _note_left_out(notes, clear, items, "repeated, or in another split, perhaps in another version")
+        items = rows = read_labelled(source.files[0], lang, task.reordered, verbatim)
+        if not verbatim:
+            clear, items = _without_contradictions(rows, notes), distinct(rows)
+            _note_left_out(notes, clear, items, "repeated, or in another split, perhaps in another version")
     else:
-        items = with_copies(_build(task, source.kind, source.files, lang, rng, column))
+        items = with_copies(_build(task, source.kind, source.files, lang, rng))
     items = _learnable(items, notes)
-    if items.splits is None and sizes is not None:
-        drawn = draw_splits(items, rng, sizes)
+    if senteval and items.splits is None:
+        drawn = draw_splits(items, rng)
         _note_left_out(notes, items, drawn, "beyond the sizes of the splits")
         items = _learnable(drawn, notes)
     if not items.labels:
@@ -95,55 +144,47 @@ def load_task(
             "(tr, va or te), a label and a sentence, with tabs between them."
         )
     counts = Counter(items.splits or ["all"] * len(items.labels))
-    if sizes is not None:
-        notes += [
-            f"{counts[split]:,} of {sizes[split]:,} {split} items" for split in SPLITS if counts[split] < sizes[split]
-        ]
+    if senteval:
+        notes += [f"{counts[name]:,} of {SIZES[name]:,} {name} items" for name in SPLITS if counts[name] < SIZES[name]]
     if (classes := len(set(items.labels))) < task.classes:
         notes.append(f"{classes:,} of {task.classes:,} labels")
-    sha256 = {_name(file, data): sha256_file(file) for file in source.files}
-    card = _card(task, lang, source, seed, items, sha256, notes)
-    if verbatim and source.kind == LABELLED:
-        card = replace(card, tokenisation=VERBATIM)
-    return items, card
+    card = _card(source, data, items, verbatim, task=task.name, lang=lang, seed=seed, notes=notes)
+    return dataset_of(items, str(data), card=card)
 
 
-def _card(
-    task: ProbeTask, lang: str, source: TaskSource, seed: int, items: Items, sha256: dict[str, str], notes: list[str]
-) -> DataCard:
+def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: object) -> dict[str, Any]:
+    """The card of a data set, plain values."""
     provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
     sizes = Counter(items.splits or ["all"] * len(items.labels))
-    return DataCard(
-        task=task.name,
-        lang=lang,
-        sources=[provenance.about for provenance in provenances],
-        licences=list(dict.fromkeys(provenance.licence for provenance in provenances)),
-        built=BUILT[source.kind],
-        seed=seed,
-        sizes={name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},
-        labels=dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
-        tokenisation=TOKENISATION.get(source.kind, "as written"),
-        artefacts=list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
-        sha256=sha256,
-        notes=notes,
-    )
+    names = {file: file.name if file == data else file.relative_to(data).as_posix() for file in source.files}
+    return {
+        **more,
+        "sources": [provenance.about for provenance in provenances],
+        "licences": list(dict.fromkeys(provenance.licence for provenance in provenances)),
+        "built": BUILT[source.kind],  # how labels were made; the rules are in the task's file
+        "sizes": {name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},  # items of each split, or of "all"
+        "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
+        "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
+        "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
+        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file as it is on disk
+    }
 
 
-def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random, column: int | None) -> Items:
+def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random) -> Items:
     """Label the content of files; sentences that are translations of each other form a group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
     if kind == "trees":
         return build(read_trees(files), lang, rng)
-    pairs = [pair_of(file) for file in files] if kind == "text" and column is None else []
-    others = [next(each for each in pair if each != lang) for pair in pairs[:1] if pair and all(pairs)]
-    texts = read_texts(files, [*split_langs(lang), *others], column)
     if kind == "texts":
-        return build(texts, lang, rng)
+        return build(read_texts(files, split_langs(lang)), lang, rng)
+    named = [pair_of(file) for file in files]
+    other = next((each for each in named[0] if each != lang), "") if named[0] and all(named) else ""
+    texts = read_texts(files, [lang, *filter(None, [other])])
     items = build(texts[lang].sentences, lang, rng)
     groups = [texts[lang].groups[index] for index in items.groups]
-    for other in others:
+    if other:
         of_group = dict(zip(texts[other].groups, texts[other].sentences, strict=True))
         items = items.translated([of_group.get(group, "") for group in texts[lang].groups], other)
     return replace(items, groups=groups)
@@ -156,7 +197,7 @@ def _learnable(items: Items, notes: list[str]) -> Items:
     return kept
 
 
-def _clear(items: Items, notes: list[str]) -> Items:
+def _without_contradictions(items: Items, notes: list[str]) -> Items:
     """The items without sentences that have several labels, which are noted."""
     unclear = contradicting(items)
     kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
@@ -166,10 +207,5 @@ def _clear(items: Items, notes: list[str]) -> Items:
 
 
 def _note_left_out(notes: list[str], before: Items, after: Items, why: str) -> None:
-    count = len(before.labels) - len(after.labels)
-    if count:
+    if count := len(before.labels) - len(after.labels):
         notes.append(f"{count:,} {'item' if count == 1 else 'items'} left out: {why}")
-
-
-def _name(file: Path, data: Path) -> str:
-    return file.name if file == data else file.relative_to(data).as_posix()

@@ -1,99 +1,138 @@
-"""Further measures of a latent: selectivity, capacity, erasure, learning curves."""
+"""Further measures of a latent: selectivity, erasure, learning curves.
+
+A control task (Hewitt & Liang, 2019) keeps a probe's inputs and has labels that can only be memorised. Theirs
+labels each word type at random. Random labels of sentences would give chance accuracy in test for any probe, as no
+sentence occurs twice; so the label here belongs to a recurring key, the rarest of a sentence's frequent tokens. A probe
+that can read the key and memorise does well; accuracy above that is selectivity. (First tokens are too few and uneven
+as keys: a fifth of French sentences may share the label of "le". The interval of selectivity was 17 points over five
+draws then, and is 4 now: subject number, 2,000 test items.)
+
+LEACE (`bgt_core.vectors.maps`) is the least change of vectors after which no linear probe does better than the shares
+of the labels. Removing any directions lowers accuracy, so its effect is compared with that of as many random ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from probes.measures.config import ProbeConfig
-from probes.measures.control_task import control_labels, keys, shuffled
-from probes.measures.erasure import inlp, leace, random_directions
-from probes.measures.measure import Measured, ProbeFactory, Vectors, fit, measure, probe_factory
+from bgt_core.vectors.maps import leace as least_squares
+from probes.measures.measure import Measured, Vectors, measure, probe_factory
 from probes.measures.significance import bootstrap, wilson
-from probes.measures.study import Study
+from probes.measures.study import ProbeConfig, Study
 from probes.result import CurvePoint, Erasure
+from probes.task import split_tokens
 
-SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the training items, along a learning curve
+FREQUENT = 2_000  # most frequent kinds of tokens, among which the rarest is the key
 MIN_RECURRING = 30  # minimum items of dev, and of test, for a control task
+SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the training items, along a learning curve
 FAMILIES = ("linear", "mlp50", "mlp200")  # probes of rising capacity
 
 
-class Selectivity(NamedTuple):
-    """Accuracy on the control task, and the difference of the accuracy on the task for the same items, in points."""
+def keys(sentences: Sequence[str]) -> list[str]:
+    """The key of each sentence: the rarest of its tokens that are among the 2,000 most frequent ones."""
+    tokens = [split_tokens(sentence.lower()) for sentence in sentences]
+    common = dict(Counter(token for words in tokens for token in set(words)).most_common(FREQUENT))
+    return [
+        min((token for token in words if token in common), key=lambda token: (common[token], token), default="")
+        for words in tokens
+    ]
 
-    control: float
-    points: float
-    low: float
-    high: float
+
+def control_labels(
+    names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A label for each of N keys, and whether the key is in train: two arrays (N,).
+
+    The label is drawn once per key from (N,) `labels`, which gives the same shares. An item whose key is not in train
+    can't be memorised, and is not tested.
+    """
+    kinds, kind = np.unique(names, return_inverse=True)
+    drawn = np.random.default_rng(seed).choice(labels, len(kinds))
+    return drawn[kind], np.isin(kind, kind[train])
 
 
-def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> Selectivity | None:
+def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, float]:
     """Fit the same probes on labels of recurring keys, drawn again for each probe seed; `task` are the task's results.
 
-    None if the keys of fewer than 30 items of dev or test recur in train, or if all of train gets one label, or if
-    `config.control` is None.
+    Returns:
+        The fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, the accuracy on the
+        task minus that for the same items, in points, with its interval. Empty if the keys of fewer than 30 items of
+        dev or test recur in train, or if all of train gets one label.
     """
-    if config.control is None:
-        return None
-    make, names = probe_factory(config.probe, config.l2), keys(study.items.sentences, config.control)
+    make, names = probe_factory(config.probe), keys(study.items.sentences)
     right = np.zeros_like(task.right)
     tested = np.zeros_like(study.tested)
     for seed, (train, dev, test) in enumerate(study.cuts):
         drawn, known = control_labels(names, study.labels, train, config.seed + seed)
         cut = train, dev[known[dev]], test[known[test]]
         if len(np.unique(drawn[train])) < 2 or min(map(len, cut)) < MIN_RECURRING:
-            return None
+            return {}
         tested[seed, cut[2]] = True
-        right[:, seed] = measure(_with_seed(make, seed), inputs, drawn, [cut]).right[:, 0]
+        right[:, seed] = measure(lambda _, seed=seed: make(seed), inputs, drawn, [cut]).right[:, 0]  # type: ignore[misc]
     own, control = bootstrap([task.right, right], tested, study.items.groups, config.resamples, config.seed)
-    low, high = (own - control).interval(config.level)
-    return Selectivity(control.mean, 100 * (own - control).mean, 100 * low, 100 * high)
+    low, high = (own - control).interval()
+    points = 100 * (own - control).mean
+    return {
+        "control": control.mean,
+        "selectivity": points,
+        "selectivity_low": 100 * low,
+        "selectivity_high": 100 * high,
+    }
 
 
-def _with_seed(make: ProbeFactory, seed: int) -> ProbeFactory:
-    """A factory whose probes all have this seed."""
-    return lambda _: make(seed)
+@dataclass(frozen=True, eq=False)
+class Eraser:
+    """x -> x - (x - mean) read writeᵀ: the part that `read` (D, r) measures is subtracted along `write` (D, r)."""
+
+    mean: np.ndarray  # (D,)
+    read: np.ndarray
+    write: np.ndarray
+    gone: np.ndarray | None = None  # (D,), units that are set to their mean
+
+    @property
+    def rank(self) -> int:
+        return self.read.shape[1]
+
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, D) -> (N, D) of the same type."""
+        erased = vectors - (vectors - self.mean) @ self.read @ self.write.T
+        if self.gone is not None:
+            erased[:, self.gone] = self.mean[self.gone]
+        return erased.astype(vectors.dtype)
 
 
-def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig) -> float:
-    """Accuracy of the first probe, at the strength of the task, on its own training items with shuffled labels."""
-    train, dev, _ = study.cuts[0]
-    mixed = shuffled(shuffled(study.labels, train, config.seed), dev, config.seed)
-    probe = probe_factory(config.probe)(0).set_params(strengths=(task.strength,))
-    probe, _ = fit(probe, vectors, mixed, train, dev)
-    return float((probe.predict(vectors[train]) == mixed[train]).mean())
+def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
+    """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is at most the number of labels minus 1."""
+    mean = vectors.mean(0, dtype=np.float64)
+    centred = vectors - mean
+    one_hot = labels[:, None] == np.unique(labels)  # (N, K)
+    cross = centred.T @ (one_hot / np.sqrt(one_hot.sum(0))) / np.sqrt(len(vectors))
+    return Eraser(mean, *least_squares(mean, centred.T @ centred / len(vectors), cross))
 
 
-def erasures(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[Erasure]:
-    """Run `erase` for each latent, if `config.erase` is set; `inputs` are one (N, D) per encoder seed, by latent."""
-    return [erase(study, inputs[name], name, config.erase, config) for name in inputs if config.erase]
+def random_directions(vectors: np.ndarray, rank: int, seed: int) -> Eraser:
+    """The control: project out `rank` random directions."""
+    basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((vectors.shape[1], rank)))[0]
+    return Eraser(vectors.mean(0, dtype=np.float64), basis, basis)
 
 
-def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, config: ProbeConfig) -> Erasure:
-    """Erase the labels by train and dev, and probe again; do the same with random directions.
-
-    `method` is "leace" or "inlp".
-    """
+def erase(study: Study, inputs: Sequence[Vectors], latent: str, config: ProbeConfig) -> Erasure:
+    """Erase the labels by train, and probe again; do the same with random directions."""
     accuracies, ranks, labels = [], [], study.labels
-    make = probe_factory(config.probe, config.l2)
+    make = probe_factory(config.probe)
     for vectors in inputs:
         for seed, (train, dev, test) in enumerate(study.cuts):
-            taught = vectors[train], labels[train]
-            eraser = leace(*taught) if method == "leace" else inlp(*taught, (vectors[dev], labels[dev]))
+            eraser = leace(vectors[train], labels[train])
             control = random_directions(vectors[train], eraser.rank, config.seed + seed)
-            cut = [(train, dev, test)]
-            probed = [measure(make, [erased(vectors)], labels, cut) for erased in (eraser, control)]
+            probed = [measure(make, [erased(vectors)], labels, [(train, dev, test)]) for erased in (eraser, control)]
             accuracies.append([measured.right[0, 0, test].mean() for measured in probed])
             ranks.append(eraser.rank)
     accuracy, random_accuracy = np.mean(accuracies, axis=0)
-    return Erasure(latent, method, round(np.mean(ranks)), float(accuracy), float(random_accuracy))
-
-
-def curves(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[CurvePoint]:
-    """Run `curve` for each latent of the first encoder, if `config.curve` is set."""
-    return [point for name in inputs if config.curve for point in curve(study, inputs[name][0], name, config)]
+    return Erasure(latent, "leace", round(np.mean(ranks)), float(accuracy), float(random_accuracy))
 
 
 def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> list[CurvePoint]:
@@ -107,10 +146,6 @@ def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> l
     for family, share in runs:
         rows = train[rank < round(share * len(names))]
         if len(np.unique(study.labels[rows])) > 1:
-            measured = measure(probe_factory(family, config.l2), [vectors], study.labels, [(rows, dev, test)])
-            right = measured.right[0, 0, test]
-            accuracy = float(right.mean())
-            points.append(
-                CurvePoint(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), config.level))
-            )
+            right = measure(probe_factory(family), [vectors], study.labels, [(rows, dev, test)]).right[0, 0, test]
+            points.append(CurvePoint(latent, family, len(rows), float(right.mean()), *wilson(right.sum(), len(test))))
     return points

@@ -1,11 +1,19 @@
-"""Training and testing one kind of probe: each encoder seed with each probe seed."""
+"""Train and test one kind of probe, each encoder seed with each probe seed; and what its predictions cost in bits.
+
+V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R), how much shorter the code of test labels becomes,
+with the best probe of the family, if the vectors are known. Without vectors the best probe is the share of each label
+in training. The pointwise form (Ethayarajh et al., 2022) is that of one item. On held-out items the estimate may be
+below 0: the probe then predicts worse than the shares.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -16,13 +24,15 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
 from bgt_core.vectors.linear_probe import LinearProbe
 from probes.classifiers.mlp import MLPProbe
-from probes.measures.config import hidden_units
-from probes.measures.information import bits, share_bits
-from probes.measures.splits import Cut
-from probes.measures.study import Study
+from probes.measures.significance import wilson
+from probes.measures.study import Cut, Study, hidden_units
 
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
+
+LANGUAGE_FOLDS = 5  # of the probe of languages: one tests, one is dev, three train
+SCHEDULE = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25, 50, 100)  # percent of the items that end each block
+SHUFFLES = 3  # of the online code
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +44,15 @@ class Measured:
     saved: np.ndarray  # float32, pointwise V-information: bits saved compared with the shares of the labels
     right: np.ndarray  # booleans, False where a seed does not test
     dev: float  # accuracy on dev, mean over seeds
-    strength: float  # the first probe's; NaN for a probe without one
     unconverged: int  # of E * S probes
 
 
-def probe_factory(probe: str, l2: float | None = None) -> ProbeFactory:
-    """A factory for the probe "linear" or, with 50 hidden units, "mlp50"; UsageError for another name.
-
-    `l2` fixes the penalty, on the sum of losses (scikit-learn's 1 / C); by default dev chooses it.
-    """
+def probe_factory(probe: str) -> ProbeFactory:
+    """A factory for the probe "linear" or, with 50 hidden units, "mlp50"; UsageError for another name."""
     hidden = hidden_units(probe)
-    chosen: dict[str, Any] = {} if l2 is None else {"strengths": (1 / l2,)}
     if hidden:
-        return lambda seed: MLPProbe(hidden, random_state=seed, **chosen)
-    return lambda seed: LinearProbe(random_state=seed, **chosen)
+        return lambda seed: MLPProbe(hidden, random_state=seed)
+    return lambda seed: LinearProbe(random_state=seed)
 
 
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
@@ -66,21 +71,18 @@ def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, c
     """Fit and test on each of the inputs, one (N, D) per encoder seed, with (N,) labels from 0 on."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
-    saved, dev_accuracy, strengths, unconverged = coded.copy(), [], [], 0
+    saved, dev_accuracy, unconverged = coded.copy(), [], 0
     for encoder, vectors in enumerate(inputs):
         for seed, (train, dev, test) in enumerate(cuts):
             probe, converged = fit(make(seed), vectors, labels, train, dev)
             unconverged += not converged
-            strengths.append(getattr(probe, "strength_", np.nan))
             dev_accuracy.append(np.mean(probe.predict(vectors[dev]) == labels[dev]))
             logs = probe.predict_log_proba(vectors[test])
             tested = encoder, seed, test
             predicted[tested] = probe.classes_[logs.argmax(1)]
             coded[tested] = bits(logs, probe.classes_, labels[test], classes, len(train))
             saved[tested] = share_bits(labels[train], labels[test], classes) - coded[tested]
-    return Measured(
-        predicted, coded, saved, predicted == labels, float(np.mean(dev_accuracy)), strengths[0], unconverged
-    )
+    return Measured(predicted, coded, saved, predicted == labels, float(np.mean(dev_accuracy)), unconverged)
 
 
 def fit(
@@ -91,3 +93,83 @@ def fit(
         warnings.simplefilter("always", ConvergenceWarning)
         probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
     return probe, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+
+
+def bits(
+    log_probabilities: np.ndarray, known: np.ndarray, labels: np.ndarray, classes: int, trained: int
+) -> np.ndarray:
+    """-log2 q(y) of each item, (N,): natural logs (N, K'), the labels of those columns, true labels (N,).
+
+    Where training lacked some of the `classes`, q is mixed with one more item of each, (n q + 1) / (n + K), so that
+    every label has a code.
+    """
+    columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
+    seen = known[columns] == labels
+    logs = np.where(seen, log_probabilities[np.arange(len(labels)), columns], -np.inf)
+    if len(known) < classes:
+        logs = np.logaddexp(np.log(trained) + logs, 0.0) - np.log(trained + classes)
+    return -logs / np.log(2)
+
+
+def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
+    """-log2 of each label's share among the labels trained on: H_V(Y), item by item, (N,)."""
+    known, counts = np.unique(trained, return_counts=True)
+    logs = np.log(counts / len(trained))
+    return bits(np.broadcast_to(logs, (len(labels), len(known))), known, labels, classes, len(trained))
+
+
+def codelength(
+    make: ProbeFactory,
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    groups: Sequence[int] | np.ndarray,
+    classes: int,
+    shuffles: int = SHUFFLES,
+    seed: int = 0,
+) -> np.ndarray:
+    """The bits of each block, (shuffles, blocks), of the online code of labels (Voita & Titov, 2020, sec. 2.2.2).
+
+    Labels are sent in blocks, the first at log2 K bits per label, each later one with a probe trained on all before it.
+    A property that is easy to learn costs few bits, because few labels suffice. Everything about a probe, its strength
+    included, is chosen within the prefix; while that has only one label, its share is the probe. Whole groups are
+    shuffled, so that versions of a sentence stay together.
+
+    Args:
+        make: Gives a new probe for a seed.
+        vectors: (N, D).
+        labels: (N,), of `classes` kinds.
+        groups: (N,).
+    """
+    names, group = np.unique(np.asarray(groups), return_inverse=True)
+    ends = sorted({math.ceil(len(labels) * percent / 100) for percent in SCHEDULE})
+    sizes = np.zeros((shuffles, len(ends)))
+    sizes[:, 0] = ends[0] * math.log2(classes)
+    for shuffle in range(shuffles):
+        rng = np.random.default_rng((seed, shuffle))
+        order = np.argsort(rng.permutation(len(names))[group], kind="stable")
+        for number, (begin, end) in enumerate(itertools.pairwise(ends), 1):
+            before, block = order[:begin], order[begin:end]
+            if len(np.unique(labels[before])) < 2:
+                cost = share_bits(labels[before], labels[block], classes)
+            else:
+                probe = make(shuffle)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    probe.fit(vectors[before], labels[before])
+                cost = bits(probe.predict_log_proba(vectors[block]), probe.classes_, labels[block], classes, begin)
+            sizes[shuffle, number] = cost.sum()
+    return sizes
+
+
+def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy of a linear probe that tells the languages of held-out pairs apart, (N, D) and (N, D), with its 95%
+    Wilson interval.
+
+    A sentence and its translation are in the same fold. 0.5 is chance.
+    """
+    fold = np.tile(np.arange(len(left)) % LANGUAGE_FOLDS, 2)
+    vectors, labels = np.concatenate([left, right]), np.repeat([0, 1], len(left))
+    train, dev, test = fold > 1, fold == 1, fold == 0
+    probe, _ = fit(LinearProbe(), vectors, labels, train, dev)
+    correct = probe.predict(vectors[test]) == labels[test]
+    return float(correct.mean()), *wilson(correct.sum(), len(correct))

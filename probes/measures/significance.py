@@ -15,13 +15,12 @@ agree by chance count: with half the noise of their items. The interval covers t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t
 
-from bgt_core.errors import check_choice
 from bgt_core.evaluation.bootstrap import holm, resample
 from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
@@ -29,11 +28,6 @@ from probes.result import Difference
 RESAMPLES = 2_000
 MIN_RESAMPLES = 100  # fewer give no reliable standard error
 MAX_WEIGHTS = 2**22  # held in memory at once
-CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
-    "holm": ("Holm", holm),
-    "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
-    "none": ("no correction", lambda p: p),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +112,14 @@ def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
     return np.add.reduceat(rows[:, order], np.flatnonzero(np.diff(group[order], prepend=-1)), axis=1)
 
 
-def difference(task: str, lang: str, names: tuple[str, str], paired: Runs, level: float) -> Difference:
+def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
     """The difference of two predictors, `paired` on the same items, in points; the interval ends at 100."""
-    low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval(level))
+    low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 
 
-def correct(differences: Sequence[Difference], correction: str = "holm") -> list[Difference]:
-    """Adjust p in a table of differences: below alpha, the probability of any false rejection is at most alpha.
-
-    `correction` is one of `CORRECTIONS`; with "none" that probability holds for each difference alone. Raises
-    UsageError for another.
-    """
-    check_choice(CORRECTIONS, correction=correction)
-    name, adjust = CORRECTIONS[correction]
-    adjusted = adjust(np.array([gap.p for gap in differences]))
-    return [replace(gap, adjusted_p=float(p), correction=name) for gap, p in zip(differences, adjusted, strict=True)]
+def correct(differences: Sequence[Difference]) -> list[Difference]:
+    """Adjust p in a table of differences by Holm: below alpha, the probability of any false rejection is at most
+    alpha."""
+    adjusted = holm(np.array([gap.p for gap in differences]))
+    return [replace(gap, adjusted_p=float(p)) for gap, p in zip(differences, adjusted, strict=True)]

@@ -1,20 +1,67 @@
-"""A study: labelled items in one language, with the train, dev and test items of each probe seed."""
+"""A study: the options of its probes, and labelled items with the train, dev and test items of each probe seed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 
-from bgt_core.errors import DataError
-from probes.data.built_in import built_in_items
-from probes.data.items import some
-from probes.measures.config import MIN_ITEMS, ProbeConfig
-from probes.measures.splits import Cut, cuts_of, select, subsample
+from bgt_core.errors import DataError, UsageError, check_least
+from probes.data.items import MIN_ITEMS, common, in_one_split, some, with_copies
+from probes.data.load import label_sentences
+from probes.measures.significance import MIN_RESAMPLES, RESAMPLES
 from probes.task import SPLITS, Items, ProbeTask
 
 MAX_ITEMS = 10_000
+FOLDS = 10  # one is tested, one chooses the strength, the others train
+
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """The options of a probe, and its measures besides accuracy, intervals and V-information; the defaults take
+    seconds.
+
+    Raises UsageError for a value out of range:
+
+        >>> ProbeConfig(seeds=3, control=False)  # doctest: +ELLIPSIS
+        ProbeConfig(probe='linear', seeds=3, ...)
+        >>> ProbeConfig(seeds=11)
+        Traceback (most recent call last):
+        bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
+    """
+
+    probe: str = "linear"  # or mlp50: 50 hidden units
+    seeds: int = 5  # probes trained, 1 to 10
+    seed: int = 0  # of sentences, splits and resamples
+    max_items: int | None = None  # None: 10,000; all by SentEval's protocol
+    baselines: bool = True
+    control: bool = True  # selectivity, by a control task
+    mdl: bool = False  # online codelength
+    erase: bool = False  # accuracy after LEACE, beside random directions
+    curve: bool = False  # learning curve over training items, and over probes of more capacity
+    resamples: int = RESAMPLES  # of the test items
+
+    def __post_init__(self) -> None:
+        hidden_units(self.probe)
+        if not 1 <= self.seeds <= FOLDS:
+            raise UsageError(
+                f"{self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", parameter="seeds"
+            )
+        check_least(MIN_ITEMS, max_items=self.max_items)
+        check_least(MIN_RESAMPLES, resamples=self.resamples)
+
+
+def hidden_units(probe: str) -> int:
+    """0 for "linear", 50 for "mlp50"; UsageError for another name."""
+    if probe == "linear":
+        return 0
+    if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
+        return int(probe[3:])
+    raise UsageError(f"{probe}: choose linear, or mlp50 for 50 hidden units.", parameter="probe")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +96,8 @@ def prepare(
     for a language without a definition, DataError for too few items or an empty split.
     """
     task.check(lang)
-    if sentences is None:
-        sentences = built_in_items(task, lang, config.seed).items
-    elif not isinstance(sentences, Items):
-        sentences = task.items(sentences, lang, config.seed)
+    if not isinstance(sentences, Items):
+        sentences = label_sentences(task, sentences, lang, seed=config.seed).items
     items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
     names, labels = np.unique(items.labels, return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
@@ -60,8 +105,6 @@ def prepare(
         counts = f"{len(labels)} items with {kinds}"
         raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
     cuts = cuts_of(items, config.seeds, config.seed)
-    if config.max_train:
-        cuts = [(subsample(train, items.groups, config.max_train, config.seed), dev, test) for train, dev, test in cuts]
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):
             raise DataError(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
@@ -74,3 +117,51 @@ def prepare(
                 f"{part} items of each label, more seeds, or items without splits."
             )
     return Study(task.name, lang, items, names.tolist(), labels, cuts, left_out)
+
+
+def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
+    """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
+
+    They come in the order drawn, or with `in_order`, in their own, repeats included. Copies of a sentence are one
+    group; without `in_order` they stay in one split.
+    """
+    joined = with_copies(items)
+    learnable = common(joined if in_order else in_one_split(joined))
+    rows: dict[int, list[int]] = {}  # of each group
+    for row, group in enumerate(learnable.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    Random(seed).shuffle(order)
+    chosen: list[int] = []
+    for group in order:
+        if len(chosen) + len(rows[group]) > limit:
+            break
+        chosen += rows[group]
+    return learnable.take(sorted(chosen) if in_order else chosen), len(items.labels) - len(chosen)
+
+
+def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
+    """Train, dev and test rows of each of at most 10 probe seeds; a group is never divided.
+
+    Without fixed splits, groups are shuffled once and dealt into ten folds; probe seed k tests on the k-th and chooses
+    on the next. No item is tested twice, so the test items of several probe seeds can be counted together.
+
+    Fixed splits are the same for every seed; but each of several seeds leaves another tenth of the groups out of train,
+    because a probe at its optimum would otherwise be the same each time.
+    """
+    if items.splits is None:
+        order = list(dict.fromkeys(items.groups))
+        Random(seed).shuffle(order)
+        fold_of = {group: number % FOLDS for number, group in enumerate(order)}
+        fold = np.array([fold_of[group] for group in items.groups])
+        tests = [(test, (test + 1) % FOLDS) for test in range(seeds)]
+        return [
+            (np.flatnonzero((fold != test) & (fold != dev)), np.flatnonzero(fold == dev), np.flatnonzero(fold == test))
+            for test, dev in tests
+        ]
+    names, groups = np.array(items.splits), np.array(items.groups)
+    train, dev, test = (np.flatnonzero(names == name) for name in SPLITS)
+    if seeds == 1:
+        return [(train, dev, test)]
+    dealt = np.random.default_rng(seed).permutation(np.unique(groups[train]))
+    return [(train[~np.isin(groups[train], dealt[k::FOLDS])], dev, test) for k in range(seeds)]

@@ -1,29 +1,45 @@
-"""A cell, one encoder on one task in one language, as a Parquet file: its result, its predictions, its trail.
+"""The one file of results, and a cache of vectors and results.
 
-A row of the file is one prediction: predictor (a latent or baseline), encoder and seed (numbers from 0), item,
-sentence, label, group, predicted, bits (-log2 of the probability of the label), pvi (bits, mean over seeds). The result
-and the trail are JSON in the file's metadata. Later comparisons read the rows, and need no model.
+A run is a Parquet file. A row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
+latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted, bits (-log2 of the
+probability of the label), pvi (bits, mean over seeds). The results of the cells and their trails are JSON in the file's
+metadata. All later comparisons read this file, and need no model.
+
+    CACHE/vectors/KEY.npy      an encoder's vectors of sentences
+    CACHE/results/KEY.parquet  a run of one cell
+
+A key is a hash of everything that determines the content, this package's code included, so entries never go stale;
+unused entries are pruned by age. A damaged file counts as absent.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from platformdirs import user_cache_path
 from pyarrow import compute, parquet
 
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.files import parse_json, reading_parquet
-from probes.result import SCHEMA as DOCUMENT
-from probes.result import CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
+import bgt_core
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.files import PARTIAL, atomic_file, parse_json, reading_parquet, writing
+from probes.result import SCHEMA, CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
 
-SCHEMA = pa.schema(
+PREDICTIONS = pa.schema(
     {
         "predictor": pa.string(),
         "encoder": pa.int16(),
@@ -37,13 +53,23 @@ SCHEMA = pa.schema(
         "pvi": pa.float32(),
     }
 )
+CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file before these
 METADATA = b"bgt-probe"
-TRAIL = ("fingerprint", "langs", "probe")  # entries of the trail that readers need
+TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}  # entries that readers need
+# the types that the fields of a stored record may have, by their annotation
+KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (float, int)}
+KINDS["float | None"] = (float, int, type(None))
+
+VECTORS, RESULTS = "vectors", "results"
+WAY_OUT = "; choose another folder with BGT_CACHE, or measure without a cache"
+DAY = 86_400  # seconds
+STALE = 3_600  # seconds after which a partial file is taken to belong to a killed process
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One stored result; `trail` records the weights, data, code and day that it comes from."""
+    """The result of one encoder on one task in one language; `trail` records the weights, data, code and day that it
+    comes from."""
 
     model: str  # the user's name for the encoder
     result: ProbeResult  # without items and predictions, which are below
@@ -58,22 +84,15 @@ class Cell:
         """Task, language and probe: cells of one setting are measured on the same items, and can be compared."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
-
-@dataclass(frozen=True, eq=False)
-class Correctness:
-    """Which predictions were right: E encoders, S probe seeds, N tested items."""
-
-    right: np.ndarray  # (E, S, N) booleans
-    tested: np.ndarray  # (S, N) booleans
-    groups: np.ndarray  # (N,)
-    sentences: list[str]
-    labels: list[str]
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, without the predictions."""
+        return {"model": self.model, **self.result.as_dict(), "trail": dict(self.trail)}
 
 
 def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
     """Turn a fresh result, with items and predictions, into its stored form."""
     if result.items is None:
-        raise UsageError("result: it has no items, because it was read from JSON; give one that was just measured.")
+        raise UsageError("result: it has no items, because it was read from a file; give one that was just measured.")
     items, parts = result.items, []
     names = np.array(result.labels, dtype=object)
     for predictor, predictions in result.predictions.items():
@@ -89,27 +108,59 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
             "bits": predictions.bits[encoder, seed, item],
             "pvi": predictions.pvi[item],
         }
-        parts.append(pa.table(columns, schema=SCHEMA))
+        parts.append(pa.table(columns, schema=PREDICTIONS))
     return Cell(model, replace(result, items=None, predictions={}), pa.concat_tables(parts), trail)
 
 
-def write_cell(path: Path, cell: Cell) -> None:
-    """Write a Parquet file, without the name of the model, which may differ elsewhere."""
-    text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)})
-    parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), path, compression="zstd")
+def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
+    """Write a run."""
+    parts = []
+    for cell in cells:
+        table = cell.predictions
+        task, lang, probe = cell.setting
+        values = (cell.model, cell.trail["fingerprint"], task, lang, probe)
+        for column, (name, value) in enumerate(zip(CELL, values, strict=True)):
+            table = table.add_column(column, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
+        parts.append(table)
+    results = [{**cell.as_dict(), "predictions": len(cell.predictions)} for cell in cells]
+    document = json.dumps({"schema": SCHEMA, "results": results}, separators=(",", ":"))
+    table = pa.concat_tables(parts)
+    with parquet.ParquetWriter(file, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({METADATA: document})  # as a part of the schema it would be written twice
 
 
-def read_cell(path: Path, model: str) -> Cell | None:
-    """Read the file of `write_cell`; None if it is absent or damaged."""
+def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
+    """Read a run.
+
+    Args:
+        file: Its path, or its name for messages if `content` is given.
+
+    Raises:
+        NotFound: It is absent.
+        DataError: It is another file, or damaged, or of another version.
+    """
+    with reading_parquet(file, "a run of bgt-probe (make one with: bgt-probe --out FILE.parquet)"):
+        source = io.BytesIO(Path(file).read_bytes() if content is None else content)
+        with parquet.ParquetFile(source) as opened:
+            metadata = (opened.metadata.metadata or {})[METADATA]
+            predictions = opened.read(PREDICTIONS.names).cast(PREDICTIONS)
+    document = parse_json(metadata, str(file))
     try:
-        with reading_parquet(path):
-            table = parquet.read_table(path, memory_map=False)
-            document = parse_json(table.schema.metadata[METADATA], str(path))
-            result, trail = as_result(document["result"]), document["trail"]
-            os.utime(path)
-    except BgtError:
-        return None
-    return Cell(model, result, table.replace_schema_metadata(None), trail)
+        if document["schema"] != SCHEMA:
+            schema = repr(document["schema"])[:40]
+            raise DataError(f"{file}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
+        cells, start = [], 0
+        for entry in document["results"]:
+            trail, count = entry["trail"], entry["predictions"]
+            for name, kind in TRAIL.items():
+                if not isinstance(trail[name], kind):
+                    raise TypeError(name)
+            cells.append(Cell(str(entry["model"]), as_result(entry), predictions.slice(start, count), trail))
+            start += count
+        return cells
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{file}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
 
 
 def as_result(plain: Mapping[str, Any]) -> ProbeResult:
@@ -123,42 +174,31 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
         "curve": CurvePoint,
     }
     for name, kind in kinds.items():
-        values[name] = [kind(**entry) for entry in plain[name]]
-    values["difference"] = plain["difference"] and Difference(**plain["difference"])
+        values[name] = [_record(kind, entry) for entry in plain[name]]
+    values["difference"] = plain["difference"] and _record(Difference, plain["difference"])
+    if not values["rows"]:
+        raise KeyError("rows")
     return ProbeResult(**values)
 
 
-def read_document(path: Path) -> list[Cell]:
-    """Read the output of `bgt-probe --json`, without predictions; NotFound if absent, DataError for another file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
-    return document_cells(str(path), content)
+def _record(kind: type, plain: Mapping[str, Any]) -> Any:
+    """An instance of a dataclass of numbers and text; TypeError for a value of another type."""
+    value = kind(**plain)
+    for each in fields(kind):
+        if not isinstance(getattr(value, each.name), KINDS[str(each.type)]):
+            raise TypeError(each.name)
+    return value
 
 
-def document_cells(name: str, content: bytes) -> list[Cell]:
-    """Read the content of such a file; `name` is for errors."""
-    try:
-        document = parse_json(content, name)
-        schema = document["schema"]
-    except (DataError, KeyError, TypeError):
-        raise DataError(f"{name}: not a JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
-    if schema != DOCUMENT:
-        raise DataError(
-            f"{name}: its schema is {str(schema)[:40]!r}, this version reads {DOCUMENT}; run bgt-probe again."
-        )
-    try:
-        return [document_cell(entry) for entry in document["results"]]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise DataError(f"{name}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
+@dataclass(frozen=True, eq=False)
+class Correctness:
+    """Which predictions were right: E encoders, S probe seeds, N tested items."""
 
-
-def document_cell(entry: Mapping[str, Any]) -> Cell:
-    trail = entry["trail"]
-    if missing := [name for name in TRAIL if name not in trail]:
-        raise KeyError(missing[0])
-    return Cell(entry["model"], as_result(entry), SCHEMA.empty_table(), trail)
+    right: np.ndarray  # (E, S, N) booleans
+    tested: np.ndarray  # (S, N) booleans
+    groups: np.ndarray  # (N,)
+    sentences: list[str]
+    labels: list[str]
 
 
 def correctness(predictions: pa.Table, predictor: str) -> Correctness:
@@ -176,13 +216,104 @@ def correctness(predictions: pa.Table, predictor: str) -> Correctness:
     return Correctness(verdicts, tested, groups, sentences, labels)
 
 
-def all_predictions(cells: Sequence[Cell]) -> pa.Table:
-    """The predictions of a table of cells, with the cell of each."""
-    parts = []
-    for cell in cells:
-        table = cell.predictions
-        named = zip(("model", "task", "lang", "probe"), (cell.model, *cell.setting), strict=True)
-        for column, (name, value) in enumerate(named):
-            table = table.add_column(column, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
-        parts.append(table)
-    return pa.concat_tables(parts)
+def default_folder() -> Path:
+    """BGT_CACHE, or the system's folder for caches."""
+    if folder := os.environ.get("BGT_CACHE"):
+        return Path(folder)
+    return user_cache_path("bgt", appauthor=False)
+
+
+@cache
+def code() -> str:
+    """A hash of the sources and of the libraries that compute."""
+    sources = hashlib.sha256()
+    for package in (Path(__file__).resolve().parents[1], Path(bgt_core.__file__).resolve().parent):
+        for file in sorted(package.rglob("*.py")):
+            sources.update(file.relative_to(package.parent).as_posix().encode() + file.read_bytes())
+    for library in ("numpy", "scipy", "scikit-learn", "torch"):
+        sources.update(version(library).encode())
+    return sources.hexdigest()
+
+
+def key(**parts: object) -> str:
+    """The file name for content that depends on these parts (plain values) and on the code."""
+    text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of vectors and results, by default `default_folder()`."""
+
+    folder: Path = field(default_factory=default_folder)
+
+    def path(self, kind: str, name: str) -> Path:
+        return self.folder / kind / f"{name}{'.npy' if kind == VECTORS else '.parquet'}"
+
+    @contextmanager
+    def writing(self, path: Path) -> Iterator[Path]:
+        """Yield the path to write the entry `path` to; NotFound if the cache can't be written."""
+        with atomic_file(path, WAY_OUT) as partial:
+            yield partial
+
+    def check(self) -> None:
+        """Raise NotFound if the cache can't be written, before anything is computed for it."""
+        with writing(self.folder, WAY_OUT):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
+
+    def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """The (N, D) vectors of that name, computed and stored unless they exist."""
+        path = self.path(VECTORS, name)
+        try:
+            vectors = np.load(path, allow_pickle=False)
+            os.utime(path)
+            return vectors
+        except (OSError, ValueError, EOFError):
+            pass  # absent or damaged: made below
+        vectors = make()
+        with self.writing(path) as partial, partial.open("wb") as file:
+            np.save(file, vectors, allow_pickle=False)
+        return vectors
+
+    def cell(self, path: Path, model: str) -> Cell | None:
+        """The stored cell, under this name of its model; None if it is absent or damaged."""
+        with suppress(BgtError, OSError):
+            (cell,) = read_cells(path)
+            os.utime(path)
+            return replace(cell, model=model)
+        return None
+
+    def prune(self, days: float = 0) -> tuple[int, int]:
+        """Remove files that were not used for that many days, and leftovers of killed processes, but no files being
+        written; return the numbers of files and bytes removed."""
+        count = size = 0
+        for path in (path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*")):
+            with suppress(FileNotFoundError):  # another process prunes too
+                status = path.stat()
+                least = STALE if path.name.endswith(PARTIAL) else 0
+                if status.st_mtime <= time.time() - max(least, days * DAY):
+                    path.unlink()
+                    count, size = count + 1, size + status.st_size
+        return count, size
+
+
+class CachedEncoder:
+    """An encoder with cached vectors; other calls are passed on to it."""
+
+    def __init__(self, encoder: SentenceEncoder, cache: Cache):
+        self.encoder, self.cache = encoder, cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.encoder, name)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, D) float32, in the order given."""
+        name = key(fingerprint=self.encoder.fingerprint, lang=lang, latent=latent, sentences=list(sentences))
+        return self.cache.vectors(name, lambda: self.encoder.embed(sentences, lang=lang, latent=latent))
+
+
+def with_cache(encoder: SentenceEncoder, cache: Cache | None) -> SentenceEncoder:
+    """The encoder with cached vectors, if it has a fingerprint."""
+    return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and encoder.fingerprint else encoder

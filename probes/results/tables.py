@@ -1,31 +1,143 @@
-"""Cells as tables: all numbers of every row, rows for display, and one row per task."""
+"""Cells compared and as tables: all numbers of every row, rows for display, one row per task, and the separation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
-from bgt_core.tables import Estimate, Table, Value
-from probes.measures.significance import correct
-from probes.result import MAJORITY, Difference, ProbeScore, is_baseline
-from probes.results.compare import cell_gap
-from probes.results.store import Cell
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
-Setting = tuple[str, str, str]  # task, language, probe
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import DataError, UsageError
+from bgt_core.tables import Estimate, Table, Value, p_text
+from probes.measures.significance import RESAMPLES, bootstrap, correct, difference
+from probes.result import LEVEL, MAJORITY, Difference, ProbeScore, is_baseline
+from probes.results.languages import latent_gap, published
+from probes.results.store import Cell, correctness
+
+UNSEPARABLE = "not separable from majority"
+INTERVAL = f"{100 * LEVEL:g}% CI"
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
+
+
+class Side(NamedTuple):
+    """One side of a comparison."""
+
+    model: str
+    predictor: str  # a latent, baseline or reference
+
+
+class Column(NamedTuple):
+    """A predictor of a cell, one value in a row of the wide table."""
+
+    cell: Cell
+    latent: str
+
+    @property
+    def score(self) -> ProbeScore:
+        return self.cell.row(self.latent)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """In percent, with Wilson's interval."""
+        return Estimate(100 * self.score.accuracy, 100 * self.score.ci_low, 100 * self.score.ci_high)
+
+
+def gap(
+    left: pa.Table,
+    first: str,
+    right: pa.Table,
+    second: str,
+    *,
+    task: str,
+    lang: str,
+    names: tuple[str, str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Accuracy of predictor `first` minus that of `second`, in points, paired on the same test items.
+
+    `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are the names of both
+    sides in the difference. Raises DataError if the items are not the same.
+    """
+    one, two, names = correctness(left, first), correctness(right, second), names or (first, second)
+    same = one.sentences == two.sentences and one.labels == two.labels and np.array_equal(one.tested, two.tested)
+    if not same:
+        raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
+    runs = bootstrap([one.right, two.right], one.tested, one.groups.tolist(), resamples, seed)
+    return difference(task, lang, names, runs[0] - runs[1])
+
+
+def cell_gap(left: Column, right: Column, names: tuple[str, str] | None = None) -> Difference:
+    """`gap` of two cells of one task, with the resamples of the first."""
+    (task, lang, _), measured = left.cell.setting, left.cell.result
+    return gap(
+        left.cell.predictions,
+        left.latent,
+        right.cell.predictions,
+        right.latent,
+        task=task,
+        lang=lang,
+        names=names,
+        resamples=measured.resamples,
+        seed=measured.seed,
+    )
+
+
+def compare_sides(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> list[Difference]:
+    """The difference of each pair in each setting with both, corrected among themselves."""
+    gaps = []
+    for setting in dict.fromkeys(cell.setting for cell in cells):
+        known = {
+            Side(cell.model, predictor): Column(cell, predictor)
+            for cell in cells
+            if cell.setting == setting
+            for predictor in compute.unique(cell.predictions["predictor"]).to_pylist()
+        }
+        for first, second in pairs:
+            if first in known and second in known:
+                same = first.model == second.model
+                names = (first.predictor, second.predictor) if same else ("/".join(first), "/".join(second))
+                gaps.append(cell_gap(known[first], known[second], names))
+    return correct(gaps)
+
+
+def corrected(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of a table with Holm's p in every difference, and the resulting notes.
+
+    The displayed differences are one family; the comparisons of each latent with the majority are another.
+    """
+    shown = [gap for cell in cells for gap in (*filter(None, [cell.result.difference]), *cell.result.over_baseline)]
+    adjusted = iter(correct(shown))
+    majority = iter(correct([gap for cell in cells for gap in cell.result.over_majority]))
+    after = []
+    for cell in cells:
+        first = next(adjusted) if cell.result.difference else None
+        over_baseline = [next(adjusted) for _ in cell.result.over_baseline]
+        gaps = {gap.first: gap for gap in (next(majority) for _ in cell.result.over_majority)}
+        rows = [_with_note(row, gaps[row.latent]) if row.latent in gaps else row for row in cell.result.rows]
+        result = replace(cell.result, rows=rows, difference=first, over_baseline=over_baseline)
+        after.append(replace(cell, result=result))
+    return after
+
+
+def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
+    """A latent's score, with a note if it does not beat the majority, by p corrected over the table."""
+    notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
+    p = gap.p if gap.adjusted_p is None else gap.adjusted_p
+    if p >= 1 - LEVEL or gap.points <= 0:
+        how = UNSEPARABLE if p >= 1 - LEVEL else "below majority"
+        notes.append(f"{how} {100 * row.accuracy - gap.points:.1f} after Holm (p={p:.2g})")
+    return replace(row, note="; ".join(notes))
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
     """One row per predictor, with all its numbers."""
     records = [
-        {
-            "model": cell.model,
-            **asdict(row),
-            "seeds": cell.result.seeds,
-            "seed": cell.result.seed,
-            "level": cell.result.level,
-        }
+        {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed}
         | {name: cell.trail[name] for name in TRAIL}
         for cell in cells
         for row in cell.result.rows
@@ -37,17 +149,18 @@ def short_table(cells: Sequence[Cell]) -> Table:
     """The same rows for display: accuracies in percent, and columns only for what was measured."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
-    level = f"{100 * cells[0].result.level:g}% CI"
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
     optional = {
-        "over best baseline": [over(cell, row.latent) for cell, row in rows],
+        "over best baseline": [
+            next((gap.points for gap in cell.result.over_baseline if gap.first == row.latent), None)
+            for cell, row in rows
+        ],
         "selectivity": [row.selectivity for _, row in rows],
-        "capacity": [None if row.capacity is None else 100 * row.capacity for _, row in rows],
         "compression": [row.compression for _, row in rows],
     }
     optional = {name: values for name, values in optional.items() if any(value is not None for value in values)}
     columns = ["task", "lang", *(["model"] if several else []), "latent", *(["probe"] if probes else [])]
-    columns += ["train", "test", "classes", "accuracy", level, "sd", *optional, "note"]
+    columns += ["train", "test", "classes", "accuracy", INTERVAL, "sd", *optional, "note"]
     lines: list[list[Value]] = []
     for number, (cell, row) in enumerate(rows):
         names = [row.task, row.lang, *([cell.model] if several else []), row.latent]
@@ -58,12 +171,7 @@ def short_table(cells: Sequence[Cell]) -> Table:
     return Table(columns, lines)
 
 
-def over(cell: Cell, predictor: str) -> float | None:
-    """Points above the best baseline."""
-    return next((gap.points for gap in cell.result.over_baseline if gap.first == predictor), None)
-
-
-def gap_table(gaps: Sequence[Difference], level: float) -> Table:
+def gap_table(gaps: Sequence[Difference]) -> Table:
     """One row per difference, in points."""
     rows = [
         [
@@ -77,12 +185,10 @@ def gap_table(gaps: Sequence[Difference], level: float) -> Table:
         ]
         for gap in gaps
     ]
-    return Table(
-        ["task", "lang", "difference", "points", f"{100 * level:g}% CI", "p", f"p ({gaps[0].correction})"], rows
-    )
+    return Table(["task", "lang", "difference", "points", INTERVAL, "p", "p (Holm)"], rows)
 
 
-def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
+def wide_table(cells: Sequence[Cell]) -> Table:
     """One row per task and language: each latent in percent with its interval, the best baseline, and the majority.
 
     The best of a row is marked, and so are those that do not differ significantly from it, by p corrected over the
@@ -90,57 +196,81 @@ def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
-    settings: dict[Setting, dict[str, Column]] = {}
+    settings: dict[tuple[str, str, str], dict[str, Column]] = {}
     for cell in cells:
         for latent in cell.trail["latents"]:
             name = f"{cell.model} {latent}" if several else latent
             settings.setdefault(cell.setting, {})[name] = Column(cell, latent)
     best = {setting: max(row, key=lambda name, row=row: row[name].score.accuracy) for setting, row in settings.items()}  # type: ignore[misc]
-    tied = _tied_with_best(settings, best, correction)
+    tied = _tied_with_best(settings, best)
     names = list(dict.fromkeys(name for row in settings.values() for name in row))
     rows = []
     for setting, row in settings.items():
-        values = [_marked(row[name], name, best[setting], tied[setting], len(row)) if name in row else None
-                  for name in names]  # fmt: skip
+        values: list[Value] = []
+        for name in names:
+            mark = "tied" if name in tied[setting] or (tied[setting] and name == best[setting]) else ""
+            mark = "best" if name == best[setting] and not mark and len(row) > 1 else mark
+            values.append(row[name].accuracy._replace(mark=mark) if name in row else None)
         cell = next(iter(row.values())).cell
-        others = [score for score in cell.result.rows if is_baseline(score.latent, cell.trail["latents"])]
-        strongest = max(others, key=lambda score: score.accuracy, default=None)
+        strongest = best_baseline(cell)
         baseline = [None, ""] if strongest is None else [100 * strongest.accuracy, strongest.latent]
-        majority = next((100 * score.accuracy for score in others if score.latent == MAJORITY), None)
+        majority = next((100 * score.accuracy for score in cell.result.rows if score.latent == MAJORITY), None)
         rows.append([*setting[:2], *([setting[2]] if probes else []), *values, *baseline, majority])
     return Table(["task", "lang", *(["probe"] if probes else []), *names, "best baseline", "which", "majority"], rows)
 
 
-class Column(NamedTuple):
-    """A latent of a cell, one value in a row of the wide table."""
-
-    cell: Cell
-    latent: str
-
-    @property
-    def score(self) -> ProbeScore:
-        return self.cell.row(self.latent)
+def best_baseline(cell: Cell) -> ProbeScore | None:
+    """The strongest baseline or reference of a cell; None without any."""
+    others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
+    return max(others, key=lambda row: row.accuracy, default=None)
 
 
 def _tied_with_best(
-    settings: Mapping[Setting, Mapping[str, Column]], best: Mapping[Setting, str], correction: str
-) -> dict[Setting, set[str]]:
+    settings: Mapping[tuple[str, str, str], Mapping[str, Column]], best: Mapping[tuple[str, str, str], str]
+) -> dict[tuple[str, str, str], set[str]]:
     """The predictors of each row that do not differ significantly from its best, by p corrected over the table."""
     pairs = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
-    gaps = correct([cell_gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in pairs],
-                   correction)  # fmt: skip
-    tied: dict[Setting, set[str]] = {setting: set() for setting in settings}
+    gaps = correct([cell_gap(settings[setting][best[setting]], settings[setting][name]) for setting, name in pairs])
+    tied: dict[tuple[str, str, str], set[str]] = {setting: set() for setting in settings}
     for (setting, name), gap in zip(pairs, gaps, strict=True):
-        alpha = 1 - next(iter(settings[setting].values())).cell.result.level
-        if gap.adjusted_p is not None and gap.adjusted_p >= alpha:
+        if gap.adjusted_p is not None and gap.adjusted_p >= 1 - LEVEL:
             tied[setting].add(name)
     return tied
 
 
-def _marked(column: Column, name: str, best: str, tied: set[str], count: int) -> Estimate:
-    """Accuracy in percent with its interval, marked if it is the best of `count` or tied with the best."""
-    mark = "tied" if name in tied or (tied and name == best) else ""
-    if name == best and not tied and count > 1:
-        mark = "best"
-    score = column.score
-    return Estimate(100 * score.accuracy, 100 * score.ci_low, 100 * score.ci_high, mark)
+def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
+    """Which latent holds more of each property, beside the paper: a row for each cell with both latents, and the signs,
+    counted, in a sentence.
+
+    The paper's claim is a pattern of signs, so it is reported cell by cell, with intervals, and not as one number.
+    Raises UsageError if no cell has both latents.
+    """
+    both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
+    if not both:
+        raise UsageError("No result has both latents: probe the semantic and the language latent of one of our models.")
+    rows: list[list[Value]] = []
+    signs = []
+    for (cell, _), gap in zip(both, correct([gap for _, gap in both]), strict=True):
+        p = gap.p if gap.adjusted_p is None else gap.adjusted_p
+        more = "neither" if p >= 1 - LEVEL else SEMANTIC if gap.points > 0 else LANGUAGE
+        others = set(cell.trail["langs"]) - {"en"}  # the paper has models of English and one more language
+        paper = published(others.pop() if len(others) == 1 else "", gap.task, gap.lang)
+        sign = "no such cell"
+        if paper:
+            same = (paper.gap > 0) == (more == SEMANTIC)
+            sign = "undecided" if more == "neither" else "as the paper" if same else "not as the paper"
+            signs.append(sign)
+        best = best_baseline(cell)
+        accuracies = (Column(cell, latent).accuracy for latent in (SEMANTIC, LANGUAGE))
+        points = Estimate(gap.points, gap.ci_low, gap.ci_high)
+        beside = [None, None] if paper is None else [paper.semantic, paper.language]
+        baseline = ["", None] if best is None else [best.latent, 100 * best.accuracy]
+        rows.append([gap.task, gap.lang, *accuracies, points, p_text(p), more, *beside, sign, *baseline])
+    columns = ["task", "lang", "semantic", "language", "difference", "p (Holm)", "holds more", "paper semantic"]
+    counted = (
+        f"Cells that the paper has too: {signs.count('as the paper')} with its sign, "
+        f"{signs.count('not as the paper')} with the other, {signs.count('undecided')} where the latents can't be "
+        "told apart."
+    )
+    table = Table([*columns, "paper language", "sign", "best baseline", "its accuracy"], rows)
+    return table, counted if signs else "The paper has none of these cells."

@@ -14,8 +14,7 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-from probes.task import Items, ProbeTask
-from probes.words import count_words
+from probes.task import Items, ProbeTask, count_words
 
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed, Surface

@@ -16,7 +16,7 @@ from probes.data.items import balance
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.data.texts import Text
+    from probes.data.sources import Text
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:

@@ -1,6 +1,6 @@
 """Length: the bin of the number of words (paper, sec. 5.2).
 
-Words as in `probes.words`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12,
+Words as in `probes.task`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12,
 13-16, 17-20, 21-25 and 26-28; from text, bins follow the lengths that occur.
 """
 
@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from probes.task import Items, ProbeTask
-from probes.words import count_words
+from probes.task import Items, ProbeTask, count_words
 
 BINS = 6
 

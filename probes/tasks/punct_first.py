@@ -1,6 +1,6 @@
 """Punctuation first: which punctuation mark comes first? (paper, sec. 5.2)
 
-The label is the mark itself; marks as in `probes.words`. Sentences without any are skipped.
+The label is the mark itself; marks as in `probes.task`. Sentences without any are skipped.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from probes.task import Items, ProbeTask
-from probes.words import is_punctuation
+from probes.task import Items, ProbeTask, is_punctuation
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:

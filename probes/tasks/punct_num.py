@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-from probes.task import Items, ProbeTask
-from probes.words import is_punctuation
+from probes.task import Items, ProbeTask, is_punctuation
 
 MOST = 10  # labels are 1 to 10, and 11+
 AT_MOST = 20_000  # sentences per label, all splits together (paper)

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from probes.data.items import RARE
-from probes.task import Items, ProbeTask
-from probes.words import split_words
+from probes.task import Items, ProbeTask, split_words
 
 MOST = 1_000  # labels
 SHORTEST = 4  # letters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
 from bgt_core.generation import generate, search
 from bgt_core.recipes.recipe import Recipe
-from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
+from probes.result import Difference, ProbeResult, ProbeScore
+from probes.results.store import PREDICTIONS, Cell
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 SCRIPT = """
@@ -162,14 +163,14 @@ def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
 
 
 @pytest.fixture
-def tables_of(document_of: Callable[..., dict]) -> Callable[..., gather.ResultTables]:
-    """tables_of(...): the results of `document_of`, read."""
-    return lambda *of, **more: gather.read("r.json", json.dumps(document_of(*of, **more)).encode())
+def tables_of(cells_of: Callable[..., list[Cell]]) -> Callable[..., gather.ResultTables]:
+    """tables_of(...): the results of `cells_of`, gathered."""
+    return lambda *of, **more: gather.gathered([], cells_of(*of, **more))
 
 
 @pytest.fixture
-def document_of() -> Callable[..., dict]:
-    """document_of(model, lang, points, fingerprint, probe): a document of `bgt-probe --json`, two tasks."""
+def cells_of() -> Callable[..., list[Cell]]:
+    """cells_of(model, lang, points, fingerprint, probe): results of `bgt-probe`, two tasks."""
 
     latents = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
@@ -180,20 +181,25 @@ def document_of() -> Callable[..., dict]:
         fingerprint: str | None = None,
         probe: str = "linear",
         langs: tuple[str, ...] = ("en", "fr"),
-    ) -> dict:
+        low: Mapping[str, float] = {},
+    ) -> list[Cell]:
         fingerprint = f"{model} fp32 cpu" if fingerprint is None else fingerprint
-        entries = []
+        trail = {
+            "fingerprint": fingerprint,
+            "probe": probe,
+            "langs": [*langs],
+            "latents": ["semantic", "language"],
+            "data": "mine",
+        }
+        cells = []
         for task in ("length", "punct-num"):
             rows = [
-                ProbeScore(task, lang, name, 800, 100, 5, value, value - 0.1, value + 0.1, 0.01)
+                ProbeScore(task, lang, name, 800, 100, 5, value, low.get(name, value - 0.1), value + 0.1, 0.01)
                 for name, value in latents.items()
             ]
-            gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
-            result = ProbeResult(task, lang, 1, 0, 0.95, rows, gap, 0).as_dict()
-            entries.append(
-                {"model": model, **result, "trail": {"fingerprint": fingerprint, "probe": probe, "langs": langs}}
-            )
-        return {"schema": SCHEMA, "results": entries}
+            gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01, 0.02)
+            cells.append(Cell(model, ProbeResult(task, lang, 1, 0, rows, gap, 0), PREDICTIONS.empty_table(), trail))
+        return cells
 
     return make
 

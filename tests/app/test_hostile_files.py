@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,8 @@ import pytest
 from pyarrow import parquet
 
 from app.core import uploads
-from app.core.results import gather
 from bgt_core.errors import BgtError
-from bgt_core.tables import save
-from probes.cli.output import document
-from probes.results.store import Cell, all_predictions
-from probes.results.tables import long_table
+from probes.results.store import Cell, read_cells, write_cells
 
 
 def as_parquet(table: pa.Table) -> bytes:
@@ -39,36 +36,22 @@ def damaged(content: bytes, seed: int) -> bytes:
 
 @pytest.mark.parametrize("start", range(0, 600, 100))
 def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> None:
-    kept = all_predictions([cell]).slice(0, 40)
+    few = io.BytesIO()
+    write_cells(few, [replace(cell, predictions=cell.predictions.slice(0, 40))])
     table = pa.table({"en": ["a b", None], "n": [1, 2], "x": [0.5, 1.5], "d": pa.array(["u", "v"]).dictionary_encode()})
     for seed in range(start, start + 100):
         with suppress(BgtError):  # any other error fails
             uploads.cells("a.parquet", damaged(as_parquet(table), seed))
         with suppress(BgtError):
-            gather.read("a.parquet", damaged(as_parquet(kept), seed))
-
-
-def test_predictions_of_other_types_are_refused(cell: Cell) -> None:
-    table = all_predictions([cell])
-    changed = table.set_column(table.schema.get_field_index("predictor"), "predictor", pa.array([[1]] * len(table)))
-    with pytest.raises(BgtError, match="not predictions of bgt-probe"):
-        gather.read("a.parquet", as_parquet(changed))
+            read_cells("a.parquet", damaged(few.getvalue(), seed))
 
 
 @pytest.mark.parametrize(("name", "value"), [("accuracy", "high"), ("n_train", [1]), ("latent", {"a": 1}), ("sd", {})])
-def test_results_of_other_types_are_refused(cell: Cell, name: str, value: object) -> None:
-    changed = json.loads(json.dumps(document([cell], [], [])))
-    changed["results"][0]["rows"][0][name] = value
-    with pytest.raises(BgtError, match=r"a\.json: not the results of this version|incomplete"):
-        gather.read("a.json", json.dumps(changed).encode())
-
-
-def test_a_table_of_results_without_a_column_is_refused(cell: Cell, tmp_path: Path) -> None:
-    save(long_table([cell]), {"csv": tmp_path / "a.csv"})
-    content = (tmp_path / "a.csv").read_bytes()
-    for old, new in ((b"n_train", b"n<train"), (b"accuracy", b"akkuracy"), (b"0.", b"x.")):
-        with pytest.raises(BgtError, match="not a table of bgt-probe"):
-            gather.read("a.csv", content.replace(old, new))
+def test_results_of_other_types_are_refused(cell: Cell, tmp_path: Path, name: str, value: Any) -> None:
+    rows = [replace(row, **{name: value}) for row in cell.result.rows]
+    write_cells(tmp_path / "a.parquet", [replace(cell, result=replace(cell.result, rows=rows))])
+    with pytest.raises(BgtError, match=rf"a\.parquet: incomplete: {name} is missing or of a wrong kind"):
+        read_cells(tmp_path / "a.parquet")
 
 
 def test_a_small_file_does_not_become_a_large_table() -> None:
@@ -80,15 +63,14 @@ def test_a_small_file_does_not_become_a_large_table() -> None:
         uploads.cells("a.parquet", content)
 
 
-@pytest.mark.parametrize("bad", [b'{"schema": ' + b"[" * 100_000, b"9" * 6_000, b"PAR1"], ids=("deep", "long", "cut"))
-def test_a_file_that_cannot_be_read_hides_no_other(bad: bytes, opened: Callable[..., Any], cell: Cell) -> None:
-    app = opened("probes")
-    good = json.dumps(document([cell], [], [])).encode()
-    name = {b"PAR1": "bad.parquet", b"9" * 6_000: "bad.xlsx"}.get(bad, "bad.json")
+def test_a_file_that_cannot_be_read_hides_no_other(opened: Callable[..., Any], cell: Cell) -> None:
+    app, good = opened("probes"), io.BytesIO()
+    write_cells(good, [cell])
+    files = {"bad.parquet": b"PAR1", "good.parquet": good.getvalue()}
     (uploader,) = (part for part in app.file_uploader if part.label.startswith("Files of"))
-    uploader.set_value([(name, bad, "application/json"), ("good.json", good, "application/json")])
+    uploader.set_value([(name, content, "application/octet-stream") for name, content in files.items()])
     app.run()
-    assert [name in part.value for part in app.error] == [True]
+    assert ["bad.parquet" in part.value for part in app.error] == [True]
     assert len(app.session_state["uploaded"]) == 1 and app.get("plotly_chart")
 
 

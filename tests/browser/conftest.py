@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -18,10 +17,8 @@ from urllib.request import urlopen
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
-from pyarrow import parquet
 
-from probes.cli.output import document
-from probes.results.store import Cell, all_predictions
+from probes.results.store import Cell, write_cells
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 HEADINGS = {"A sentence": "A sentence, in two parts"}
@@ -110,8 +107,7 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
     for name in ("first", "second"):
         shutil.copytree(saved, models / name)
     of_first = replace(cell, model=str(models / "first"))
-    (results / "en.json").write_text(json.dumps(document([of_first], [], [])), "utf-8")
-    parquet.write_table(all_predictions([of_first]), results / "en.parquet")
+    write_cells(results / "en.parquet", [of_first])
     return serve("--model", str(models), "--results", str(results))
 
 

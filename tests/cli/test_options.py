@@ -47,7 +47,6 @@ MEANINGS = {
 # Names for one thing, of which both programs may have one.
 SYNONYMS = [
     ("--resamples", "--bootstrap"),
-    ("--level", "--ci", "--confidence"),
     ("--seed", "--random-seed"),
     ("--json", "--as-json"),
     ("--out", "--output", "--out-dir", "--folder"),
@@ -63,10 +62,7 @@ SYNONYMS = [
     ("--into", "--target-lang", "--to-lang"),
     ("--senteval", "--paper"),
     ("--strict", "--fail-on-warnings"),
-    ("--latex", "--tex"),
-    ("--md", "--markdown"),
     ("--distance", "--metric", "--similarity"),
-    ("--cache-dir", "--cache"),
     ("--n-best", "--nbest", "--hypotheses"),
 ]
 
@@ -82,7 +78,6 @@ DEFAULTS = {
     "--device": {},
     "--json": {},
     "--k": {},
-    "--level": {},
     "--precision": {},
     "--resamples": {},
     "--seed": {},

@@ -30,7 +30,7 @@ class Encoder:
         return np.array(numbers, dtype=np.float32)[:, 1:] if latent == "language" else np.ones((len(numbers), 2), "f")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def encoder() -> type[Encoder]:
     return Encoder
 

@@ -21,7 +21,6 @@ from pyarrow import parquet
 from safetensors.torch import save
 
 from app.core import address, state, uploads
-from app.core.results import gather
 from bgt_core import checkpoint
 from bgt_core.data import manifest, sources
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
@@ -38,16 +37,13 @@ from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
 from bgt_core.splitting import parts as split
-from bgt_core.tables import save as save_table
 from bgt_core.training.run import rows_until
 from bgt_core.training.settings import SETTINGS, RunSettings
 from bgt_core.vectors.file import read as read_vectors
-from probes.cli.output import document
-from probes.data.labelled import read_labelled as read_items
-from probes.data.texts import read_sentences
+from probes.data.sources import read_labelled as read_items
+from probes.data.sources import read_sentences
 from probes.results.languages import sts_gap
-from probes.results.store import all_predictions, document_cells, read_cell
-from probes.results.tables import long_table
+from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
@@ -179,10 +175,6 @@ def upload(path: Path) -> object:
     return uploads.cells(path.name, path.read_bytes())
 
 
-def results(path: Path) -> object:
-    return gather.read(path.name, path.read_bytes())
-
-
 def with_lines(path: Path) -> object:
     path.with_suffix(".txt").write_text("a\nb\nc\n", "utf-8")
     return look_up(path)
@@ -203,12 +195,6 @@ def with_weights(whole: Path, about: Path) -> object:
 @cache
 def readers(prepared: Path) -> dict[str, Reader]:
     """By name; `prepared` holds a cell of results, a tokenizer, a split and the description of a token store."""
-    cell = read_cell(prepared / "cell.parquet", "m")
-    assert cell
-    table = prepared / "table.csv"
-    save_table(long_table([cell]), {"csv": table})
-    predictions = io.BytesIO()
-    parquet.write_table(all_predictions([cell]).slice(0, 40), predictions)
     return {
         "pairs": Reader(PAIRS, "x.tsv", rows),
         "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),
@@ -256,12 +242,7 @@ def readers(prepared: Path) -> dict[str, Reader]:
         "columns": Reader(b"a:en,b:fr", "x", lambda path: parse_columns(text(path).split(","))),
         "source": Reader(b"news/en-fr=x.tsv", "x", lambda path: parse_source(text(path))),
         "kinds": Reader(b"news:3,docs:0.5", "x", lambda path: parse_weights(text(path))),
-        "probe json": Reader(
-            as_json(document([cell], [], [])), "x.json", lambda path: document_cells("x.json", path.read_bytes())
-        ),
-        "probe csv": Reader(table.read_bytes(), "x.csv", results),
-        "probe parquet": Reader(predictions.getvalue(), "x.parquet", results),
-        "probe cell": Reader((prepared / "cell.parquet").read_bytes(), "x.parquet", partial(read_cell, model="m")),
+        "probe parquet": Reader((prepared / "cell.parquet").read_bytes(), "x.parquet", read_cells),
         "split": Reader(
             (prepared / "split" / split.ABOUT).read_bytes(), split.ABOUT, partial(with_weights, prepared / "split")
         ),

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from typing import cast
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -24,13 +25,11 @@ from bgt_core.diagnose import diagnose
 from bgt_core.nets.output import OutputLayer, SentencePrediction
 from bgt_core.posterior import Gaussian, VonMisesFisher
 from bgt_core.posterior.distances import similarity
-from probes.measures.config import ProbeConfig
-from probes.measures.control_task import control_labels, keys
-from probes.measures.controls import selectivity
-from probes.measures.erasure import leace
-from probes.measures.mdl import block_boundaries, codelength
-from probes.measures.measure import measure, probe_factory
-from probes.measures.study import prepare
+from bgt_core.vectors.linear_probe import LinearProbe
+from probes.measures import controls
+from probes.measures.controls import control_labels, keys, leace, selectivity
+from probes.measures.measure import SCHEDULE, codelength, measure
+from probes.measures.study import ProbeConfig, prepare
 from probes.task import Items
 from probes.tasks import TASKS
 from tests.reliability.recomputed_scores import WORDS, differ
@@ -44,21 +43,21 @@ def codelengths(rng: np.random.Generator) -> str:
         lambda seed: DummyClassifier(strategy="prior"), np.zeros((items, 1)), labels, range(items), classes, 1, 7
     )
     sent = labels[np.argsort(np.random.default_rng((7, 0)).permutation(items), kind="stable")]
-    cuts = block_boundaries(items)
+    cuts = sorted({math.ceil(items * percent / 100) for percent in SCHEDULE})
     bits = cuts[0] * math.log2(classes)
     for begin, end in itertools.pairwise(cuts):
         counts = Counter(sent[:begin].tolist())
         smooth = len(counts) < classes
         for label in sent[begin:end].tolist():
             bits -= math.log2((counts[label] + smooth) / (begin + smooth * classes))
-    return differ((code.bits, code.uniform), (bits, items * math.log2(classes)))
+    return differ(code.sum(), bits)
 
 
 def control_tasks(rng: np.random.Generator) -> str:
     """Selectivity's control: the rarest word is the key, a key has one label, and is known where train has it."""
     sentences = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(60)]
     holding = Counter(word for text in sentences for word in {*text.lower().split()})
-    names = keys(sentences, "rare")
+    names = keys(sentences)
     for text, name in zip(sentences, names, strict=True):
         if holding[name] != min(holding[word] for word in text.lower().split()):
             return f"the key of {text!r} is {name!r}"
@@ -74,24 +73,31 @@ def selectivities(rng: np.random.Generator) -> str:
     sentences = [" ".join(rng.choice(WORDS, 6)) for _ in range(460)]
     names = ["dog" if "dog" in text else "cat" if "cat" in text else "none" for text in sentences]
     splits = ["train"] * 300 + ["dev"] * 60 + ["test"] * 100
-    config = ProbeConfig(seeds=1, l2=1.0, resamples=100, control=str(rng.choice(["rare", "first"])))
+    config = ProbeConfig(seeds=1, resamples=100)
     study = prepare(TASKS["length"], Items(sentences, names, list(range(460)), splits), lang="en", config=config)
     texts = [text.lower().split() for text in study.items.sentences]
     vectors = np.array([[text.count(word.lower()) for word in WORDS] for text in texts], np.float32)
     vectors += rng.normal(size=vectors.shape).astype(np.float32)
-    task = measure(probe_factory("linear", config.l2), [vectors], study.labels, study.cuts)
-    ours = selectivity(study, [vectors], task, config)
+
+    def make(seed: int) -> LinearProbe:
+        return LinearProbe(strengths=(1.0,), random_state=seed)
+
+    task = measure(make, [vectors], study.labels, study.cuts)
+    with patch.object(controls, "probe_factory", lambda probe: make):
+        ours = selectivity(study, [vectors], task, config)
     train, _, test = study.cuts[0]
-    drawn, known = control_labels(keys(study.items.sentences, str(config.control)), study.labels, train, config.seed)
+    drawn, known = control_labels(keys(study.items.sentences), study.labels, train, config.seed)
     test = test[known[test]]
     scaled = StandardScaler().fit(vectors[train]).transform(vectors)
     probe = LogisticRegression(C=1.0, tol=1e-6, max_iter=10_000)
     own, control = (
         probe.fit(scaled[train], labels[train]).score(scaled[test], labels[test]) for labels in (study.labels, drawn)
     )
-    if ours is None or len({*drawn[train].tolist()}) < 3:  # with two classes, sklearn uses another penalty
+    if not ours or len({*drawn[train].tolist()}) < 3:  # with two classes, sklearn uses another penalty
         return ""
-    return differ((ours.control, ours.points / 100), (control, own - control), 2.5 / len(test))  # two items at most
+    return differ(
+        (ours["control"], ours["selectivity"] / 100), (control, own - control), 2.5 / len(test)
+    )  # two items at most
 
 
 def erasure(rng: np.random.Generator) -> str:

@@ -10,8 +10,7 @@ import torch
 
 from bgt_core.evaluation import bootstrap
 from bgt_core.posterior import Gaussian, VonMisesFisher
-from probes.measures.controls import Selectivity
-from probes.measures.erasure import Eraser
+from probes.measures.controls import Eraser
 from tests.reliability import recomputed_latents, recomputed_scores
 
 ROUNDS = 12
@@ -44,9 +43,10 @@ WRONG = [  # a check, what it looks at, and something that is nearly right
     ("scores", "mining", recomputed_scores, "best_threshold", lambda scores, right, known: np.median(scores)),
     ("scores", "generated_text", recomputed_scores, "bleu", lambda lang, lowercase: recomputed_scores.chrf(lowercase)),
     ("scores", "fidelity_counters", recomputed_scores, "numbers", lambda text, lang: text.split()),
-    ("latents", "codelengths", recomputed_latents, "block_boundaries", lambda items: [1, items]),
-    ("latents", "control_tasks", recomputed_latents, "keys", lambda texts, kind: [text.split()[0] for text in texts]),
-    ("latents", "selectivities", recomputed_latents, "selectivity", lambda *given: Selectivity(0.3, 40.0, 0.0, 0.0)),
+    ("latents", "codelengths", recomputed_latents, "codelength", lambda *given: np.ones((1, 2))),
+    ("latents", "control_tasks", recomputed_latents, "keys", lambda texts: [text.split()[0] for text in texts]),
+    ("latents", "selectivities", recomputed_latents, "selectivity",
+     lambda *given: {"control": 0.3, "selectivity": 40.0}),
     ("latents", "erasure", recomputed_latents, "leace",
      lambda vectors, labels: Eraser(vectors.mean(0), np.eye(vectors.shape[1])[:, :1], np.eye(vectors.shape[1])[:, :1])),
     ("latents", "divergences", Gaussian, "kl", lambda self: 0.5 * self.mean.square().sum(-1)),

@@ -24,7 +24,6 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import parse_json, read_json
 from bgt_core.recipes import Recipe
 from bgt_core.vectors.convert import read_npy
-from probes.results.store import document_cells
 from tests.reliability import commands
 from tests.reliability.readers import NAMES, readers
 
@@ -55,8 +54,6 @@ def test_a_configuration_beyond_limits_is_refused(text: str, saved: Path, tmp_pa
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(DataError):
         read_json(tmp_path / "x.json")
-    with pytest.raises(DataError):
-        document_cells("x.json", text.encode())
 
 
 @pytest.mark.parametrize(

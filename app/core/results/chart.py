@@ -1,16 +1,17 @@
-"""Accuracies of probes on each latent, beside the best baseline."""
+"""Accuracies of probes on each latent, beside the best baseline; and figures of many rows, which have their names above
+their marks, so that a phone is wide enough."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from app.core.results import task_names
-from app.core.results.lines import Lines, edge, papers
 from app.core.rows import language_name
-from app.core.theme import SOFT, bars, latent_colour, plain
+from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, bars, finish, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
 from probes.result import is_baseline
@@ -20,52 +21,131 @@ LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
 LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of the figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
-TITLES = {"accuracy": "Test accuracy, %, with 95% intervals", "compression": "Compression by online codelength"}
+UNIT = 33  # pixels
+SLIM = 0.39  # height of a slim row
+HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
+GRID = "rgba(128, 128, 128, 0.25)"
 
 
-def probe_dots(
-    scores: pd.DataFrame, by: str = "accuracy", paper: pd.DataFrame | None = None, theme: str = "light"
-) -> go.Figure:
-    """Each latent's accuracy with its interval, and a tick for the best baseline; or `by` "compression".
+@dataclass
+class Lines:
+    """Rows from the top down, at y of 0 and below; a row of height 1 takes `UNIT` pixels."""
+
+    figure: go.Figure
+    theme: str
+    total: float = 0.0
+    grid: list[float] = field(default_factory=list)
+    # all given to the figure at once: it copies everything whenever something is added
+    texts: list[dict[str, Any]] = field(default_factory=list)
+    bands: list[dict[str, Any]] = field(default_factory=list)
+
+    def heading(self, text: str, ticks: tuple[int, ...] = ()) -> None:
+        """A row that names those below it, and repeats the values of the x axis."""
+        y = self._take(0.9)
+        self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"], INK)
+        for tick in ticks:
+            font = {"size": 11, "color": SOFT[self.theme]}
+            self.texts.append({"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font})
+
+    def name(self, text: str) -> None:
+        """A row with only a name, for the rows below it."""
+        self._write(text, self._take(0.58), PIXELS["small"], INK)
+
+    def row(self, name: str, mark: str = "", live: bool = False) -> float:
+        """The y of the marks below a name; `mark`, on its own line, tells several results apart."""
+        height = 1.5 if mark else 1
+        middle = self._take(height)
+        if live:
+            self._highlight(middle, height)
+        lines = [name, f'<span style="font-size:11px">{plain(mark)}</span>'] if mark else [name]
+        self._write("<br>".join(lines), middle + 0.22, PIXELS["small"], INK)
+        self.grid.append(middle - height / 2 + 0.24)
+        return self.grid[-1]
+
+    def slim(self, name: str, live: bool = False) -> float:
+        """The y of marks beside a short name."""
+        y = self._take(SLIM)
+        if live:
+            self._highlight(y, SLIM)
+        self._write(plain(name), y, 11, SOFT)
+        self.grid.append(y)
+        return y
+
+    def finished(self, title: str) -> go.Figure:
+        figure = finish(self.figure, title, round(130 + UNIT * self.total), self.theme)
+        figure.layout.annotations += tuple(map(go.layout.Annotation, self.texts))
+        figure.layout.shapes += tuple(map(go.layout.Shape, self.bands))
+        figure.update_yaxes(
+            range=[-self.total, 0], tickvals=self.grid, showticklabels=False, gridcolor=GRID, zeroline=False, title=None
+        )
+        figure.update_xaxes(showgrid=True, gridcolor=GRID, zeroline=False)
+        return figure
+
+    def _take(self, height: float) -> float:
+        """The middle of the next row."""
+        self.total += height
+        return -self.total + height / 2
+
+    def _write(self, text: str, y: float, size: int, colour: dict[str, str]) -> None:
+        self.texts.append(
+            {
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "y": y,
+                "text": text,
+                "showarrow": False,
+                "align": "left",
+                "font": {"size": size, "color": colour[self.theme]},
+                "bgcolor": PAGE[self.theme],
+                "borderpad": 0,  # so that no name covers the one above it
+            }
+        )
+
+    def _highlight(self, y: float, height: float) -> None:
+        top, bottom = y + height / 2, y - height / 2
+        place = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": bottom, "y1": top}
+        self.bands.append({**place, "fillcolor": HIGHLIGHT, "line": {"width": 0}, "layer": "below"})
+
+
+def edge(size: int, symbol: str, colour: str) -> dict[str, object]:
+    """A filled mark with a thin edge."""
+    return {"size": size, "symbol": symbol, "color": colour, "line": {"width": 0.6, "color": EDGE}}
+
+
+def papers(symbol: str, colour: str) -> dict[str, object]:
+    """The paper's mark: the same symbol, open and grey."""
+    return {"size": 10, "symbol": f"{symbol}-open", "color": colour, "line": {"width": 1.5}}
+
+
+def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
+    """Each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all of them.
 
     Columns `gather.SCORES`. One line per result, those run here first, then by the group of the task and by the
-    gap of the latents. `paper`: rows of `app.languages.compute.with_paper`, whose accuracies are open and grey.
+    gap of the latents.
     """
     figure = go.Figure()
     lines = Lines(figure, theme)
     y: dict[tuple[str, ...], float] = {}
     several = scores["model"].nunique() > 1
-    for group, part in in_order(scores, by).groupby("group", sort=False):
-        lines.heading(str(group), (25, 50, 75, 100) if by == "accuracy" else ())
+    for group, part in in_order(scores).groupby("group", sort=False):
+        lines.heading(str(group), (25, 50, 75, 100))
         for row in part.itertuples():
             y[key(row)] = lines.row(label(row, several), row.mark, row.live)
-    scale = 100 if by == "accuracy" else 1
     for latent in [latent for latent in LATENTS if latent in set(scores["latent"])]:
         part = scores[scores["latent"] == latent]
-        interval = bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"])
         figure.add_trace(
             go.Scatter(
-                x=scale * part[by],
+                x=100 * part["accuracy"],
                 y=[y[key(row)] for row in part.itertuples()],
                 name=plain(latent),
                 mode="markers",
                 marker=edge(11, LATENTS[latent], latent_colour(latent, theme)),
-                error_x=interval if by == "accuracy" else None,
+                error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"]),
                 text=[label(row, several) for row in part.itertuples()],
                 hovertemplate="%{text}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
             )
         )
-    if by == "accuracy":
-        add_baselines(figure, scores, y, theme)
-    if paper is not None and paper["paper_gap"].notna().any():
-        add_paper(figure, paper.dropna(subset=["paper_gap"]), y, theme)
-    figure = lines.finished(TITLES[by])
-    figure.update_xaxes(title=None, **{"range": [0, 100], "dtick": 25} if by == "accuracy" else {})
-    return figure
-
-
-def add_baselines(figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ...], float], theme: str) -> None:
-    """Draw a tick for the best baseline; its hover text lists all of them."""
     rivals = [is_baseline(name, list(LATENTS)) for name in scores["latent"]]
     baselines = scores[rivals].sort_values("accuracy", ascending=False)
     best = baselines.drop_duplicates(LINE)
@@ -85,28 +165,16 @@ def add_baselines(figure: go.Figure, scores: pd.DataFrame, y: dict[tuple[str, ..
             visible=len(best) > 0,
         )
     )
+    figure = lines.finished("Test accuracy, %, with 95% intervals")
+    figure.update_xaxes(title=None, range=[0, 100], dtick=25)
+    return figure
 
 
-def add_paper(figure: go.Figure, published: pd.DataFrame, y: dict[tuple[str, ...], float], theme: str) -> None:
-    for latent in (SEMANTIC, LANGUAGE):
-        title = f"the paper, {latent} (open, grey)"
-        figure.add_trace(
-            go.Scatter(
-                x=published[f"paper_{latent}"],
-                y=[y[key(row)] for row in published.itertuples()],
-                name=title,
-                mode="markers",
-                marker=papers(LATENTS[latent], SOFT[theme]),
-                hovertemplate=title + " %{x:.1f}<extra></extra>",
-            )
-        )
-
-
-def in_order(scores: pd.DataFrame, by: str) -> pd.DataFrame:
+def in_order(scores: pd.DataFrame) -> pd.DataFrame:
     """One row per line of the figure, with the columns `LINE`, live, group and gap. Results that were run here come
     first, then the groups of tasks, sorted by the lead of the semantic latent."""
     lines = scores.drop_duplicates(LINE)[[*LINE, "live"]]
-    values = scores[scores["latent"].isin(list(LATENTS))].pivot_table(by, LINE, "latent", sort=False)
+    values = scores[scores["latent"].isin(list(LATENTS))].pivot_table("accuracy", LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)
     gaps = values.get(SEMANTIC, 0) - (second.iloc[:, 0] if len(second.columns) else 0)
     lines = lines.merge(gaps.rename("gap").reset_index(), "left", LINE)

@@ -1,7 +1,9 @@
-"""The one rule by which the app says that a latent shows a property, and which latent tells more by stored probes."""
+"""Stored results for readers: which latent shows a property, by the one rule of the app, and which tells more; and
+tables, one row per result, or one per latent or baseline."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ import pandas as pd
 
 from app.core import startup
 from app.core.results import gather, task_names
+from app.core.results.gather import CELL, OPTIONAL
+from app.core.rows import language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
-from probes.result import MAJORITY
+from probes.result import MAJORITY, is_baseline
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to tell more of a property than the other
@@ -30,7 +34,7 @@ def shows(low: float, most_frequent: float) -> bool:
 
 def shown(scores: pd.DataFrame) -> pd.Series:
     """Name the latents that show the property of each result, as in "semantic, language", by `CELL` and mark."""
-    keys = [*gather.CELL, "mark"]
+    keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
     named = [row.latent if shows(row.ci_low, row.majority) else "" for row in latents.itertuples()]
@@ -44,8 +48,8 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     folder = model / startup.PROBES_FOLDER
     if not folder.is_dir():
         return {}
-    stored = gather.gathered([folder], [])
-    gaps = stored.gaps.join(shown(stored.scores).rename("shown"), on=[*gather.CELL, "mark"])
+    stored = gather.gathered([folder])
+    gaps = stored.gaps.join(shown(stored.scores).rename("shown"), on=[*CELL, "mark"])
     gaps = gaps[gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)]
     found = {}
     for latent, sign in ((SEMANTIC, 1), (second_latent, -1)):
@@ -60,7 +64,7 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """The accuracy of each task by each of these latents, the mean over languages, by the probes stored in a model's
     folder; tasks that were not measured on all of them are left out."""
-    scores = gather.gathered([model / startup.PROBES_FOLDER], []).scores
+    scores = gather.gathered([model / startup.PROBES_FOLDER]).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
 
@@ -80,3 +84,60 @@ def named(tasks: list[str], notes: Mapping[str, str], most: int = 3) -> str:
     titles = [f"{task_names.title(task).lower()}{notes.get(task, '')}" for task in tasks[:most]]
     parts = [*titles, *([f"{len(tasks) - most} more"] if len(tasks) > most else [])]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def language_names(lang: str) -> str:
+    """Name the languages of a result: "en-fr" -> "English and French"."""
+    return " and ".join(map(language_name, split_langs(lang)))
+
+
+def p_value(p: float) -> str:
+    return "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def provenance(results: pd.DataFrame) -> str:
+    """Describe the source of results for a caption: models with their hashes' start, data, sentences and seeds."""
+    trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
+    models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
+    if len(models) > 1:  # numbered as in the figures
+        models = [f"{number} {model}" for number, model in enumerate(models, 1)]
+    data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
+    counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
+    trained, tested, seeds = (
+        f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}" for n in zip(*counts, strict=True)
+    )
+    return (
+        f"{', '.join(models)}. Trained on {trained} and tested on {tested} sentences each, with {seeds} "
+        f"{'seed' if seeds == '1' else 'seeds'}, of: {', '.join(data)}."
+    )
+
+
+def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
+    """A row per result, in the order of `scores`: each latent in percent, the difference of the two in points with its
+    interval and p, the best baseline; then its model and data."""
+    keys = [*CELL, "mark"]
+    results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
+    accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
+    wide = accuracies.unstack("latent")
+    latents = [name for name in LATENTS if name in wide]
+    baselines = wide.drop(columns=[name for name in wide if not is_baseline(name, latents)])
+    best = pd.DataFrame({"best": baselines.max(axis=1)})
+    if len(baselines.columns):
+        best["which"] = baselines.fillna(-1).idxmax(axis=1)
+    best = best.join(shown(scores).rename("shown"))
+    table = results.merge(wide[latents].join(best).reset_index(), "left", keys)
+    differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p"]]
+    table = table.merge(differences, "left", keys)
+    table["task"] = [task_names.title(task) for task in table["task"]]
+    table["lang"] = table["lang"].map(language_names)
+    first, last = "points ci_low ci_high p shown best which".split(), "model run data mark".split()
+    order = ["task", "lang", *latents, *first, *last]
+    return table[[name for name in order if name in table and (name != "p" or len(gaps))]]
+
+
+def percentages(scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores for reading: in percent, one row per latent or baseline."""
+    optional = [name for name in OPTIONAL if scores[name].notna().any()]
+    first, last = "task latent accuracy ci_low ci_high".split(), "lang model classes run note mark".split()
+    fractions = ["accuracy", "ci_low", "ci_high"]
+    return scores[[*first, *optional, *last]].assign(**{name: 100 * scores[name] for name in fractions})

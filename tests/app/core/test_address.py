@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
 import bgt_core
 from app.core import address, state
-from probes.cli.output import document
-from probes.results.store import Cell, all_predictions
+from probes.results.store import Cell, write_cells
 
 Open = Callable[..., Any]
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
@@ -46,7 +43,6 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
-    "languages": {"gaps": ("Accuracy", "Accuracy")},
 }  # fmt: skip
 TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "end"}
 
@@ -56,8 +52,7 @@ def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path
     """The app, started with results and predictions, those of French made up."""
     rows = [replace(row, lang="fr") for row in cell.result.rows]
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
-    (tmp_path / "both.json").write_text(json.dumps(document([cell, french], [], [])), "utf-8")
-    parquet.write_table(all_predictions([cell, french]), tmp_path / "both.parquet")
+    write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)
 
 

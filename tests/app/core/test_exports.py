@@ -21,8 +21,7 @@ from pyarrow import parquet
 from app.core import corpora, exports, rows, startup, theme
 from app.core.exports import publication
 from app.core.latents import chart
-from probes.cli.output import document
-from probes.results.store import Cell
+from probes.results.store import Cell, write_cells
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def test_every_figure_can_be_drawn_for_paper(
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
     monkeypatch.setattr(theme, "current", lambda: "dark")
-    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    write_cells(tmp_path / "en.parquet", [cell])
     start("--model", saved, "--results", tmp_path)
     app = opened(page, **({"alike": "A file of pairs"} if page == "similarity" else {}))
     if page == "similarity":
@@ -169,9 +168,9 @@ def test_no_export_holds_a_path_of_this_machine(
         shutil.copytree(saved, tmp_path / name / "model")
         trail = {**cell.trail, "data": str(tmp_path / "labels.tsv"), "fingerprint": name}
         of_model = replace(cell, model=str(tmp_path / name / "model"), trail=trail)
-        (tmp_path / f"{name}.json").write_text(json.dumps(document([of_model], [], [])), "utf-8")
+        write_cells(tmp_path / f"{name}.parquet", [of_model])
     models = (part for name in ("a", "b") for part in ("--model", tmp_path / name / "model"))
-    start(*models, "--results", tmp_path / "a.json", "--results", tmp_path / "b.json")
+    start(*models, "--results", tmp_path / "a.parquet", "--results", tmp_path / "b.parquet")
     app = opened(page, **link)
     texts = [part if isinstance(part, str) else part.decode() for part in given]
     assert texts and not [text[:200] for text in texts if str(tmp_path) in text]

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pyarrow.compute as pc
 import pytest
-from pyarrow import parquet
 
 import bgt_core
 import probes
 from app.core import startup, state
 from app.core.results import gather
-from app.probes import chart, compute
+from app.probes import compute
 from bgt_core.errors import BgtError
-from probes.data.built_in import grammar_sentences
-from probes.result import CurvePoint
-from probes.results.store import Cell, all_predictions
+from probes.data.load import grammar_sentences
+from probes.results.store import Cell, write_cells
 from probes.tasks import TASKS
 
 PARSED = """# text = {text}
@@ -30,10 +27,8 @@ PARSED = """# text = {text}
 
 
 def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> None:
-    parquet.write_table(all_predictions([cell]), tmp_path / "items.parquet")
-    tables = gather.read("items.parquet", (tmp_path / "items.parquet").read_bytes())
-    ((key, table),) = tables.items.items()
-    assert key[:4] == (cell.model, "length", "en", "linear") and not key.live
+    write_cells(tmp_path / "items.parquet", [cell])
+    ((key, table),) = gather.gathered([tmp_path / "items.parquet"]).items.items()
     sorted_items = compute.by_information(table, "semantic")
     tested = table.filter(pc.equal(table["predictor"], "semantic"))
     assert len(sorted_items) == len(tested) and sorted_items["pvi"].is_monotonic_decreasing
@@ -56,20 +51,6 @@ def test_a_probe_on_the_spot_is_the_commands(
     lines = grammar_sentences("fr") if text else None  # the command's own choice
     expected = probes.run(bgt_core.load(saved), "length", lines, lang="fr", config=config)
     assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"
-    ((key, items),) = gather.from_cells([cell], live=True).items.items()
-    assert key[:5] == (cell.model, "length", "fr", "linear", True) and items.num_rows == len(cell.predictions)
-
-
-def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
-    points = [
-        vars(CurvePoint(latent, family, n, 0.5 + n / 1000, 0.4, 0.9))
-        for latent in ("semantic", "language")
-        for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))
-    ]
-    curve = pd.DataFrame(points).rename(columns={"probe": "family"})
-    traces = {trace.name: trace for trace in chart.learning_curves(curve).data}
-    assert set(traces) == {"semantic", "semantic, hidden layer of 50", "language", "language, hidden layer of 50"}
-    assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])
 
 
 def test_a_file_of_parses_makes_tense_runnable() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
 from bgt_core.generation.options import DEFAULT_SEARCH
 from bgt_core.vectors.compare import cosines
+from probes.results.store import Cell, write_cells
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
@@ -175,16 +175,13 @@ def test_a_tab_is_computed_when_it_is_open(opened: Open) -> None:
 
 
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
-    start: Callable[..., None], opened: Open, saved: Path, document_of: Callable[..., dict], tmp_path: Path
+    start: Callable[..., None], opened: Open, saved: Path, cells_of: Callable[..., list[Cell]], tmp_path: Path
 ) -> None:
     training = "In training, translations share the"
     assert training in shown(opened("main")) and "linear probes" not in shown(opened("main"))
     model = Path(shutil.copytree(saved, tmp_path / "model"))
     (model / "probes").mkdir()
-    document = document_of("model")
-    for result in document["results"]:
-        result["difference"]["adjusted_p"] = 0.02
-    (model / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
+    write_cells(model / "probes" / "en.parquet", cells_of("model"))
     start("--model", model)
     text = shown(opened("main"))
     assert "What linear probes read better from the language latent: length " in text

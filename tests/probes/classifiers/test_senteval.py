@@ -1,17 +1,27 @@
-"""SentEval's protocol: against the straight form, torch's own optimiser, and counts that follow from the rules."""
+"""SentEval's protocol: against the straight form, torch's own optimiser, and counts that follow from the rules; and
+`--senteval` on a labelled file: its order, text and repeats, and the minibatches that SentEval makes of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import probes
 from bgt_core import backend
 from bgt_core.errors import BgtError
+from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
+from probes.cli.probe import about
+from probes.data.load import load_items
+from probes.task import SPLITS
+from probes.tasks import TASKS
 from tests.close import assert_close
 from tests.probes import sequential_senteval
 
@@ -38,15 +48,8 @@ def easy() -> Task:
     return tuple((vectors[part], labels[part]) for part in (slice(200), slice(200, 300), slice(300, None)))
 
 
-def numbers(result: SplitResult) -> tuple[object, ...]:
-    return (
-        result.penalty,
-        result.dev_accuracy,
-        result.test_accuracy,
-        result.dev_accuracies,
-        result.epochs,
-        result.predicted.tolist(),
-    )
+def numbers(result: SplitResult) -> dict[str, object]:
+    return vars(result) | {"predicted": result.predicted.tolist()}
 
 
 @pytest.mark.parametrize(
@@ -114,27 +117,6 @@ def test_when_training_ends(easy: Task, setting: dict[str, int], epochs: int) ->
     assert result.dev_accuracies == (100.0, 100.0)
 
 
-def test_the_first_of_equal_penalties_wins(easy: Task) -> None:
-    for penalties in ((1e-5, 1e-2), (1e-2, 1e-5)):
-        assert split_classify(*easy, SentEval(penalties=penalties)).penalty == penalties[0]
-
-
-def test_more_patience_never_lowers_dev_accuracy() -> None:
-    data = task(300, 12, 4, noise=3.0)
-    short, long = (split_classify(*data, SentEval(tenacity=failures)) for failures in (0, 20))
-    assert all(a <= b for a, b in zip(short.dev_accuracies, long.dev_accuracies, strict=True))
-    assert short.dev_accuracy < long.dev_accuracy
-
-
-def test_labels_may_be_words_and_test_labels_decide_nothing(easy: Task) -> None:
-    names = np.array(["NN", "NNS"])
-    train, dev, (vectors, labels) = ((vectors, names[labels].tolist()) for vectors, labels in easy)
-    right = split_classify(train, dev, (vectors, labels))
-    wrong = split_classify(train, dev, (vectors, ["NN"] * len(labels)))
-    assert right.predicted.tolist() == wrong.predicted.tolist() == labels
-    assert (right.test_accuracy, wrong.test_accuracy) == (100.0, round(labels.count("NN") / len(labels) * 100, 2))
-
-
 def test_nothing_outside_is_changed_and_the_seed_decides() -> None:
     data = task(100, 4, 3, noise=1.0)
     for vectors, _ in data:
@@ -144,13 +126,6 @@ def test_nothing_outside_is_changed_and_the_seed_decides() -> None:
     assert torch.equal(before[0], torch.get_rng_state())
     assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
     assert numbers(first) == numbers(again) != numbers(split_classify(*data, SentEval(seed=2)))
-
-
-def test_float64_is_taken_as_float32() -> None:
-    data = task(100, 4, 3, noise=1.0)
-    assert numbers(split_classify(*((vectors.astype(np.float64), labels) for vectors, labels in data))) == numbers(
-        split_classify(*data)
-    )
 
 
 VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
@@ -176,3 +151,92 @@ def test_what_is_refused(index: int, split: Split, message: str) -> None:
         split_classify(*splits)
     assert message in str(caught.value)
     assert caught.value.exit_code == 4
+
+
+SUBJECTS = TASKS["subj-num"]
+WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".split()
+
+
+class Noise:
+    """Vectors that say nothing, the same for the same sentence: what a probe learns of them hangs on the order."""
+
+    langs, latents, fingerprint = ("en",), ("semantic", "language"), ""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        seeds = [crc32(f"{latent} {sentence}".encode()) for sentence in sentences]
+        return 5 * np.stack([np.random.default_rng(seed).standard_normal(24, dtype=np.float32) for seed in seeds])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """400 rows, splits mixed, with sentences that come again: in a split, in another, with another label."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for number in range(380):
+        words = " ".join(rng.choice(WORDS, rng.integers(3, 7)))
+        rows.append((rng.choice(["tr", "tr", "tr", "va", "te"]), rng.choice(["NN", "NNS"]), f"{words}  {number} ."))
+    rows[7] = ("tr", "NN ", '" He said "" no "" . "')
+    rows += [rows[0], rows[0], ("te", *rows[1][1:]), (rows[2][0], "NNS" if rows[2][1] == "NN" else "NN", rows[2][2])]
+    rows += rows[10:26]
+    path = tmp_path_factory.mktemp("paper") / "subj_number.txt"
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read(file: Path) -> list[tuple[str, str, list[str]]]:
+    """(split, label, tokens) of each line, as SentEval's README has its files."""
+    rows = [line.rstrip().split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    return [(dict(zip(("tr", "va", "te"), SPLITS, strict=True))[row[0]], row[1], row[-1].split()) for row in rows]
+
+
+def test_order_text_and_repeats_are_the_files(file: Path) -> None:
+    items, rows = load_items(SUBJECTS, "en", file, senteval=True).items, read(file)
+    assert items.splits == [split for split, _, _ in rows]
+    assert items.labels == [label for _, label, _ in rows]
+    assert items.sentences == [" ".join(tokens) for _, _, tokens in rows]
+    assert len(set(items.sentences)) < len(items.sentences) == 400
+    cleaned = load_items(SUBJECTS, "en", file).items
+    assert len(set(cleaned.sentences)) == len(cleaned.sentences) < 400
+
+
+def test_minibatches_are_those_of_the_sequential_form(file: Path) -> None:
+    encoder, dataset = Noise(), load_items(SUBJECTS, "en", file, senteval=True)
+    result = probes.run_senteval_protocol(encoder, SUBJECTS, dataset.items, lang="en", latents=["semantic"])
+    assert result.items == dataset.items
+    rows, splits = read(file), []
+    for name in SPLITS:
+        own = sorted((row for row in rows if row[0] == name), key=lambda row: (len(row[2]), row[1]))
+        splits.append((encoder.embed([" ".join(tokens) for _, _, tokens in own], lang="en"), [row[1] for row in own]))
+    train, dev, test = splits
+    expected = sequential_senteval.split_classify(train, dev, test, SentEval())
+    tested = [number for number, row in enumerate(rows) if row[0] == "test"]
+    tested.sort(key=lambda number: (len(rows[number][2]), rows[number][1]))
+    predicted = result.predictions["semantic"].labels[0, 0, tested]
+    assert [result.labels[number] for number in predicted] == expected.predicted.tolist()
+    assert round(100 * result.rows[0].accuracy, 2) == expected.test_accuracy
+    assert result.rows[0].probe.endswith(f"L2 {expected.penalty:g}")
+    backwards = sequential_senteval.split_classify((train[0][::-1].copy(), train[1][::-1]), dev, test, SentEval())
+    assert backwards.predicted.tolist() != expected.predicted.tolist()  # else no order was seen
+
+
+@pytest.mark.parametrize(
+    ("settings", "senteval", "said"),
+    [
+        ({}, True, "with Wilson intervals; its items"),
+        ({"max_items": 300}, True, "not its items"),
+        ({"seeds": 1, "control": False, "baselines": False}, False, "labelled files cleaned"),
+    ],
+)
+def test_what_differs_by_choice_is_said(file: Path, settings: dict[str, int], senteval: bool, said: str) -> None:
+    config = ProbeConfig(**settings)
+    dataset = load_items(SUBJECTS, "en", file, senteval=senteval)
+    cell = probes.measure_cell(Noise(), SUBJECTS, dataset, lang="en", config=config, senteval=senteval)
+    assert said in about([cell])
+
+
+def test_a_file_that_is_not_taken_whole_keeps_its_order(file: Path) -> None:
+    items = load_items(SUBJECTS, "en", file, senteval=True).items
+    result = probes.run_senteval_protocol(Noise(), SUBJECTS, items, lang="en", config=ProbeConfig(max_items=300))
+    drawn = list(zip(result.items.sentences, result.items.labels, strict=True))
+    rest = iter(zip(items.sentences, items.labels, strict=True))
+    assert 290 < len(drawn) <= 300 and all(item in rest for item in drawn)  # a subsequence

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bgt_core.grammar import Pair, pairs
@@ -64,22 +63,6 @@ def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., 
     assert {row["roles"] for row in document["roles"]} == {"giver and receiver", "subject and object"}
 
 
-@pytest.mark.parametrize(
-    ("more", "code", "message"),
-    [
-        (("--transfers", "3", "--sentences", "absent.txt"), 3, "absent.txt: no such file or folder"),
-        (("--about", "absent.json"), 3, "absent.json: no such file or folder"),
-    ],
-)
-def test_bad_input_is_one_line(
-    more: tuple[str, ...], code: int, message: str, measured: Callable[..., tuple[int, str, str]]
-) -> None:
-    left, out, err = measured(*more)
-    assert (left, out) == (code, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 def test_translations_of_more_than_two_languages(tmp_path: Path) -> None:
     (tmp_path / "three.tsv").write_text("one\tun\teins\ntwo\tdeux\tzwei\n", "utf-8")
     (tmp_path / "two.tsv").write_text("three\tdrei\n", "utf-8")
@@ -103,14 +86,3 @@ def test_style_taken_over_is_measured_on_all_sentences() -> None:
     ]  # fmt: skip
     assert records["transfer"][2]["chrF"] == "100.0 [100.0, 100.0]" != records["transfer"][0]["chrF"]
     assert "transfer" not in card.fidelity_records(Stub(copies), [(["en", "fr"], rows[:4])], 2, 0)
-
-
-def test_retrieval_is_of_each_language_to_each_other() -> None:
-    class Known:
-        def embed(self, sentences: list[str], *, lang: str) -> np.ndarray:
-            return np.eye(3, dtype=np.float32)[[int(sentence) for sentence in sentences]]
-
-    scores = card.retrieval_scores(Known(), ["en", "fr", "de"], [("0", "0", "1"), ("1", "1", "0"), ("2", "2", "2")])
-    assert scores["Retrieval en to fr, %"] == {"semantic": 100.0}
-    assert scores["Retrieval de to fr, %"] == {"semantic": pytest.approx(100 / 3)}
-    assert len(scores) == 6

@@ -1,128 +1,333 @@
-"""`bgt-probe`, through typer's runner, on a fake model."""
+"""`bgt-probe` in this process, on a fake model: what it prints, writes, keeps and refuses."""
+
+from __future__ import annotations
 
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import typer
 
-pytestmark = pytest.mark.usefixtures("fake")
-QUICK = ("--lang", "fr", "--task", "punct-num", "--max-items", "400", "--seeds", "2")
+from bgt_core.errors import DataError
+from probes.cli import app
+from probes.results.store import read_cells
+from probes.results.tables import long_table
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "bgt-probe-options.txt"
+BARE = ("--max-items", "400", "--seeds", "2", "--no-control", "--no-baselines")
+QUICK = ("--lang", "fr", "--task", "punct-num", *BARE)
 
 
-def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable) -> None:
-    result = probe(*QUICK)
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("BGT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+def results(result: Any) -> list[dict]:
+    return json.loads(result.out)["results"]
+
+
+def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable, fake: Any) -> None:
+    result = probe(*QUICK[:4], "--max-items", "400", "--seeds", "2")
     assert result.code == 0, result.err
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
     assert head[9:] == ["over best baseline", "note"]  # of 40 test items too few recur in train for a control task
-    names = [
-        "semantic",
-        "language",
-        "semantic, translation",
-        "majority",
-        "length",
-        "word 1-2-grams",
-        "character 3-5-grams",
-    ]
-    assert [row[2] for row in rows] == names
-    assert all(row[4] == "80" for row in rows)
-    assert rows[0][-1].startswith("not separable from majority")
+    grams = ["word 1-2-grams", "character 3-5-grams"]
+    assert [row[2] for row in rows] == ["semantic", "language", "semantic, translation", "majority", "length", *grams]
+    assert all(row[4] == "80" for row in rows) and rows[0][-1].startswith("not separable from majority")
     assert "semantic - language" in result.out
-    assert "punct-num fr: semantic" in result.err
-    assert "punct-num fr: semantic" not in result.out
+    assert "punct-num fr: semantic" in result.err and "punct-num fr: semantic" not in result.out
 
 
-def test_json_is_one_document_with_a_schema(probe: Callable) -> None:
-    document = json.loads(probe(*QUICK, "--json", "--latent", "language").out)
-    assert document["schema"] == "bgt-probe/5"
-    (result,) = document["results"]
-    assert (result["task"], result["seeds"], result["difference"]) == ("punct-num", 2, None)
-    row = result["rows"][0]
-    assert row["latent"] == "language"
-    assert 0 <= row["ci_low"] <= row["accuracy"] <= row["ci_high"] <= 1
-
-
-def test_csv_holds_the_numbers_of_the_json(probe: Callable, tmp_path: Path) -> None:
-    file = tmp_path / "rows.csv"
-    document = json.loads(probe(*QUICK, "--json", "--no-baselines", "--no-cache", "--csv", str(file)).out)
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert [row["latent"] for row in rows] == ["semantic", "language"]
-    assert [float(row["accuracy"]) for row in rows] == [row["accuracy"] for row in document["results"][0]["rows"]]
-    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
-
-
-def test_ones_own_sentences(probe: Callable, tmp_path: Path) -> None:
-    file = tmp_path / "own.tsv"
-    file.write_text("".join(f"x\tNumber {number}{'.' * (number % 2 + 1)}\n" for number in range(400)), encoding="utf-8")
-    result = probe(
-        "--lang", "en", "--task", "punct-num", "--data", str(file), "--column", "2", "--seeds", "1", "--json"
-    )
+def test_files_are_of_their_endings_and_hold_the_numbers_of_the_json(
+    probe: Callable, fake: Any, tmp_path: Path
+) -> None:
+    files = {ending: tmp_path / f"t.{ending}" for ending in ("parquet", "csv", "md", "tex", "json")}
+    given = [part for file in files.values() for part in ("--out", str(file))]
+    result = probe(*QUICK, "--task", "length", "--json", *given)
     assert result.code == 0, result.err
-    rows = json.loads(result.out)["results"][0]["rows"]
-    assert next(row["accuracy"] for row in rows if row["latent"] == "language") == 1.0
+    document = json.loads(result.out)
+    assert document["schema"] == "bgt-probe/6" and document == json.loads(files["json"].read_text("utf-8"))
+    assert [one["task"] for one in document["results"]] == ["punct-num", "length"]
+    cells = read_cells(files["parquet"])
+    assert [cell.as_dict() for cell in cells] == document["results"]
+    items = cells[1].predictions.to_pylist()
+    right = [item["predicted"] == item["label"] for item in items if item["predictor"] == "semantic"]
+    assert np.mean(right) == pytest.approx(cells[1].row("semantic").accuracy)
+    with files["csv"].open(encoding="utf-8", newline="") as file:
+        accuracies = [row["accuracy"] for row in csv.DictReader(file)]
+    assert accuracies == [str(row["accuracy"]) for row in long_table(cells).records()]
+    assert files["md"].read_text("utf-8").startswith("| task | lang | semantic |")
+    assert "task & lang & semantic & language" in files["tex"].read_text("utf-8")
 
 
-def test_several_tasks_in_the_order_asked_each_once(probe: Callable) -> None:
-    result = probe(*QUICK, "--task", "length,punct-num", "--no-baselines", "--json")
-    assert [entry["task"] for entry in json.loads(result.out)["results"]] == ["punct-num", "length"]
+def test_several_encoders_side_by_side(probe: Callable, fake: Any) -> None:
+    result = probe(*QUICK, "--model", "mine=fake", "--model", "other", "--difference", "mine/language,other")
+    assert result.code == 0, result.err
+    assert "\tmine\tsemantic\t" in result.out and "\tmine/language - other/semantic\t+" in result.out
+    assert "task\tlang\tmine semantic\tmine language\tother semantic" in result.out
 
 
-def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("bgt_core.encoders.ours.load")
+def test_untrained_models_stand_beside(probe: Callable, saved: Path) -> None:
+    result = probe(*QUICK, "--model", str(saved), "--untrained", "--latent", "semantic", "--json")
+    assert result.code == 0, result.err
+    rows = {row["latent"]: row for row in results(result)[0]["rows"]}
+    assert rows["semantic"]["encoders"] == 1 and rows["untrained encoder"]["encoders"] == 3
+    assert "mean of tokens" in rows
+
+
+def test_senteval_and_further_measures_say_so(probe: Callable, fake: Any) -> None:
+    run = probe(*QUICK, "--senteval", "--json")
+    assert run.code == 0, run.err
+    assert "SentEval's protocol" in json.loads(run.out)["about"]
+    assert [row["latent"] for row in results(run)[0]["rows"]] == ["semantic", "language"]
+    more = probe(*QUICK, "--mdl", "--erase", "--curve", "--probe", "linear,mlp5").out
+    for text in ("\tcompression\t", "erased by\trank\taccuracy\trandom directions", "probe\ttrain\taccuracy"):
+        assert text in more
+
+
+def test_the_same_command_again_is_served_from_what_was_kept(probe: Callable, fake: Any) -> None:
+    arguments = ("--lang", "en,fr", *QUICK[2:])
+    first = probe(*arguments)
+    assert first.code == 0, first.err
+    calls = fake.calls
+    again = probe(*arguments)
+    assert again.out == first.out and fake.calls == calls and again.err.count("measured 20") == 2
+    probe(*arguments, "--probe", "mlp5")  # on the same vectors
+    assert fake.calls == calls
+    probe(*arguments, "--no-cache")
+    assert fake.calls == calls + 4
+    fake.fingerprint = "trained on"
+    probe(*arguments)
+    assert fake.calls == calls + 8
+    assert probe("prune", "--days", "1").out.startswith("0 files removed")
+    assert probe("prune").out.startswith("14 files removed")
+
+
+def test_a_stopped_command_keeps_what_is_done_and_goes_on(probe: Callable, fake: Any) -> None:
+    def stop() -> None:
+        if fake.calls == 3:  # in the middle of the second cell
+            raise KeyboardInterrupt
+
+    arguments = ("--lang", "en,fr", *QUICK[2:], "--json")
+    fake.before = stop
+    stopped = probe(*arguments)
+    assert stopped.code == 130 and [one["lang"] for one in results(stopped)] == ["en"]
+    assert "continues from there" in stopped.err
+    fake.before = lambda: None
+    whole = probe(*arguments)
+    assert whole.code == 0 and [one["lang"] for one in results(whole)] == ["en", "fr"]
+    assert fake.calls == 4  # not even the vectors of half a cell are made again
+    first, again = ([row | {"note": ""} for row in results(one)[0]["rows"]] for one in (stopped, whole))
+    assert first == again  # notes hold p, which Holm corrects over the whole table
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Text of two languages; one of them too short to probe."""
+    for lang, count in (("fr", 600), ("en", 30)):
+        lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
+        (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def test_some_failed_cells_leave_the_others_and_say_so(probe: Callable, fake: Any, folder: Path) -> None:
+    result = probe("--lang", "fr,en", *QUICK[2:], "--data", str(folder), "--json")
+    document = json.loads(result.out)
+    assert result.code == 5 and [one["lang"] for one in document["results"]] == ["fr"]
+    assert document["failed"][0]["cell"].startswith("punct-num en") and "bgt-probe: punct-num en" in result.err
+    trail = document["results"][0]["trail"]
+    assert trail["card"]["sha256"].keys() == {"fr.txt"} and trail["fingerprint"] == "fake"
+
+
+def test_an_encoder_that_breaks_down_is_a_failed_cell(probe: Callable, fake: Any) -> None:
+    def fail() -> None:
+        if fake.calls > 1:
+            raise DataError("row 3 holds infinity")
+
+    fake.before = fail
+    result = probe("--lang", "fr,en", *QUICK[2:])
+    assert result.code == 5 and "punct-num en, bgt-en-fr: row 3 holds infinity" in result.err
+
+
+def test_where_all_cells_fail_the_first_says_the_code_and_the_last_line_the_reason(
+    probe: Callable, fake: Any, folder: Path
+) -> None:
+    result = probe("--lang", "fr,en", "--task", "tense", "--data", str(folder), *BARE)
+    assert (result.code, result.out) == (3, "") and "No 'fr' data for task 'tense' in" in result.err
+    assert result.err.rstrip().endswith("So nothing could be measured.")
+    alone = probe("--lang", "fr", "--task", "tense", "--data", str(folder), *BARE)
+    assert alone.code == 3 and alone.err.startswith("bgt-probe: No 'fr' data")
+    (folder / "one.tsv").write_text("".join(f"tr\tA\tWord {number} .\n" for number in range(300)), "utf-8")
+    last = probe("--lang", "en", "--data", str(folder / "one.tsv")).err.splitlines()[-1]
+    assert last.startswith("bgt-probe: ") and "with the label 'A' alone; it needs at least 140 and 2" in last
+
+
+def test_groups_take_what_has_a_meaning_and_a_source(probe: Callable, fake: Any, folder: Path) -> None:
+    result = probe("--lang", "all", "--task", "paper", "--data", str(folder), *BARE, "--json")
+    assert [(one["task"], one["lang"]) for one in results(result)] == [("punct-num", "fr")]
+    assert "skipped: Task 'gender' has no definition for 'en'" in result.err
+    assert "skipped: No 'fr' data for task 'subj-num'" in result.err
+
+
+def test_languages_are_told_apart_each_read_in_its_own(probe: Callable, fake: Any, tmp_path: Path) -> None:
+    """The encoder marks the language that it is told: the probe must find it."""
+    for lang in ("en", "fr"):
+        lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
+        (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
+    fake.embed = lambda sentences, lang, latent: np.full((len(sentences), 1), lang == "fr", dtype=np.float32)
+    arguments = ("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), *BARE)
+    ((row,),) = (entry["rows"] for entry in results(probe(*arguments, "--json")))
+    assert (row["latent"], row["accuracy"]) == ("semantic", 1.0)
+    both = probe(*arguments, "--latent", "language")
+    assert both.code == 2
+    assert "--latent language: the latents of en and fr are not comparable; choose semantic" in both.err
+
+
+def test_data_may_come_from_a_pipe(probe: Callable, fake: Any, tmp_path: Path) -> None:
+    """As from `cat own.txt | bgt-probe --data /dev/stdin` and from process substitution."""
+    text = "".join(f"Number{' a' * (number % 9)} {number}{'.' * (number % 2 + 1)}\n" for number in range(400))
+    (tmp_path / "own.txt").write_text(text, "utf-8")
+    arguments = ("--lang", "fr", "--task", "length,punct-num", "--seeds", "2", "--no-control", "--json")
+    expected = results(probe(*arguments, "--data", str(tmp_path / "own.txt")))
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    result = probe(*arguments, "--data", f"/dev/fd/{reading}")
+    writer.join()
+    os.close(reading)
+    assert result.code == 0, result.err
+    assert [each["rows"] for each in results(result)] == [each["rows"] for each in expected] != []
+
+
+def test_listing_tasks_needs_no_model(probe: Callable) -> None:
     result = probe("--list-tasks")
     assert result.code == 0
-    assert [line.split("\t")[:2] for line in result.out.splitlines()[1:]] == [
-        *([name, "en, fr, es, de, tr, ar"] for name in ("subj-num", "obj-num")),
-        *([name, "any"] for name in ("depth", "top-const")),
-        ["word-content", "en, fr, es, de, tr, ar"],
-        *([name, "any"] for name in ("length", "punct-num", "punct-first")),
-        ["gender", "fr, es"],
-        ["address", "fr, de, es, tr"],
-        ["bigram-shift", "en, fr, es, de, tr, ar"],
-        ["contraction", "en"],
-        *([name, "any"] for name in ("coord-inv", "lang-id")),
-        ["politeness", "ja"],
-        ["question-form", "fr"],
-        ["sentence-type", "any"],
-        ["tense", "en, fr, es, de, tr"],
-    ]
+    rows = dict(line.split("\t")[:2] for line in result.out.splitlines()[1:])
+    assert len(rows) == 18 and next(iter(rows)) == "subj-num"
+    assert (rows["gender"], rows["depth"], rows["politeness"]) == ("fr, es", "any", "ja")
+
+
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # as torch calls that of a GPU
+
+
+@pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError, RuntimeError, KeyError])
+def test_out_of_memory_has_its_own_code_and_a_fault_of_ours_is_not_hidden(
+    probe: Callable, fake: Any, error: type[Exception]
+) -> None:
+    def fail() -> None:
+        raise error("no")
+
+    fake.before = fail
+    if error in (RuntimeError, KeyError):
+        with pytest.raises(error, match="no"):
+            probe(*QUICK)
+        return
+    result = probe(*QUICK)
+    assert result.code == 6 and "out of memory: give --max-items" in result.err
+
+
+def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    weights = next(copy.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    result = probe(*QUICK, "--model", str(copy))
+    assert result.code == 4 and "damaged: its hash is" in result.err
+    assert probe(*QUICK, "--model", str(tmp_path / "absent")).code == 3
+
+
+def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
+    probe: Callable, fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BGT_CACHE", str(tmp_path / "file" / "cache"))
+    result = probe(*QUICK)
+    assert result.code == 3 and fake.calls == 0
+    assert "cache: can't be written (Not a directory); choose another folder with BGT_CACHE" in result.err
+    assert probe(*QUICK, "--no-cache").code == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--lang", "fr", "--task", "gendr"), 2, "Unknown task 'gendr'. Did you mean 'gender'?"),
-        (("--lang", "fr", "--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
-        (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
-        ((), 2, "--lang is needed"),
-        (("--lang", "fr", "--column", "2"), 2, "--data is needed: a column belongs to a file"),
-        (("--lang", "fr", "--data", "absent.txt"), 3, "--data absent.txt: no such file or folder."),
-        (("--lang", "fr", "--csv", "absent/rows.csv"), 3, "the folder absent does not exist"),
+        (("--difference", "semantic"), 2, "--difference semantic: expected two different names"),
+        (("--difference", "semantic,languge"), 2, "--difference 'languge': unknown. Did you mean 'language'?"),
+        (("--probe", "forest"), 2, "--probe forest: choose linear"),
+        (("--seeds", "99"), 2, "choose 1 to 10"),
+        (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
+        (("--max-items", "10"), 2, "--max-items 10 must be at least 140"),
+        (("--device", "abacus"), 2, "abacus"),
+        (("--out", "absent/p.parquet"), 3, "the folder absent does not exist"),
         (
-            ("--lang", "fr", "--task", "length", "--latent", "meaning"),
+            ("--out", "table.xlsx"),
             2,
-            "--latent 'meaning': bgt-en-fr has no such latent",
+            "--out table.xlsx: expected a file that ends in .parquet, .json",
         ),
-        (("--lang", "es", "--task", "length"), 2, "--lang es: the model has en, fr."),
-        (("--lang", "fr", "--seeds", "99"), 2, "choose 1 to 10"),
-        (("--lang", "fr", "--device", "abacus"), 2, "abacus"),
+        (("--data", "absent.txt"), 3, "--data absent.txt: no such file or folder."),
+        (("--latent", "meaning"), 2, "--latent 'meaning': bgt-en-fr has no such latent"),
+        (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained is for a single --model"),
+        (("--senteval", "--untrained"), 2, "--untrained is no part of SentEval's protocol"),
+        (("--model", "a", "--model", "german"), 2, "--lang fr: the model has en, de."),
+        (("--model", "phyton:x:y"), 2, "Did you mean 'python:'?"),
+        (("--model", "baseline:words", "--untrained"), 2, "--untrained needs a BGT checkpoint"),
+        (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
+        (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
+        (("--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
+        (("--task", "gender", "--lang", "ar"), 2, "Task 'gender' has no definition for 'ar'; available: fr, es."),
+        (("--lang", "en-fr"), 2, "Task 'punct-num' needs one language, not 'en-fr'"),
+        (("--lang", "es"), 2, "--lang es: the model has en, fr."),
     ],
 )
-def test_usage_errors_are_one_line_on_stderr_and_an_exit_code(
-    probe: Callable, arguments: tuple[str, ...], code: int, message: str
-) -> None:
-    result = probe(*arguments)
-    assert result.code == code
-    assert message in result.err
-    assert result.out == ""
-    assert "Traceback" not in result.err
+def test_errors_are_one_line_and_a_code(
+    probe: Callable, fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], code: int,
+    message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    result = probe(*QUICK, *arguments)
+    assert message in result.err and "Traceback" not in result.err
+    assert (result.code, result.out) == (code, "") and not list(tmp_path.iterdir())
+
+
+def test_a_language_is_needed_and_so_is_something_to_measure(probe: Callable, fake: Any) -> None:
+    assert "--lang is needed" in probe().err
+    nothing = probe("--lang", "en-fr", "--task", "syntax")
+    assert (nothing.code, nothing.out, nothing.err.count("\n")) == (2, "", 1)
+    assert "none of syntax can be measured in en-fr" in nothing.err
+
+
+@pytest.mark.slow
+def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
+    code = (
+        "import numpy as np, bgt_core.encoders.ours as encoders\n"
+        "class Fake:\n"
+        "    langs, latents, fingerprint = ('fr',), ('semantic',), ''\n"
+        "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"
+        "encoders.load = lambda *_: Fake()\n"
+        "from probes.cli import main; main()"
+    )
+    lines = "".join(f"Oui {n}, là{'…' if n % 2 else ' ?'}\n«{n}» non.\n" for n in range(150))
+    (tmp_path / "é.txt").write_text(lines, "utf-8")
+    arguments = ["--lang", "fr", "--task", "punct-first", "--data", str(tmp_path / "é.txt"), *BARE, "--json"]
+    env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr.decode()
+    assert json.loads(done.stdout.decode("ascii"))["results"][0]["labels"] == [",", "«"]
 
 
 def test_help_is_quick_and_imports_no_torch() -> None:
@@ -132,9 +337,15 @@ def test_help_is_quick_and_imports_no_torch() -> None:
         "assert not {'torch', 'sklearn', 'scipy'} & set(sys.modules)"
     )
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "120"}
-    )
+    env = os.environ | {"COLUMNS": "120"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
     assert "--task" in done.stdout
     assert time.perf_counter() - start < 5  # about 0.2 s on an idle core
+
+
+def test_the_options_are_these() -> None:
+    """Written anew by GOLDEN.write_text(...) when an option is meant to change."""
+    options = [option for option in typer.main.get_command(app).params if option.name != "help"]
+    lines = [f"{'/'.join((*option.opts, *option.secondary_opts))}\t{option.help or ''}" for option in options]
+    assert "\n".join(lines) + "\n" == GOLDEN.read_text("utf-8")

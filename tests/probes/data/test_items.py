@@ -37,11 +37,6 @@ def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[
             )
 
 
-def test_train_gives_way_to_dev_and_test() -> None:
-    items = Items(["a", "A", "b", "c"], ["x", "x", "y", "y"], [0, 0, 1, 2], ["train", "test", "dev", "train"])
-    assert distinct(items) == Items(["A", "b", "c"], ["x", "y", "y"], [0, 1, 2], ["test", "dev", "train"])
-
-
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=150), st.integers(0, 3))
 def test_drawn_splits_keep_groups_whole_and_lose_nothing_when_there_is_room(groups: list[int], seed: int) -> None:
     items = Items([f"s{row}" for row in range(len(groups))], ["x"] * len(groups), groups)
@@ -79,9 +74,3 @@ def test_labels_that_cannot_be_learnt_are_left_out(fixed: bool) -> None:
     splits = ["train"] * (2 * RARE - 1) + ["test"] * RARE if fixed else None
     items = Items([str(row) for row in range(len(labels))], labels, list(range(len(labels))), splits)
     assert set(common(items).labels) == ({"often", "seldom"} if fixed else {"often", "unseen"})
-
-
-def test_taking_rows_keeps_splits() -> None:
-    items = Items(["a", "b", "c"], ["x", "y", "x"], [0, 1, 2], ["train", "dev", "test"])
-    assert items.take([2, 0]) == Items(["c", "a"], ["x", "x"], [2, 0], ["test", "train"])
-    assert Items(["a"], ["x"], [0]).take([0]).splits is None

@@ -1,57 +1,54 @@
-"""Control tasks, capacity, curves, and every warning."""
+"""Control tasks and curves step by step; erasure, where the theorems say what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-import probes
-from bgt_core.errors import BgtError
+from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.vectors.linear_probe import LinearProbe
 from probes import ProbeConfig
-from probes.measures.control_task import control_labels, keys, shuffled
-from probes.result import ProbeResult, ProbeScore
+from probes.measures import controls
+from probes.measures.controls import (
+    Eraser,
+    control_labels,
+    curve,
+    erase,
+    keys,
+    leace,
+    random_directions,
+    selectivity,
+)
+from probes.measures.measure import Measured, fit, measure, probe_factory
+from probes.measures.significance import bootstrap
+from probes.measures.study import Study
 from probes.task import Items
-from probes.tasks import TASKS
-
-WORDS = [f"w{number}" for number in range(40)]
-RNG = np.random.default_rng(0)
-FIRST = [WORDS[number % 40] for number in range(2_000)]
-SENTENCES = [f"{first} {' '.join(RNG.choice(WORDS, 5))} {number}" for number, first in enumerate(FIRST)]
+from tests.close import assert_close
 
 
-def items(labels: Sequence[object], splits: Sequence[str] | None = None) -> Items:
-    return Items(SENTENCES[: len(labels)], list(map(str, labels)), list(range(len(labels))), splits and list(splits))
+def study(train: int = 200, dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> Study:
+    """Labels turn about; a word comes again every so many items; seeds test on the same rows."""
+    rows = np.arange(train + dev + test)
+    labels = rows // words % 2
+    cut = tuple(np.split(rows, [train, train + dev]))
+    given = Items([f"w{row % words} number" for row in rows], [str(label) for label in labels], (rows // 2).tolist())
+    return Study("toy", "en", given, ["0", "1"], labels, [cut] * seeds, 5)
 
 
-LABELS = RNG.integers(0, 2, 2_000)
+def noise(made: Study, width: int, signal: float = 0.0) -> np.ndarray:
+    vectors = np.random.default_rng(1).normal(size=(len(made.labels), width))
+    vectors[:, 0] += signal * made.labels
+    return vectors
 
 
-class Known:
-    """An embedder of chosen vectors, one a sentence, by its number."""
-
-    langs, latents = (), ("semantic",)
-
-    def __init__(self, vectors: np.ndarray):
-        self.vectors = vectors.astype(np.float32)
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return self.vectors[[int(sentence.split()[-1]) for sentence in sentences]]
-
-
-def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **options: object) -> ProbeResult:
-    given = labels if isinstance(labels, Items) else items(labels)
-    config = ProbeConfig(**{"baselines": False, "seeds": 2, "control": "first"} | options)
-    return probes.run(Known(vectors), TASKS["length"], given, lang="en", config=config)
-
-
-def test_keys_are_the_first_token_or_the_rarest_of_the_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = ["Le chat dort.", "le chien, le chat", "猫が好き", "", "!?"]
-    assert keys(sentences, "first") == ["le", "le", "猫", "", "!"]
-    assert keys(["a b", "a c", "b a", "c a b"], "rare") == ["b", "c", "b", "c"]
-    monkeypatch.setattr("probes.measures.control_task.FREQUENT", 1)
-    assert keys(["a b", "a c", "c"], "rare") == ["a", "a", ""]
+def test_the_key_is_the_rarest_of_the_frequent_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert keys(["a b", "A c", "b a", "c a b", "", "!?"]) == ["b", "c", "b", "c", "", "!"]
+    monkeypatch.setattr(controls, "FREQUENT", 1)
+    assert keys(["a b", "a c", "c"]) == ["a", "a", ""]
 
 
 def test_a_key_has_one_label_and_labels_their_shares() -> None:
@@ -64,161 +61,119 @@ def test_a_key_has_one_label_and_labels_their_shares() -> None:
     assert (drawn != control_labels(names, labels, np.arange(2_000), seed=1)[0]).any()
 
 
-def test_shuffling_keeps_the_labels_and_the_other_rows() -> None:
-    labels = np.arange(100)
-    mixed = shuffled(labels, np.arange(50), seed=0)
-    assert sorted(mixed[:50]) == list(range(50)) and (mixed[:50] != labels[:50]).any()
-    assert (mixed[50:] == labels[50:]).all()
+@pytest.mark.parametrize("probe", ["linear", "mlp2"])
+def test_selectivity_is_of_the_items_whose_key_recurs(probe: str) -> None:
+    """Against the same, step by step; some test items have a key of their own."""
+    made = study(seeds=2)
+    sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
+    made = replace(made, items=replace(made.items, sentences=sentences))
+    vectors = noise(made, 6, signal=2.0)
+    config = ProbeConfig(probe, seed=5, resamples=200)
+    train, dev, test = made.cuts[0]
+    task = measure(probe_factory(probe), [vectors], made.labels, made.cuts)
+    given = selectivity(made, [vectors], task, config)
+    right, tested = np.zeros((1, 2, 300), bool), np.zeros((2, 300), bool)
+    for seed in range(2):
+        labels, known = control_labels(keys(sentences), made.labels, train, 5 + seed)
+        rows = test[known[test]]
+        assert 30 <= len(rows) < 60
+        fitted, _ = fit(probe_factory(probe)(seed), vectors, labels, train, dev[known[dev]])
+        right[0, seed, rows] = fitted.predict(vectors[rows]) == labels[rows]
+        tested[seed, rows] = True
+    own, control = bootstrap([task.right, right], tested, made.items.groups, 200, 5)
+    low, high = (100 * end for end in (own - control).interval())
+    assert list(given.values()) == pytest.approx([control.mean, 100 * (own.mean - control.mean), low, high])
+    assert given["control"] == right[:, tested].mean()
+    assert given["selectivity_low"] < given["selectivity"] < given["selectivity_high"]
 
 
-def row(result: ProbeResult) -> ProbeScore:
-    return result.rows[0]
+@pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
+                                                 ((30, 30, 1), False)])  # fmt: skip
+def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
+    dev, test, words = kinds  # of one key there is one label
+    made = study(dev=dev, test=test, words=words)
+    vectors = noise(made, 3)
+    task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
+    assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one
 
 
-def test_vectors_that_hold_the_key_alone_are_not_selective() -> None:
-    """The label is decided by the first word too, so both are read without a fault."""
-    vectors = np.eye(40)[[WORDS.index(first) for first in FIRST]]
-    score = row(probe(vectors, np.arange(2_000) % 40 % 2))
-    assert (score.accuracy, score.control, score.selectivity) == (1.0, 1.0, 0.0)
-    assert score.selectivity_low == score.selectivity_high == 0.0
+def test_an_erasure_stands_beside_as_many_random_directions() -> None:
+    made = study(seeds=2)
+    cuts = [made.cuts[0], (np.arange(20, 200), *made.cuts[0][1:])]
+    made = replace(made, cuts=cuts)
+    inputs = [noise(made, 5, signal=3.0), noise(made, 5, signal=1.5)]
+    given = erase(made, inputs, "own", ProbeConfig(seed=4))
+    accuracies = []
+    for vectors in inputs:
+        for seed, (train, dev, test) in enumerate(cuts):
+            eraser, both = leace(vectors[train], made.labels[train]), []
+            for each in (eraser, random_directions(vectors[train], 1, 4 + seed)):
+                probe, _ = fit(probe_factory("linear")(0), each(vectors), made.labels, train, dev)
+                both.append((probe.predict(each(vectors)[test]) == made.labels[test]).mean())
+            accuracies.append(both)
+    assert (given.latent, given.method, given.rank) == ("own", "leace", 1)
+    assert (given.accuracy, given.random_accuracy) == pytest.approx(np.mean(accuracies, 0).tolist())
 
 
-def test_vectors_that_hold_the_label_alone_are_selective() -> None:
-    score = row(probe(LABELS[:, None] + 0.1 * RNG.standard_normal((2_000, 3))))
-    assert score.accuracy == 1.0
-    assert 0.3 < score.control < 0.75  # 40 keys, each right by luck
-    assert score.selectivity == pytest.approx(100 * (1 - score.control))
-    assert score.selectivity_low <= score.selectivity <= score.selectivity_high
-    assert row(probe(LABELS[:, None], control=None)).selectivity is None
+def test_a_curve_is_of_nested_whole_groups_and_ends_with_other_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "FAMILIES", ("linear", "mlp2"))
+    made = study()
+    vectors = noise(made, 4, signal=2.0)
+    seen: list[Any] = []
+
+    def watched(make: Any, inputs: Any, labels: Any, cuts: Any) -> Measured:
+        seen.append((type(make(0)).__name__, cuts[0][0]))
+        return measure(make, inputs, labels, cuts)
+
+    monkeypatch.setattr(controls, "measure", watched)
+    points = curve(made, vectors, "own", ProbeConfig(seed=1))
+    assert [(point.latent, point.probe, point.n_train) for point in points] == [
+        ("own", "linear", 12), ("own", "linear", 24), ("own", "linear", 50), ("own", "linear", 100),
+        ("own", "linear", 200), ("own", "mlp2", 200)]  # fmt: skip
+    assert [name for name, _ in seen] == ["LinearProbe"] * 5 + ["MLPProbe"]
+    rank = np.random.default_rng(1).permutation(100)
+    for (_, rows), groups, point in zip(seen, (6, 12, 25, 50, 100, 100), points, strict=True):
+        assert rows.tolist() == [row for row in range(200) if rank[row // 2] < groups]
+        assert (point.ci_low, point.ci_high) == pytest.approx(wilson(round(point.accuracy * 60), 60))
+    alike = np.where((made.labels == 0) & (rank[np.arange(300) // 2 % 100] < 6), 1, made.labels)
+    sizes = [point.n_train for point in curve(replace(made, labels=alike), vectors, "own", ProbeConfig(seed=1))]
+    assert sizes == [24, 50, 100, 200, 200]  # the first part has one label: nothing to learn
 
 
-def test_keys_that_never_recur_make_no_control_task() -> None:
-    unique = Items([f"a{number} b {number}" for number in range(2_000)], list(map(str, LABELS)), list(range(2_000)))
-    assert row(probe(LABELS[:, None], unique)).control is None
+def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Three unequal clouds; means differ in two directions, and other directions are correlated with these."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, items, p=[0.5, 0.3, 0.2])
+    vectors = rng.standard_normal((items, width))
+    vectors[:, :3] += 3 * np.eye(3)[labels]
+    mixing = np.random.default_rng(9).standard_normal((width, width)) if oblique else np.eye(width)
+    return vectors @ mixing + 4, labels
 
 
-def test_capacity_is_what_a_probe_memorises() -> None:
-    noise = RNG.standard_normal((400, 600))
-    vectors = np.hstack([noise, 8.0 * LABELS[:400, None]])
-    assert row(probe(vectors, LABELS[:400], capacity=True)).capacity > 0.95  # more numbers than items
-    few = np.hstack([RNG.standard_normal((2_000, 2)), LABELS[:, None]])
-    assert row(probe(few, capacity=True)).capacity == pytest.approx(0.5, abs=0.05)
+@pytest.fixture(scope="module")
+def eraser() -> Eraser:
+    return leace(*planted())
 
 
-def test_a_learning_curve_grows_with_its_items_and_ends_with_the_other_probes() -> None:
-    weights = RNG.standard_normal(60)
-    vectors = RNG.standard_normal((2_000, 60))
-    curve = probe(vectors, vectors @ weights > 0, curve=True, seeds=1).curve
-    assert [(point.probe, point.n_train) for point in curve] == [
-        *[("linear", size) for size in (100, 200, 400, 800, 1_600)], ("mlp50", 1_600), ("mlp200", 1_600)
-    ]  # fmt: skip
-    assert curve[0].accuracy + 0.1 < curve[4].accuracy
-    assert all(point.ci_low <= point.accuracy <= point.ci_high for point in curve)
+def test_after_leace_no_linear_probe_beats_the_majority(eraser: Eraser) -> None:
+    vectors, labels = planted()
+    assert LinearProbe().fit(vectors, labels).score(vectors, labels) > 0.9
+    erased = eraser(vectors)
+    told = np.eye(3)[labels]
+    theorem = (erased - erased.mean(0)).T @ (told - told.mean(0)) / len(labels)
+    assert_close(theorem, 0, scale=vectors.std())
+    # hardly a penalty, on its own training items
+    best = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(erased, labels)
+    shares = np.bincount(labels) / len(labels)
+    assert best.predict_proba(erased) == pytest.approx(np.tile(shares, (len(labels), 1)), abs=1e-3)
+    assert best.score(erased, labels) == shares.max()
 
 
-def test_erasing_what_is_asked_leaves_the_majority_and_random_directions_do_not() -> None:
-    vectors = np.hstack([3.0 * LABELS[:, None], RNG.standard_normal((2_000, 9))])
-    for method in ("leace", "inlp"):
-        (erasure,) = probe(vectors, erase=method).erasures
-        assert (erasure.method, erasure.rank) in [("leace", 1), ("inlp", 1), ("inlp", 2)]
-        assert erasure.accuracy == pytest.approx(0.5, abs=0.08)  # 400 test items
-        assert erasure.random_accuracy > 0.9
-
-
-def test_codelength_of_a_row_is_that_of_its_training_items() -> None:
-    score = row(probe(LABELS[:, None], mdl=True))
-    assert score.codelength == pytest.approx(1_600 / score.compression)
-    assert score.compression > 10
-    assert row(probe(LABELS[:, None])).codelength is None
-
-
-FIXED = ["train"] * 1_400 + ["dev"] * 200 + ["test"] * 400
-
-
-def warned(result: ProbeResult, text: str) -> bool:
-    return sum(text in warning for warning in result.warnings) == 1
-
-
-def test_nothing_is_warned_of_where_nothing_is_wrong() -> None:
-    assert probe(LABELS[:, None] + 0.5 * RNG.standard_normal((2_000, 3))).warnings == []
-
-
-def test_a_dominant_label_is_warned_of() -> None:
-    rare = (np.arange(2_000) % 20 == 0).astype(int)
-    assert warned(probe(rare[:, None], rare), "95% of the items are '0'")
-    common = (np.arange(2_000) % 9 == 0).astype(int)
-    assert not warned(probe(common[:, None], common), "of the items are")
-
-
-def test_sentences_in_two_splits_leave_train() -> None:
-    fixed = items(LABELS, FIXED)
-    fixed.sentences[1_500:1_510] = fixed.sentences[:10]
-    result = probe(LABELS[:, None], fixed)
-    assert result.left_out == 10 and result.warnings == []
-
-
-def test_dev_and_test_far_apart_are_warned_of() -> None:
-    vectors = LABELS[:, None].astype(float)
-    vectors[1_600:] = 1 - vectors[1_600:]  # test is the other way round
-    assert warned(probe(vectors, items(LABELS, FIXED)), "dev accuracy 100.0 and test accuracy 0.0")
-
-
-def test_a_probe_that_did_not_converge_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.vectors.linear_probe.MAX_EVALUATIONS", 2)
-    result = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
-    assert warned(result, "semantic: 2 of 2 probes did not converge")
-    assert "did not converge" in row(result).note
-
-
-def test_a_control_task_that_is_easier_is_warned_of() -> None:
-    vectors = np.eye(40)[[WORDS.index(first) for first in FIRST]]
-    result = probe(vectors, LABELS)
-    assert row(result).control == 1.0
-    assert warned(result, "accuracy on the control task, 100.0, is above")
-
-
-def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
-    class Cuts(Known):
-        count = 21
-
-        def count_truncated(self, sentences: Sequence[str], *, lang: str) -> int:
-            return self.count
-
-    bgt = Cuts(LABELS[:, None])
-    config = ProbeConfig(baselines=False, seeds=1)
-    result = probes.run(bgt, "length", items(LABELS), lang="en", config=config)
-    assert warned(result, "21 of 2,000 sentences are too long")
-    bgt.count = 20
-    assert probes.run(bgt, "length", items(LABELS), lang="en", config=config).warnings == []
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"probe": "tree"}, "probe tree: choose linear, or mlp50"),
-        ({"probe": "mlp0"}, "probe mlp0: "),
-        ({"control": "last"}, "^control 'last': choose from first, rare"),
-        ({"erase": "all"}, "^erase 'all': choose from leace, inlp"),
-        ({"seeds": 0}, "choose 1 to 10"),
-    ],
-)
-def test_options_that_mean_nothing_are_said(options: dict[str, object], message: str) -> None:
-    with pytest.raises(BgtError, match=message) as caught:
-        probe(LABELS[:, None], **options)
-    assert caught.value.exit_code == 2
-
-
-def test_fixed_splits_are_kept_and_seeds_train_on_other_parts() -> None:
-    result = probe(LABELS[:, None], items(LABELS, FIXED), seeds=3)
-    assert (row(result).n_train, row(result).n_test) == (1_260, 400)
-    tested = (result.predictions["semantic"].labels[0] >= 0).all(0)
-    assert set(np.array(result.items.splits)[tested]) == {"test"} and tested.sum() == 400
-    assert row(probe(LABELS[:, None], items(LABELS, FIXED), seeds=1)).n_train == 1_400
-    with pytest.raises(BgtError, match="has no dev items"):
-        probe(LABELS[:, None], items(LABELS, ["train"] * 1_600 + ["test"] * 400))
-
-
-def test_a_label_that_train_lacks_is_left_out_of_fixed_splits() -> None:
-    labels = LABELS.astype(str).astype(object)
-    labels[1_990:] = "new"
-    assert probe(LABELS[:, None], items(labels, FIXED)).left_out == 10
+def test_a_unit_that_is_the_label_leaves_no_rounding_error_to_tell_it() -> None:
+    labels = np.arange(300) % 2
+    noise = np.random.default_rng(0).standard_normal((300, 3)) * [1e-3, 1, 1e3]
+    for kind in (np.float32, np.float64):
+        vectors = np.column_stack([2 * labels - 1, noise + 0.3 * labels[:, None]]).astype(kind)
+        erased = leace(vectors, labels)(vectors)
+        assert np.ptp(erased[:, 0]) == 0
+        assert LinearProbe().fit(erased, labels).score(erased, labels) < 0.6

@@ -1,25 +1,29 @@
-"""Measuring with probes whose answers are known beforehand."""
+"""Measuring with probes whose answers are known beforehand; V-information and online codes where both are known."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
-from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe
-from probes import ProbeConfig
 from probes.classifiers.mlp import MLPProbe
-from probes.measures import language, senteval_protocol
-from probes.measures.language import language_probe_accuracy
-from probes.measures.measure import embed_items, fit, measure, probe_factory
-from probes.measures.senteval_protocol import senteval_score
+from probes.measures.measure import (
+    bits,
+    codelength,
+    embed_items,
+    language_probe_accuracy,
+    measure,
+    probe_factory,
+)
 from probes.measures.study import Study
 from probes.task import Items
 from tests.close import FLOAT32, assert_close
@@ -30,8 +34,6 @@ class Told:
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
-        if seed == 1:
-            self.strength_ = 7.0
 
     def fit(self, X: np.ndarray, y: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> None:
         self.given = X, y, dev
@@ -65,10 +67,10 @@ def test_every_number_of_a_probe_by_hand() -> None:
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
-    assert math.isnan(measured.strength) and measured.unconverged == 2
+    assert measured.unconverged == 2
     assert measured.bits.dtype == measured.saved.dtype == np.float32
     slow, done = (measure(lambda seed, kind=kind: Told(kind), [vectors], LABELS, [CUT]) for kind in (1, 0))
-    assert (slow.strength, slow.unconverged, done.unconverged) == (7.0, 1, 0)
+    assert (slow.unconverged, done.unconverged) == (1, 0)
 
 
 def test_dev_accuracy_is_the_mean_over_seeds_and_a_label_never_seen_has_a_code() -> None:
@@ -81,29 +83,10 @@ def test_dev_accuracy_is_the_mean_over_seeds_and_a_label_never_seen_has_a_code()
     assert_close(measured.saved[0, 0, 6], 0.0, FLOAT32, scale=1)
 
 
-def test_a_probe_is_given_train_and_dev() -> None:
-    vectors = np.arange(8.0)[:, None] / 10
-    for seed, converged in ((0, True), (1, False)):
-        probe, done = fit(Told(seed), vectors, LABELS, CUT[0], CUT[1])
-        assert done is converged
-        train, labels, (dev, dev_labels) = probe.given
-        assert (train.ravel() * 10).tolist() == [0, 1, 2, 3] and labels.tolist() == [0, 0, 0, 1]
-        assert (dev.ravel() * 10).tolist() == [4, 5] and dev_labels.tolist() == [0, 1]
-
-
-def test_other_warnings_of_a_probe_are_not_taken_for_its_convergence() -> None:
-    vectors = np.arange(8.0)[:, None] / 10
-    with pytest.raises(UserWarning, match="not yet"):  # pytest makes an error of it
-        fit(Told(2), vectors, LABELS, CUT[0], CUT[1])
-
-
-def test_probes_have_their_units_seed_and_penalty() -> None:
-    linear, chosen = probe_factory("linear")(3), probe_factory("linear", 4.0)(3)
+def test_probes_have_their_units_and_seed() -> None:
+    linear, network = probe_factory("linear")(3), probe_factory("mlp7")(5)
     assert type(linear) is LinearProbe and linear.strengths == STRENGTHS and linear.random_state == 3
-    assert chosen.strengths == (0.25,) and chosen.random_state == 3
-    network, chosen = probe_factory("mlp7")(5), probe_factory("mlp7", 4.0)(5)
-    assert type(network) is MLPProbe and network.get_params()["random_state"] == 5
-    assert 7 in network.get_params().values() and chosen.strengths == (0.25,)
+    assert type(network) is MLPProbe and (network.hidden, network.random_state) == (7, 5)
 
 
 class Heard:
@@ -135,61 +118,79 @@ def test_sentences_are_read_in_the_language_of_the_study_or_in_their_labels() ->
     assert encoder.asked == [(["bbb"], "en", "own"), (["a", "cc"], "fr", "own")]
 
 
-@pytest.mark.parametrize(("task", "probe", "hidden"), [("toy", "mlp9", 9), ("toy", "linear", 0),
-                                                       ("word-content", "mlp9", 0)])  # fmt: skip
-def test_senteval_is_given_each_split_by_tokens_and_label(
-    task: str, probe: str, hidden: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sentences = ["a b c", "a", "dd", "a b", "e f", "g", "h  h", "i"]
-    seen: list[Any] = []
-
-    def classify(*given: Any) -> Any:
-        seen.extend(given)
-        return SimpleNamespace(predicted=np.array([0, 1]), penalty=0.01)
-
-    monkeypatch.setattr(senteval_protocol, "split_classify", classify)
-    labels = np.array([0, 1, 0, 1, 0, 1, 1, 0])
-    encoder = Heard()
-    made = study(sentences, labels, task=task)
-    score, kept = senteval_score(encoder, made, "own", ProbeConfig(probe=probe, level=0.9))
-    assert encoder.asked == [(sentences, "en", "own")]
-    train, dev, test, protocol = seen
-    # by tokens, then label: "dd" (label 0), "a" (1), "a b" (1), "a b c" (0); "g", "e f"; "i", "h  h"
-    assert train[0][:, 0].tolist() == [2, 1, 3, 5] and train[1].tolist() == [0, 1, 1, 0]
-    assert dev[0][:, 0].tolist() == [1, 3] and dev[1].tolist() == [1, 0]
-    assert test[0][:, 0].tolist() == [1, 4] and test[1].tolist() == [0, 1]
-    assert protocol.hidden == hidden
-    assert (score.task, score.lang, score.latent) == (task, "en", "own")
-    assert (score.n_train, score.n_test, score.classes, score.accuracy, score.sd) == (4, 2, 2, 1.0, 0.0)
-    assert (score.ci_low, score.ci_high) == pytest.approx(wilson(2, 2, 0.9))
-    assert score.probe == f"senteval, {hidden} hidden units, L2 0.01"
-    assert kept.labels.tolist() == [[[-1] * 6 + [1, 0]]] and kept.labels.dtype == np.int32
-    assert kept.bits.shape == (1, 1, 8) and np.isnan(kept.bits).all() and kept.bits.dtype == np.float32
-    assert kept.pvi.shape == (8,) and np.isnan(kept.pvi).all()
-
-
-def test_languages_are_told_on_the_first_fold_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """3 of 10 sentences of fold 0 look like the other language; the 10 of fold 1 do too, and are far out."""
-    left, right = np.full((25, 1), -1.0), np.ones((25, 1))
-    left[[0, 5]], right[10] = 1.0, -1.0
-    left[1::5], right[1::5] = 1_000.0, -1_000.0
-    seen: list[Any] = []
-
-    def watched(probe: Any, vectors: np.ndarray, labels: np.ndarray, train: np.ndarray, dev: np.ndarray) -> Any:
-        seen.append((type(probe), train.copy(), dev.copy()))
-        return fit(probe, vectors, labels, train, dev)
-
-    monkeypatch.setattr(language, "fit", watched)
-    accuracy, low, high = language_probe_accuracy(left, right)
-    assert accuracy == 0.7 and (low, high) == pytest.approx(wilson(7, 10))
-    ((kind, train, dev),) = seen
-    line = np.tile(np.arange(25), 2)
-    assert kind is LinearProbe and (dev == (line % 5 == 1)).all() and (train == (line % 5 >= 2)).all()
-
-
 def test_a_probe_learns_from_the_training_items_and_is_chosen_by_the_development_items() -> None:
     vectors, made = np.arange(8.0)[:, None] / 10, []
     measure(lambda seed: made.append(Told(seed)) or made[-1], [vectors], LABELS, [CUT])
     given, labels, dev = made[0].given
     for got, expected in ((given, vectors[:4]), (labels, LABELS[:4]), (dev[0], vectors[4:6]), (dev[1], LABELS[4:6])):
         np.testing.assert_array_equal(got, expected)
+
+
+def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A balanced bit, and one number that is the bit, flipped with that probability."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(items) % 2
+    return (labels ^ (rng.random(items) < flip)).astype(np.float32)[:, None], labels
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1, 0.3, 0.5])
+def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
+    vectors, labels = channel(20_000, flip)
+    rows = np.arange(20_000)
+    measured = measure(
+        probe_factory("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])]
+    )
+    assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
+    told = measured.saved[0, 0, 12_000:]
+    flipped = vectors[12_000:, 0] != labels[12_000:]
+    if flip == 0.1:  # a flipped item misleads by log2(0.1 / 0.5), another tells log2(0.9 / 0.5)
+        assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
+        assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
+
+
+def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
+    logs = np.log([[0.5, 0.5], [0.25, 0.75]])
+    known, labels = np.array([0, 2]), np.array([0, 2])
+    assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # (10 q + 1) / 13
+    assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
+    every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
+    assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("versions", [1, 4])
+def test_a_code_without_vectors_is_the_shares_of_what_came_before(versions: int) -> None:
+    """Closed form, block by block, with the order that the code itself drew; versions of a sentence keep theirs."""
+    labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
+    groups, zeros = np.arange(1_000) // versions, np.zeros((1_000, 1))
+    code = codelength(lambda seed: DummyClassifier(strategy="prior"), zeros, labels, groups, 3, 2)
+    cuts = [1, 2, 4, 8, 16, 32, 63, 125, 250, 500, 1_000]  # Voita's schedule
+    for shuffle, blocks in enumerate(code):
+        order = np.random.default_rng((0, shuffle)).permutation(1_000 // versions)
+        sent = labels[sorted(range(1_000), key=lambda row: (order[row // versions], row))]
+        expected = [math.log2(3)]
+        for begin, end in itertools.pairwise(cuts):
+            counts = np.bincount(sent[:begin], minlength=3)
+            shares = counts / begin if counts.all() else (counts + 1) / (begin + 3)
+            expected.append(-np.log2(shares[sent[begin:end]]).sum())
+        assert blocks == pytest.approx(expected)
+
+
+def test_the_first_block_costs_log2_k_a_label_and_an_easy_property_little_else() -> None:
+    vectors, labels = channel(4_000, 0.0)
+    easy = codelength(lambda seed: LinearProbe(random_state=seed), vectors, labels, range(4_000), 2)
+    assert easy[:, 0].tolist() == [4.0] * 3  # 0.1% of 4,000, one bit each
+    assert easy.sum(1).mean() < 4_000 / 25
+    noise = np.random.default_rng(1).standard_normal((4_000, 20))
+    hard = codelength(lambda seed: LinearProbe(random_state=seed), noise, labels, range(4_000), 2)
+    assert hard.sum(1).mean() == pytest.approx(4_000, rel=0.02)
+    noisy = codelength(lambda seed: LinearProbe(random_state=seed), channel(4_000, 0.1)[0], labels, range(4_000), 2)
+    assert noisy.sum(1).mean() / 4_000 == pytest.approx(entropy([0.1, 0.9], base=2), abs=0.06)
+
+
+def test_languages_are_told_apart_only_where_they_differ() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 400, 5)).astype(np.float32)
+    accuracy, low, high = language_probe_accuracy(left, right)
+    assert low < 0.5 < high and low < accuracy < high  # 160 held-out sentences of one distribution
+    assert language_probe_accuracy(left, right + 20)[0] == 1

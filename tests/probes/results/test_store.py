@@ -1,153 +1,200 @@
-"""Cells as files: the same after a round trip, and comparisons that need no model."""
+"""Runs as files: the same after a round trip; and the cache: found by content, whole or not there, never in the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import os
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from pyarrow import parquet
-from scipy.stats import norm
 
+from bgt_core.encoders import open_encoder
+from bgt_core.encoders.baseline import tokens
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
-from probes.result import Predictions, ProbeResult, ProbeScore
-from probes.results.compare import cell_gap, corrected, gap
-from probes.results.store import Cell, all_predictions, cell_of, correctness, read_cell, write_cell
-from probes.task import Items
-
-N = 10_000
-
-
-def planted(right: dict[str, np.ndarray], name: str = "m") -> Cell:
-    """A cell of one probe seed, whose predictors are right where they are said to be; labels alternate."""
-    size = len(next(iter(right.values())))
-    truth = np.arange(size) % 2
-    rows, predictions = [], {}
-    for latent, verdict in right.items():
-        labels = np.where(verdict, truth, 1 - truth).astype(np.int32)[None, None]
-        predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(size, np.float32))
-        rows.append(ProbeScore("gender", "fr", latent, 10, size, 2, float(np.mean(verdict)), 0, 1, 0))
-    items = Items([f"s{place}" for place in range(size)], ["ab"[label] for label in truth], list(range(size)))
-    result = ProbeResult(
-        "gender", "fr", 1, 0, 0.95, rows, None, 0, labels=["a", "b"], items=items, predictions=predictions
-    )
-    latents = [latent for latent in right if latent != "majority"]
-    cell = cell_of(name, result, {"probe": "linear", "latents": latents, "langs": ["en", "fr"]})
-    against = [cell_gap(cell, latent, cell, "majority") for latent in latents if "majority" in right]
-    return replace(cell, result=replace(cell.result, over_majority=against))
+from probes.results.store import (
+    CELL,
+    DAY,
+    PREDICTIONS,
+    RESULTS,
+    VECTORS,
+    Cache,
+    Cell,
+    correctness,
+    default_folder,
+    read_cells,
+    with_cache,
+    write_cells,
+)
 
 
-def first(count: int) -> np.ndarray:
-    return np.arange(N) < count
+@pytest.fixture(scope="module")
+def cells(encoder: Callable) -> list[Cell]:
+    config = ProbeConfig(max_items=400, seeds=2, mdl=True, erase=True, curve=True)
+    return [measure_cell(encoder(), "punct-num", lang=lang, name="fake", config=config) for lang in ("fr", "en")]
 
 
-def measure(made: Any, **options: object) -> Cell:
-    config = ProbeConfig(**{"max_items": 400, "seeds": 2, **options})
-    return measure_cell(made, "punct-num", lang="fr", name="fake", config=config)
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*"))
 
 
-def test_a_cell_is_the_same_after_a_round_trip(encoder: Callable, tmp_path: Path) -> None:
-    cell = measure(encoder(), control="first", mdl=True, erase="leace", curve=True)
-    write_cell(tmp_path / "cell.parquet", cell)
-    again = read_cell(tmp_path / "cell.parquet", "another name")
-    assert again.result == cell.result
-    assert again.result.difference.points == cell.result.difference.points
-    assert again.predictions.equals(cell.predictions)
-    assert again.trail == cell.trail
-    assert again.model == "another name"
-    assert [path.name for path in tmp_path.iterdir()] == ["cell.parquet"]
+def test_a_run_is_the_same_after_a_round_trip(cells: list[Cell], tmp_path: Path) -> None:
+    file = tmp_path / "run.parquet"
+    write_cells(file, cells)
+    for again in (read_cells(file), read_cells("x", file.read_bytes())):
+        for cell, one in zip(cells, again, strict=True):
+            assert (one.model, one.result, one.trail) == (cell.model, cell.result, cell.trail)
+            assert one.predictions.equals(cell.predictions)
+    rows = parquet.read_table(file)
+    assert rows.column_names == [*CELL, *PREDICTIONS.names] and set(rows["lang"].to_pylist()) == {"fr", "en"}
+    assert [path.name for path in tmp_path.iterdir()] == ["run.parquet"]
 
 
-def test_what_is_damaged_or_another_file_counts_as_absent(tmp_path: Path) -> None:
-    path = tmp_path / "cell.parquet"
-    assert read_cell(path, "m") is None
-    write_cell(path, planted({"semantic": first(9)}))
-    whole = path.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"x" * 100):
-        path.write_bytes(damaged)
-        assert read_cell(path, "m") is None
-    cell = planted({"semantic": first(9)})
-    parquet.write_table(cell.predictions, path)  # without the result
-    assert read_cell(path, "m") is None
-
-
-def test_rows_of_predictions_give_the_accuracies(encoder: Callable) -> None:
-    cell = measure(encoder())
-    for row in cell.result.rows:
-        kept = correctness(cell.predictions, row.latent)
+def test_rows_of_predictions_give_the_accuracies(cells: list[Cell]) -> None:
+    for row in cells[0].result.rows:
+        kept = correctness(cells[0].predictions, row.latent)
         assert kept.right.sum() / kept.tested.sum() == pytest.approx(row.accuracy)
-    table = all_predictions([cell]).to_pylist()
-    assert {row["task"] for row in table} == {"punct-num"}
-    mine = [row for row in table if row["predictor"] == "language"]
-    assert len(mine) == 80
-    assert np.mean([row["predicted"] == row["label"] for row in mine]) == pytest.approx(cell.row("language").accuracy)
+        assert kept.right.shape == (1, 2, 80) and (kept.tested.sum(0) == 1).all()
+        assert not kept.right[0][~kept.tested].any()
 
 
-def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
-    cell = measure(encoder(), seeds=5, max_items=2_000, control=None, baselines=False)
-    kept, fresh = cell_gap(cell, "semantic", cell, "language"), cell.result.difference
-    for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
-        assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
-    table = cell.predictions
-    assert gap(table, "semantic", table, "language", task="punct-num", lang="fr") == kept  # no cell is needed
+def test_another_file_is_refused_and_a_damaged_entry_of_the_cache_counts_as_absent(
+    cells: list[Cell], tmp_path: Path
+) -> None:
+    path = tmp_path / "cell.parquet"
+    with pytest.raises(BgtError, match=r"cell.parquet: can't be read \(No such file"):
+        read_cells(path)
+    write_cells(path, cells[:1])
+    assert Cache(tmp_path).cell(path, "another name").model == "another name"
+    whole = path.read_bytes()
+    assert whole.count(b"bgt-probe/6") == 1
+    other = whole.replace(b"bgt-probe/6", b"bgt-probe/9")
+    for content, message in (
+        (b"", "not a run of bgt-probe"),
+        (whole[: len(whole) // 2], "not a run of bgt-probe"),
+        (b"x,y\n1,2\n", "make one with: bgt-probe --out FILE.parquet"),
+        (other, "its schema is 'bgt-probe/9', this version reads bgt-probe/6; run bgt-probe again"),
+        (whole.replace(b'"accuracy"', b'"akkuracy"'), "incomplete: "),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(BgtError, match=message):
+            read_cells(path)
+        assert Cache(tmp_path).cell(path, "m") is None
+    parquet.write_table(cells[0].predictions, path)  # without the results
+    with pytest.raises(BgtError, match="not a run of bgt-probe"):
+        read_cells(path)
 
 
-def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
-    left, right = planted({"semantic": first(6_000)}), planted({"semantic": first(5_900)}, "other")
-    difference = cell_gap(left, "semantic", right, "semantic", ("m", "other"))
-    assert difference.points == pytest.approx(1)
-    half = 1.96 * 100 * np.sqrt(0.01 * 0.99 / N)  # not 1.4 points
-    assert difference.ci_low == pytest.approx(1 - half, abs=0.02)
-    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
-    assert (difference.first, difference.second) == ("m", "other")
+class Counting:
+    """An encoder that counts how often it is asked."""
+
+    langs, latents, fingerprint = ("en",), ("semantic",), "weights 1"
+    calls = 0
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.calls += 1
+        return np.array([[len(sentence), 1] for sentence in sentences], dtype=np.float32)
 
 
-def test_other_items_are_not_compared() -> None:
-    left, right = planted({"semantic": first(60)}), planted({"semantic": first(60)[:5_000]}, "other")
-    with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
-        cell_gap(left, "semantic", right, "semantic", ("m", "other"))
+def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
+    encoder = Counting()
+    kept = with_cache(encoder, Cache(tmp_path))
+    first = kept.embed(["a", "bb"], lang="en")
+    again = with_cache(encoder, Cache(tmp_path)).embed(["a", "bb"], lang="en")
+    assert encoder.calls == 1
+    np.testing.assert_array_equal(first, again)
+    assert again.dtype == np.float32
+    kept.embed(["bb", "a"], lang="en")  # another order is other content
+    encoder.fingerprint = "weights 2"
+    kept.embed(["a", "bb"], lang="en")
+    assert encoder.calls == 3
+    assert kept.langs == ("en",)
+    assert not hasattr(kept, "count_truncated")
 
 
-def test_notes_say_what_majority_does_as_well_after_holm() -> None:
-    """Majority is right on half; the verdicts of a latent are independent of its: 50.7 is noise, 52.6 is not."""
-    rng = np.random.default_rng(0)
-    majority = np.arange(N) % 2 == 0
-
-    def at(share: float) -> np.ndarray:
-        verdict = np.zeros(N, dtype=bool)
-        verdict[rng.permutation(N)[: round(share * N)]] = True
-        return verdict
-
-    cell = planted({"semantic": at(0.507), "language": at(0.526), "majority": majority})
-    stale = [replace(row, note="not separable from majority; did not converge") for row in cell.result.rows]
-    (after,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
-    notes = {row.latent: row.note for row in after.result.rows}
-    assert notes["semantic"].startswith("did not converge; not separable from majority 50.0 after Holm (p=0.")
-    assert notes["language"] == "did not converge"
+def test_an_encoder_of_unknown_content_is_not_kept(tmp_path: Path) -> None:
+    encoder = ExternalEncoder("python:mine:embed", lambda texts, lang, latent: np.ones((len(texts), 2)))
+    assert with_cache(encoder, Cache(tmp_path)) is encoder
+    assert with_cache(Counting(), None).calls == 0
 
 
-def test_a_latent_below_majority_is_called_so() -> None:
-    cell = planted({"semantic": first(4_000), "majority": first(5_000)})
-    (after,) = corrected([cell])
-    assert after.row("semantic").note.startswith("below majority 50.0 after Holm")
-    assert after.row("majority").note == ""
+def test_a_damaged_entry_is_made_anew(tmp_path: Path) -> None:
+    cache, vectors = Cache(tmp_path), np.arange(6, dtype=np.float32).reshape(3, 2)
+    cache.vectors("x", lambda: vectors)
+    path = cache.path(VECTORS, "x")
+    for damaged in (path.read_bytes()[:40], path.read_bytes()[:-4], b""):
+        path.write_bytes(damaged)
+        np.testing.assert_array_equal(cache.vectors("x", lambda: vectors), vectors)
+    np.testing.assert_array_equal(cache.vectors("x", lambda: pytest.fail("it is there")), vectors)
 
 
-def test_holm_is_over_the_whole_table(encoder: Callable) -> None:
-    cells = [measure(encoder(), seed=seed) for seed in (0, 1)]
-    after = corrected(cells)
-    ps = [one.p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
-    adjusted = [one.adjusted_p for cell in after for one in (cell.result.difference, *cell.result.over_baseline)]
-    assert len(ps) == 6
-    assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
+def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(BgtError, match=r"No space left on device.*choose another folder") as error:
+        Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
+    assert error.value.exit_code == 3
+    assert not entries(tmp_path)
 
 
-def test_correctness_keeps_encoders_and_seeds_apart(encoder: Callable) -> None:
-    verdicts = correctness(measure(encoder()).predictions, "language")
-    assert verdicts.right.shape == (1, 2, 80)
-    assert (verdicts.tested.sum(0) == 1).all()
-    assert not verdicts.right[0][~verdicts.tested].any()
+def test_pruning_goes_by_the_last_use(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for name in "ab":
+        cache.vectors(name, lambda: np.zeros((1, 1)))
+        long_ago = time.time() - 3 * DAY
+        os.utime(cache.path(VECTORS, name), (long_ago, long_ago))
+    cache.vectors("a", lambda: np.zeros((1, 1)))  # used today
+    (tmp_path / RESULTS).mkdir()
+    assert cache.prune(days=2)[0] == 1
+    assert [path.stem for path in entries(tmp_path)] == ["a"]
+    assert cache.prune()[0] == 1
+    assert not entries(tmp_path)
+    assert Cache(tmp_path / "absent").prune() == (0, 0)
+
+
+def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    with cache.writing(cache.path(VECTORS, "x")) as partial:
+        partial.write_bytes(b"half")
+        assert cache.prune() == (0, 0)
+        partial.write_bytes(b"whole")
+    assert cache.path(VECTORS, "x").read_bytes() == b"whole"
+    left = tmp_path / VECTORS / "y.npy.1.partial"  # by a process that was killed hours ago
+    left.write_bytes(b"half")
+    os.utime(left, (time.time() - 7_200,) * 2)
+    assert cache.prune(days=0.05) == (1, 4)
+    assert [path.name for path in entries(tmp_path)] == ["x.npy"]
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BGT_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("BGT_CACHE")
+    monkeypatch.setattr("probes.results.store.user_cache_path", lambda name, appauthor: tmp_path / "system" / name)
+    assert default_folder() == Cache().folder == tmp_path / "system" / "bgt"
+
+
+def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
+    bgt, again, other = (open_encoder(saved, device="cpu", precision="fp32") for _ in range(3))
+    assert bgt.fingerprint == again.fingerprint
+    assert bgt.fingerprint != open_encoder(saved, device="cpu", precision="bf16").fingerprint
+    with torch.no_grad():
+        next(other.model.parameters()).view(-1)[0] += 1e-3
+    assert bgt.fingerprint != other.fingerprint
+    assert bgt.fingerprint in tokens(bgt).fingerprint
+    assert open_encoder("baseline:words").fingerprint != open_encoder("baseline:tfidf").fingerprint
+
+
+def test_vectors_of_a_file_are_known_by_content(tmp_path: Path) -> None:
+    fingerprints = []
+    for value in (1, 1, 2):
+        np.savez(tmp_path / "v.npz", vectors=np.full((1, 2), value), sentences=np.array(["a"]))
+        fingerprints.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").fingerprint)
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]

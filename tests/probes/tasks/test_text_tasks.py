@@ -1,24 +1,16 @@
 """Labels made from raw text, and who is trained and tested on what."""
 
-import gzip
-import lzma
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import zstandard
 
-from bgt_core.data.examples import example_sentences
 from bgt_core.errors import BgtError
-from probes.data.built_in import EXAMPLES, GRAMMAR, built_in_items, grammar_sentences
-from probes.data.folds import folds
-from probes.data.texts import read_sentences
+from probes.data.load import EXAMPLES, load_items
+from probes.task import count_words, is_punctuation, split_tokens, split_words
 from probes.tasks import GROUPS, TASKS, find
 from probes.tasks.bigram_shift import pairs as movable
 from probes.tasks.length import bin_edges
 from probes.tasks.word_content import targets
-from probes.words import count_words, is_punctuation, split_tokens, split_words
 
 
 def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
@@ -41,13 +33,6 @@ def test_gender_is_balanced_and_holds_no_text_twice() -> None:
     items = TASKS["gender"].items(sentences, "fr")
     assert items.sentences == ["Un élève lit.", "Une élève lit.", "La lune brille.", "Le lune brille."]
     assert Counter(items.labels) == {"correct": 2, "swapped": 2}
-
-
-def test_gender_of_the_grammar_gives_thousands_of_items() -> None:
-    items = TASKS["gender"].items(grammar_sentences("fr"), "fr")
-    assert len(items.sentences) > 4_000
-    assert len(set(items.sentences)) == len(items.sentences)
-    assert set(Counter(items.labels).values()) == {len(items.labels) // 2}
 
 
 def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipped() -> None:
@@ -86,22 +71,10 @@ def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
     }
 
 
-def test_punctuation_keeps_a_limited_number_per_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probes.tasks.punct_num.AT_MOST", 3)
-    items = TASKS["punct-num"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
-    assert Counter(items.labels) == {"1": 3, "2": 1}
-
-
 def test_the_papers_marks_are_marks_and_so_are_those_of_other_scripts() -> None:
     assert all(map(is_punctuation, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
     assert all(map(is_punctuation, "«»¿¡…’“”–—。、「」？،؟"))
     assert not any(map(is_punctuation, "aé1猫ーي€ \u064e"))
-
-
-def test_the_first_mark_is_the_label_and_a_sentence_without_one_is_skipped() -> None:
-    sentences = ["Oui, bien.", "Qui ?", "Non", "« Bon », dit-elle.", "¿Qué?"]
-    items = TASKS["punct-first"].items(sentences, "fr")
-    assert list(zip(items.labels, items.groups, strict=True)) == [(",", 0), ("?", 1), ("«", 3), ("¿", 4)]
 
 
 def test_bigram_shift_exchanges_two_neighbours_in_half_of_the_sentences() -> None:
@@ -178,91 +151,6 @@ def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
     assert caught.value.exit_code == 2
 
 
-def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
-    groups = [number // 2 for number in range(400)]
-    tested = []
-    for train, dev, test in folds(groups, 10, seed=3):
-        assert sorted([*train, *dev, *test]) == list(range(400))
-        trained, chosen_on, tested_on = ({groups[row] for row in rows} for rows in (train, dev, test))
-        assert not trained & chosen_on and not trained & tested_on and not chosen_on & tested_on
-        assert (len(train), len(dev), len(test)) == (320, 40, 40)
-        tested += test
-    assert sorted(tested) == list(range(400))
-
-
-def test_folds_depend_on_the_seed_alone() -> None:
-    groups = list(range(100))
-    assert list(folds(groups, 2, 1)) == list(folds(groups, 2, 1))
-    assert list(folds(groups, 2, 1)) != list(folds(groups, 2, 2))
-
-
-@pytest.mark.parametrize(
-    ("suffix", "pack"),
-    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.ZstdCompressor().compress)],
-)
-def test_sentences_are_read_from_text_and_tsv(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
-    text = tmp_path / f"a.txt{suffix}"
-    text.write_bytes(pack("Été.\r\n\nDeux  mots.\nÉté.\n".encode()))
-    assert read_sentences(text) == ["Été.", "Deux mots."]
-    table = tmp_path / f"a.tsv{suffix}"
-    table.write_bytes(pack(b"One.\tUn.\nTwo.\tDeux.\n"))
-    assert read_sentences(table, 2) == ["Un.", "Deux."]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "column", "message", "code"),
-    [
-        ("a.tsv", b"a\tb\n", None, "column is needed: ", 2),
-        ("a.tsv", b"a\tb\nc\n", 2, "column 2 is missing: ", 4),
-        ("a.tsv", b"a\tb\n", 0, "column 0 is missing: ", 4),
-        ("a.txt", b"ok\n\xff\n", None, "a.txt:2: not UTF-8", 4),
-        ("a.gz", gzip.compress(b"text" * 99, mtime=0)[:-9], None, "a.gz is cut short or damaged", 4),
-        ("a.xz", lzma.compress(b"text" * 99)[:-9], None, "a.xz is cut short or damaged", 4),
-        ("a.zst", zstandard.ZstdCompressor().compress(b"text" * 99)[:-2], None, "a.zst is cut short or damaged", 4),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_named(
-    tmp_path: Path, name: str, content: bytes, column: int | None, message: str, code: int
-) -> None:
-    file = tmp_path / name
-    file.write_bytes(content)
-    with pytest.raises(BgtError) as caught:
-        read_sentences(file, column)
-    assert message in str(caught.value)
-    assert caught.value.exit_code == code
-
-
-def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
-    with pytest.raises(BgtError, match="can't be read") as caught:
-        read_sentences(tmp_path / "none.txt")
-    assert caught.value.exit_code == 3
-
-
-def test_built_in_items_are_real_sentences_where_these_are_enough() -> None:
-    items, source, note = built_in_items(TASKS["length"], "fr")
-    assert (source, note) == (EXAMPLES, "")
-    labelled = TASKS["length"].items([text for (text,) in example_sentences(["fr"])], "fr")
-    assert (items.sentences, items.labels) == (labelled.sentences, labelled.labels)
-    assert dict(zip(items.sentences, items.translations or (), strict=True)).items() <= {
-        *example_sentences(["fr", "en"])
-    }
-    items, source, note = built_in_items(TASKS["gender"], "fr", seed=3)
-    assert source == GRAMMAR and items == TASKS["gender"].items(grammar_sentences("fr", 3), "fr", 3)
-    real = TASKS["gender"].items([text for (text,) in example_sentences(["fr"])], "fr")
-    assert f": only {len(real.labels) // 2} of the example sentences" in note  # a sentence is there in both versions
-
-
-def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> None:
-    items, source, note = built_in_items(TASKS["gender"], "es")
-    assert (source, note) == (EXAMPLES, "") and 200 <= len(items.labels) < 1_000
-    with pytest.raises(BgtError, match="data is needed: "):
-        built_in_items(TASKS["word-content"], "tr")
-    with pytest.raises(BgtError, match="data is needed: 'it' has no built-in sentences"):
-        built_in_items(TASKS["length"], "it")
-    with pytest.raises(BgtError, match="the grammar writes en, fr, not 'ja'"):
-        grammar_sentences("ja")
-
-
 @pytest.mark.parametrize(
     ("name", "lang", "labels"),
     [
@@ -279,14 +167,9 @@ def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> N
 def test_what_a_language_adds_has_as_many_built_in_sentences_of_each_value(
     name: str, lang: str, labels: set[str]
 ) -> None:
-    items, source, _ = built_in_items(TASKS[name], lang)
-    counts = Counter(items.labels)
-    assert source == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
+    dataset = load_items(TASKS[name], lang)
+    items, counts = dataset.items, Counter(dataset.items.labels)
+    assert dataset.about["data"] == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
     assert items.other == ("fr" if lang == "en" else "en") and len(items.translations or ()) == len(items.sentences)
     of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # one split for a translation
     assert [of_translation[text] for text in items.translations or ()] == items.groups
-
-
-def test_tasks_of_style_are_among_all_and_have_their_own_group() -> None:
-    assert GROUPS["style"] == ("address", "contraction", "politeness", "question-form", "sentence-type")
-    assert set(GROUPS["style"]) <= set(GROUPS["all"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app.core.results import gather, listing, reading
+from app.core.results import gather, reading
+from probes.results.store import Cell, write_cells
 
 
 def test_a_latent_shows_a_property_above_the_most_frequent_answer_only() -> None:
@@ -21,7 +21,7 @@ def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTab
     """Intervals from 0.3 and from 0.6, the most frequent answer at 0.2: no other baseline counts."""
     tables = tables_of()
     scores = tables.scores
-    assert listing.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
+    assert reading.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
     raised = scores.assign(accuracy=scores["accuracy"].where(scores["latent"] != "majority", 0.4))
     assert set(reading.shown(raised)) == {"language"}
     beside = scores[scores["latent"] == "majority"].assign(latent="length", accuracy=1.0)
@@ -34,19 +34,14 @@ def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTab
     ids=("it leads", "it does not", "it leads without showing anything"),
 )
 def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
-    document_of: Callable[..., dict],
+    cells_of: Callable[..., list[Cell]],
     tmp_path: Path,
     points: float,
     low: float,
     expected: list[str],
 ) -> None:
     (tmp_path / "probes").mkdir()
-    document = document_of("model", points=points)
-    for result in document["results"]:
-        for row in result["rows"]:
-            row["ci_low"] = low if row["latent"] == "language" else row["ci_low"]
-        result["difference"]["adjusted_p"] = 0.02
-    (tmp_path / "probes" / "en.json").write_text(json.dumps(document), "utf-8")
+    write_cells(tmp_path / "probes" / "en.parquet", cells_of("model", points=points, low={"language": low}))
     assert reading.leads(tmp_path, "language")["language"] == expected
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import gzip
 import lzma
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from bgt_core.data.trees import Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
-from probes.data.corpora import UNKNOWN, provenance_of
-from probes.data.folder import find_source
-from probes.data.labelled import read_labelled
-from probes.data.load import load_task
-from probes.data.texts import read_texts
+from probes.data.load import load_items
+from probes.data.sources import (
+    UNKNOWN,
+    find_source,
+    pair_of,
+    provenance_of,
+    read_labelled,
+    read_sentences,
+    read_texts,
+)
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -95,12 +100,6 @@ def test_conllu_reads_what_is_written_and_what_hangs_on_what(tmp_path: Path) -> 
     assert sentence.words[3].is_a("obl") and not sentence.words[3].is_a("obj")
 
 
-def test_two_spaces_are_no_tab(tmp_path: Path) -> None:
-    text = CONLLU.replace("2-3\tau\t", "2-3\tau  \t").replace("SpaceAfter=No", "Gloss=a  b|SpaceAfter=No")
-    (sentence,) = read_conllu([write(tmp_path / "a.conllu", text)])
-    assert sentence.text() == "Va au bois."
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -154,6 +153,9 @@ def test_sentences_that_share_a_translation_are_one_group(tmp_path: Path) -> Non
     assert french.sentences == ["Je suis las.", "Je suis lasse.", "Salut.", "Bon."]
     assert french.groups[0] == french.groups[1]
     assert len(set(french.groups)) == 3
+    with pytest.raises(BgtError, match=r"own\.tsv:1: 2 columns; give one sentence per line, as from: cut -f1 FILE"):
+        read_sentences(write(tmp_path / "own.tsv", "Salut.\tHi.\n"))
+    assert pair_of(tmp_path / "en-zh-Hant.own.tsv") == ("en", "zh-Hant") and pair_of(tmp_path / "zh-Hant.tsv") is None
 
 
 def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
@@ -191,9 +193,12 @@ def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
     )
     source = find_source(tmp_path, TASKS["length"], "en")
     assert source.files == (pairs,)
-    items, card = load_task(TASKS["length"], "en", tmp_path)
-    assert len(items.labels) == 400
-    assert card.notes[0] == f"passed over {scored.relative_to(tmp_path)}: 3 columns, translations have 2"
+    dataset = load_items(TASKS["length"], "en", tmp_path)
+    assert len(dataset.items.labels) == 400
+    assert (
+        dataset.about["card"]["notes"][0]
+        == f"passed over {scored.relative_to(tmp_path)}: 3 columns, translations have 2"
+    )
     assert find_source(tmp_path, TASKS["lang-id"], "en-ar").files == (pairs,)
 
 
@@ -230,79 +235,23 @@ def test_a_file_that_a_task_cannot_use_is_refused(tmp_path: Path) -> None:
         find_source(tmp_path / "absent", TASKS["depth"], "en")
 
 
-def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_path: Path) -> None:
-    file = write(tmp_path / "xprobe/en/subj_number.tsv", LABELLED + "tr\tNN\tHe swims .\n")
-    items, card = load_task(TASKS["subj-num"], "en", tmp_path)
-    assert items.sentences == [
-        "A dog barks.",
-        "He's home.",
-        "He swims.",
-    ]  # the cats are in test too; then NNS is not in train
-    assert items.splits == ["dev", "test", "train"]
-    assert card.sizes == {"train": 1, "dev": 1, "test": 1}
-    assert card.labels == {"NN": 3}
-    assert card.sha256 == {"xprobe/en/subj_number.tsv": hashlib.sha256(file.read_bytes()).hexdigest()}
-    assert "Wikipedia" in card.sources[0] and "CC BY-SA" in card.licences[0]
-    assert card.tokenisation == "tokens of the file joined to text"
-    assert card.notes == [
-        "1 item left out: repeated, or in another split, perhaps in another version",
-        "1 item left out: their label is not in train, 'NNS'",
-        "1 of 100,000 train items",
-        "1 of 10,000 dev items",
-        "1 of 10,000 test items",
-    ]
-    assert json.loads(json.dumps(card.as_dict())) == card.as_dict()
-
-
-def test_built_items_get_the_papers_proportions_and_whole_groups(tmp_path: Path) -> None:
-    nouns = [f"mot{first}{second}" for first in "abcdefghijkl" for second in "bcdfghjklm"]
-    write(tmp_path / "fr.txt", "".join(f"Ici, le {noun} dort.\nUn {noun} dort, là.\n" for noun in nouns))
-    items, card = load_task(TASKS["gender"], "fr", tmp_path, seed=5)
-    assert card.sizes == {"train": 400, "dev": 40, "test": 40}
-    assert card.labels == {"correct": 240, "swapped": 240}
-    split_of = dict(zip(items.groups, items.splits, strict=True))
-    assert all(split_of[group] == split for group, split in zip(items.groups, items.splits, strict=True))
-    assert "400 of 100,000 train items" in card.notes
-    assert load_task(TASKS["gender"], "fr", tmp_path, seed=5)[0] == items
-    assert load_task(TASKS["gender"], "fr", tmp_path, seed=6)[0] != items
-    small, _ = load_task(TASKS["gender"], "fr", tmp_path, sizes={"train": 60, "dev": 20, "test": 20})
-    assert Counter(small.splits) == {"train": 60, "dev": 20, "test": 20}
-    unsplit, card = load_task(TASKS["gender"], "fr", tmp_path, sizes=None)
-    assert unsplit.splits is None and card.sizes == {"all": 480}
-
-
-def test_languages_are_balanced_and_translations_stay_together(tmp_path: Path) -> None:
-    rows = "".join(f"Number {n} is here.\tVoici le {n}.\n" for n in range(240)) + "Internet.\tInternet.\n"
-    write(tmp_path / "en-fr.own.tsv", rows + "One more.\tEncore.\nOne more.\tEncore un.\n")
-    items, card = load_task(TASKS["lang-id"], "en-fr", tmp_path)
-    assert card.labels == {"en": 241, "fr": 241}
-    assert "Internet." not in items.sentences
-    split_of: dict[int, set[str]] = {}
-    for group, split in zip(items.groups, items.splits, strict=True):
-        split_of.setdefault(group, set()).add(split)
-    assert all(len(splits) == 1 for splits in split_of.values())
-    assert max(Counter(items.groups).values()) > 1
-
-
-def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path / "fr.txt", "Oui.\n")
-    with pytest.raises(BgtError, match="Task 'gender' found no items in"):
-        load_task(TASKS["gender"], "fr", tmp_path)
-
-
-@pytest.mark.parametrize("contradicting", [1, 200])
-def test_copies_with_contradicting_labels_are_the_reason(contradicting: int, tmp_path: Path) -> None:
-    rows = ["tr\tNNS\tThe cats sleep .\n"] * (400 - contradicting) + ["te\tNN\tThe cats sleep .\n"] * contradicting
-    write(tmp_path / "subj_number.txt", "".join(rows))
-    with pytest.raises(BgtError) as error:
-        load_task(TASKS["subj-num"], "en", tmp_path)
-    reason = "400 items left out: copies with contradicting labels, as 'The cats sleep.': 'NN', 'NNS'"
-    assert reason in str(error.value)
-
-
 def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Path) -> None:
     def about(path: str) -> str:
         return provenance_of(tmp_path / path, "sentences").about
 
     assert about("xprobe/en/tense.tsv") != about("xprobe/mine/en/tense.tsv") == UNKNOWN.about
     assert about("mine/en-fr.un.tsv") == about("un/en.txt") != about("un/home/texts/en.txt")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_sentences_are_read_from_text(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    text = tmp_path / f"a.txt{suffix}"
+    text.write_bytes(pack("Été.\r\n\nDeux  mots.\nÉté.\n".encode()))
+    assert read_sentences(text) == ["Été.", "Deux mots."]
+    if suffix:
+        text.write_bytes(pack(b"text" * 99)[:-9])
+        with pytest.raises(BgtError, match=rf"a\.txt{suffix} is cut short or damaged"):
+            read_sentences(text)

@@ -13,10 +13,8 @@ import pytest
 from bgt_core.errors import DataError, UsageError
 from probes import ProbeConfig
 from probes.measures import study
-from probes.measures.config import hidden_units
-from probes.measures.splits import cuts_of, select, subsample
-from probes.measures.study import prepare
-from probes.measures.warnings import item_warnings
+from probes.measures.study import cuts_of, prepare, select
+from probes.measures.summary import item_warnings
 from probes.task import SPLITS, Items, ProbeTask
 
 
@@ -103,25 +101,6 @@ def test_with_fixed_splits_each_seed_leaves_out_a_tenth_of_the_groups_of_train()
     assert len(cuts_of(given, 2, 3)) == 2
 
 
-def test_without_fixed_splits_folds_are_of_the_seed() -> None:
-    given = items(["a", "b"] * 30, [row // 2 for row in range(60)])
-    cuts = cuts_of(given, 3, seed=1)
-    assert [[len(part) for part in cut] for cut in cuts] == [[48, 6, 6]] * 3
-    assert len({row for _, _, test in cuts for row in test.tolist()}) == 18
-    assert (cuts_of(given, 3, seed=1)[2][2] == cuts[2][2]).all() and (cuts_of(given, 3, 2)[2][2] != cuts[2][2]).any()
-
-
-@pytest.mark.parametrize(("limit", "taken"), [(39, 38), (38, 38), (4, 4), (3, 2), (1, 0)])
-def test_a_part_of_train_is_whole_groups_in_their_order(limit: int, taken: int) -> None:
-    rows = np.arange(100, 140)
-    groups = [row // 2 for row in range(140)]
-    part = subsample(rows, groups, limit, seed=2)
-    assert len(part) == taken and (np.diff(part) > 0).all()
-    names = np.random.default_rng(2).permutation(20)[: taken // 2] + 50
-    assert set(part.tolist()) == {2 * name + place for name in names.tolist() for place in range(2)}
-    assert subsample(rows, groups, 40, seed=2) is rows
-
-
 def build(sentences: list[str], lang: str, random: Random) -> Items:
     """Labels that tell the language and the seed."""
     labels = [f"{lang}{random.randrange(2)}" for _ in sentences]
@@ -152,19 +131,11 @@ def test_without_sentences_they_are_the_built_in_ones(monkeypatch: pytest.Monkey
     class Built:
         items = build(SENTENCES, "es", Random(1))
 
-    monkeypatch.setattr(study, "built_in_items", lambda *given: asked.append(given) or Built)
+    monkeypatch.setattr(study, "label_sentences", lambda *given, seed: asked.append((*given, seed)) or Built)
     made = prepare(TASK, None, lang="es", config=ProbeConfig(seed=9))
-    assert asked == [(TASK, "es", 9)]
+    assert asked == [(TASK, None, "es", 9)]
     assert sorted(made.items.sentences) == sorted(SENTENCES)
     assert len(made.cuts) == 5
-
-
-def test_the_limit_of_train_is_that_of_the_config() -> None:
-    whole, part = (prepare(TASK, SENTENCES, lang="fr", config=ProbeConfig(seed=6, max_train=most))
-                   for most in (None, 250))  # fmt: skip
-    for (train, dev, test), (fewer, own_dev, own_test) in zip(whole.cuts, part.cuts, strict=True):
-        assert (subsample(train, whole.items.groups, 250, 6) == fewer).all() and len(fewer) == 250
-        assert (dev == own_dev).all() and (test == own_test).all()
 
 
 def test_too_little_to_learn_from_is_said() -> None:
@@ -187,27 +158,14 @@ def test_too_little_to_learn_from_is_said() -> None:
         prepare(TASK, SENTENCES, lang="en-fr", config=config)
 
 
-@pytest.mark.parametrize(
-    ("name", "inside", "outside"),
-    [
-        ("seeds", (1, 10), (0, 11)),
-        ("max_train", (140, None), (139,)),
-        ("max_items", (140, None), (139,)),
-        ("resamples", (100,), (99,)),
-        ("l2", (1e-9, 0.5, 1e9, None), (0.0, float("inf"))),
-        ("level", (0.01, 0.99), (0.0, 1.0)),
-        ("control", ("first", "rare", None), ("last",)),
-        ("erase", ("leace", "inlp", None), ("all",)),
-        ("probe", ("linear", "mlp1", "mlp50"), ("mlp0", "mlp", "mlpx", "xxx50", "Linear")),
-    ],
-)
-def test_options_end_where_they_say(name: str, inside: tuple[Any, ...], outside: tuple[Any, ...]) -> None:
-    for value in inside:
-        assert getattr(ProbeConfig(**{name: value}), name) == value
-    for value in outside:
-        with pytest.raises(UsageError, match=rf"\b{name} '?{value if name != 'l2' else f'{value:g}'}"):
-            ProbeConfig(**{name: value})
-
-
-def test_units_are_those_of_the_name() -> None:
-    assert [hidden_units(name) for name in ("linear", "mlp1", "mlp50", "mlp200")] == [0, 1, 50, 200]
+def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
+    given = items(["a"] * 400, [number // 2 for number in range(400)])
+    tested = []
+    for cut in cuts_of(given, 10, seed=3):
+        assert sorted(np.concatenate(cut).tolist()) == list(range(400)) and [*map(len, cut)] == [320, 40, 40]
+        groups = [{given.groups[row] for row in rows} for rows in cut]
+        assert not groups[0] & groups[1] and not groups[0] & groups[2] and not groups[1] & groups[2]
+        tested += cut[2].tolist()
+    assert sorted(tested) == list(range(400))
+    first, again, other = (cuts_of(given, 2, seed)[1][2].tolist() for seed in (1, 1, 2))
+    assert first == again != other

@@ -1,0 +1,282 @@
+"""Find and read the files of a task: labelled sentences, trees, parses or text; and what is known of their origin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core.data.columns import split_langs
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.text import normalise
+from bgt_core.data.textfile import column_hint, lines, text_lines, uncompressed
+from bgt_core.data.trees import detokenise
+from bgt_core.errors import DataError, NotFound, UsageError
+from probes.task import Items, ProbeTask, needs, split_words
+
+LABELLED = "labelled"
+TREES = (".mrg", ".ptb", ".trees")
+SPLIT_NAMES = {"tr": "train", "va": "dev", "te": "test"}
+_LANG = re.compile(r"[a-z]{2}(-[A-Z\d]\w+)*")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+class TaskSource(NamedTuple):
+    """The files that a task's items are made from."""
+
+    kind: str  # "labelled", or one of the kinds of `ProbeTask.builds`
+    files: tuple[Path, ...]
+    passed_over: tuple[str, ...] = ()  # files named like text of the language, with other content
+
+
+class Text(NamedTuple):
+    """N distinct normalised sentences; those of a group are translations, directly or in a chain."""
+
+    sentences: list[str]
+    groups: list[int]
+
+
+def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
+    """Find the best source for a task in a language, in a folder and all below it; or use `data`, a file.
+
+    Labelled sentences come first: SentEval's subj_number.txt before other .tsv files, in a folder named by the
+    language; other folders hold English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu)
+    and text (fr.txt, and en-fr.*.tsv, whose name gives its columns), if the task can be labelled from them. All may end
+    in .gz, .xz or .zst. Similarity sets may be named like translations, such as STS's en-ar.tsv, so a TSV without
+    exactly two columns is skipped. Raises NotFound without a source, UsageError for a language that the task does not
+    have, and for an unsuitable file.
+    """
+    task.check(lang)
+    langs = split_langs(lang)
+    if data.is_file():
+        kind = _kind_of_file(data, task)
+        if kind != LABELLED and kind not in task.builds:
+            raise UsageError(f"{data}: task '{task.name}' can't be labelled from this; it needs {needs(task)}.")
+        return TaskSource(kind, (data,))
+    if not data.is_dir():
+        raise NotFound(f"{data}: no such file or folder.", parameter="data")
+    files = sorted(path for path in data.rglob("*") if path.is_file())
+    labelled = [file for file in files if task.file and _stem(file) == task.file and _folder_is(file, lang)]
+    for suffix in (".txt", ".tsv"):
+        for file in labelled:
+            if uncompressed(file.name).endswith(suffix):
+                return TaskSource(LABELLED, (file,))
+    passed_over: list[str] = []
+    for kind in task.builds:
+        candidates = [file for file in files if _is_source(file, kind, langs)]
+        columns = {file: len(_first_cells(file)) for file in candidates if pair_of(file)}
+        passed_over += [
+            f"{file.relative_to(data)}: {count} columns, translations have 2"
+            for file, count in columns.items()
+            if count != 2
+        ]
+        candidates = [file for file in candidates if columns.get(file, 2) == 2]
+        if kind == "texts":  # translations only, if they suffice: they have the same topics in every language
+            pairs = [file for file in candidates if pair_of(file)]
+            candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
+        if candidates:
+            return TaskSource(kind, tuple(candidates), tuple(passed_over))
+    raise NotFound(
+        f"No '{lang}' data for task '{task.name}' in {data}: it needs {needs(task, lang)}"
+        f"{''.join(f' (passed over {line})' for line in passed_over)}."
+        f"{' Get it with bgt data download senteval-probing.' if task.file and lang == 'en' else ''}",
+    )
+
+
+def _kind_of_file(file: Path, task: ProbeTask) -> str:
+    """The kind of a file given by name, by its suffix or its first line."""
+    name = uncompressed(file.name)
+    if name.endswith((".conllu", *TREES)):
+        return "conllu" if name.endswith(".conllu") else "trees"
+    first = _first_cells(file)
+    if len(first) > 2 and first[0].decode(errors="replace") in SPLIT_NAMES:
+        return LABELLED
+    return "texts" if "texts" in task.builds else "text"
+
+
+def _first_cells(file: Path) -> list[bytes]:
+    return next(lines(file), b"").split(b"\t")
+
+
+def _stem(file: Path) -> str:
+    """The name up to its first dot."""
+    return file.name.partition(".")[0]
+
+
+def _folder_is(file: Path, lang: str) -> bool:
+    """Whether the folder of a labelled file is of this language; a folder without a language's name holds English."""
+    folder = file.absolute().parent.name
+    return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
+
+
+def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
+    """Whether a file, by its name, is this kind of source for the language, or for several of `langs`."""
+    name, folder = uncompressed(file.name), file.absolute().parent.name
+    if kind in ("conllu", "trees"):
+        start = re.split("[_.]", name)[0]
+        return name.endswith(".conllu" if kind == "conllu" else TREES) and langs[0] in (start, folder)
+    if pair := pair_of(file):
+        return set(pair) <= set(langs) if kind == "texts" else langs[0] in pair
+    return any(name == f"{lang}.txt" for lang in langs)
+
+
+def _cover(files: Sequence[Path], langs: Sequence[str]) -> bool:
+    """Whether the files hold text of every language."""
+    return {lang for file in files for lang in (pair_of(file) or (_stem(file),))} >= set(langs)
+
+
+def pair_of(file: Path) -> tuple[str, str] | None:
+    """The languages of a TSV of translations, from its name: en-fr.corpus.tsv.xz -> (en, fr)."""
+    name, *rest = file.name.split(".")
+    langs = split_langs(name)
+    primary = [lang.partition("-")[0] for lang in langs]
+    return (langs[0], langs[1]) if "tsv" in rest and list(map(len, primary)) == [2, 2] else None
+
+
+def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
+    """Read every row of a file in SentEval's format, split TAB label TAB anything TAB tokens (their data/probing).
+
+    Rows come in order, with labels unchanged and tokens joined to text. Rows with the same words in the same order form
+    a group; with `reordered`, rows with the same words in any order. Quotes that a CSV writer added are removed. With
+    `verbatim` quotes stay, and tokens are joined by single spaces, as for SentEval's users. The file may end in .gz,
+    .xz or .zst. Raises DataError with file and line.
+    """
+    items = Items()
+    splits: list[str] = []
+    groups: dict[tuple[str, ...], int] = {}  # words -> group
+    for number, line in text_lines(file):
+        cells = line.rstrip().split("\t")
+        if len(cells) < 3:
+            hint = column_hint(line, 3)
+            raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence{hint}.")
+        if cells[0] not in SPLIT_NAMES:
+            raise DataError(f"{file}:{number}: split '{cells[0]}'; expected {', '.join(SPLIT_NAMES)}.")
+        tokens = cells[-1]
+        if not verbatim and '""' in tokens and _QUOTED.fullmatch(tokens):
+            tokens = tokens[1:-1].replace('""', '"')
+        sentence = " ".join(tokens.split()) if verbatim else detokenise(tokens, lang)
+        if not (sentence and cells[1].strip()):
+            raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
+        words = split_words(sentence.casefold())
+        group = groups.setdefault(tuple(sorted(words) if reordered else words), len(groups))
+        items.add(sentence, cells[1] if verbatim else cells[1].strip(), group)
+        splits.append(SPLIT_NAMES[cells[0]])
+    if not items.labels:
+        raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
+    return replace(items, splits=splits)
+
+
+def read_sentences(file: Path) -> list[str]:
+    """Read the normalised, distinct sentences of a text file with one sentence per line.
+
+    The file may end in .gz, .xz or .zst. Raises NotFound or DataError, with the line, for a file that is absent,
+    damaged or not UTF-8, and for a TSV.
+    """
+    sentences = []
+    with_tab = "\t" in next(text_lines(file), (1, ""))[1]  # the error below says more of these
+    for number, line in text_lines(file, sentences=not with_tab):
+        if "\t" in line:
+            raise DataError(
+                f"{file}:{number}: {line.count(chr(9)) + 1} columns; give one sentence per line, as from: cut -f1 FILE."
+            )
+        sentences.append(normalise(line))
+    return list(dict.fromkeys(filter(None, sentences)))
+
+
+def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
+    """Read the sentences of each language in all files.
+
+    A file named like en-fr.corpus.tsv holds translations, in the order of its name; others hold text of one language,
+    one sentence per line. Parallel corpora repeat sentences with other translations, and near-copies in one language
+    share a translation: sentences connected by a chain of translations form a group. Raises DataError with file and
+    line, UsageError for a file whose language is unclear.
+    """
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
+
+    def head(node: tuple[str, str]) -> tuple[str, str]:
+        parents.setdefault(node, node)
+        while parents[node] != node:
+            parents[node] = node = parents[parents[node]]
+        return node
+
+    for file in files:
+        if pair := pair_of(file):
+            for left, right in read_pairs(file, pair, Skipped(), strict=True):
+                parents[head((pair[0], left))] = head((pair[1], right))
+            continue
+        lang = langs[0] if len(langs) == 1 else _stem(file)
+        if lang not in langs:
+            raise UsageError(f"{file}: its language is unclear; name it en.txt, or en-fr.tsv for translations.")
+        for sentence in read_sentences(file):
+            head((lang, sentence))
+    texts = {lang: Text([], []) for lang in langs}
+    numbers: dict[tuple[str, str], int] = {}  # head of a group -> its number
+    for node in list(parents):
+        group = numbers.setdefault(head(node), len(numbers))
+        lang, sentence = node
+        if lang in texts:
+            texts[lang].sentences.append(sentence)
+            texts[lang].groups.append(group)
+    return texts
+
+
+class Provenance(NamedTuple):
+    """The source of sentences, its licence as the source states it, and its pitfalls."""
+
+    about: str
+    licence: str
+    artefacts: tuple[str, ...] = ()
+
+
+SENTEVAL = Provenance(
+    "SentEval's probing sets (Conneau et al. 2018), sentences of the Toronto Book Corpus",
+    "none stated for the data",
+    ("lower-case and capitals as in fiction; not comparable with sets made of other text",),
+)
+TREEBANK = Provenance("a treebank of Universal Dependencies", "see the treebank's own README")
+UNKNOWN = Provenance("files of unstated origin", "not stated")
+
+TATOEBA = "CC BY 2.0 FR"
+CORPORA = {
+    "xprobe": Provenance(
+        "xprobe (ltgoslo): tasks in SentEval's manner on Wikipedia",
+        "none stated; the text is CC BY-SA",
+        (
+            "published va and te rows pooled and split again; scores are not comparable with SentEval's literature",
+            "made from automatic parses, with their errors; some sentences are fragments or in other languages",
+            "Turkish: about 72 % of the subj-num and obj-num labels are Plur; parts of many words stand after the word",
+        ),
+    ),
+    "gum": Provenance(
+        "GUM corpus, constituency trees",
+        "annotations CC BY 4.0; text by genre CC BY, CC BY-SA or CC BY-NC-SA",
+        ("small and of many genres; top constituents: sequences with inner punctuation are kept, unlike SentEval",),
+    ),
+    "tatoeba": Provenance(
+        "Tatoeba", TATOEBA, ("short and conversational; many near-copies, which share a group by their translation",)
+    ),
+    "tanaka-tok": Provenance("Tanaka corpus", TATOEBA, ("its English is tokenised and in lower case",)),
+    "multi30k": Provenance("Multi30k captions", "no licence of the text stated", ("captions of photographs alone",)),
+    "ntrex": Provenance("NTREX-128 news", "CC BY-SA 4.0"),
+    "pud": Provenance("Parallel Universal Dependencies", "CC BY-SA 3.0"),
+    "un": Provenance("UN Parallel Corpus", "free use with acknowledgement", ("formal",)),
+    "tico19": Provenance("TICO-19", "CC0 1.0", ("about one disease",)),
+    "xquad-questions": Provenance("XQuAD questions", "CC BY-SA 4.0", ("questions alone",)),
+    "mozilla-www": Provenance("mozilla.org", "MPL 2.0", ("web pages of one organisation",)),
+    "kde4": Provenance("KDE4 interface strings", "as the KDE localisation files", ("commands, not sentences",)),
+    "bible": Provenance("Bible", "rights in the translation unknown", ("archaic",)),
+    "bsd": Provenance("Business Scene Dialogue", "CC BY-NC-SA 4.0"),
+    "ami": Provenance("AMI Meeting Parallel Corpus", "CC BY 4.0", ("spoken, many very short turns",)),
+}
+
+
+def provenance_of(file: Path, kind: str) -> Provenance:
+    """The provenance of a file used as this kind of source, by a part of its name, or by the two folders around it."""
+    for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
+        if name in CORPORA:
+            return CORPORA[name]
+    if kind == "labelled" and ".txt" in file.suffixes:
+        return SENTEVAL
+    return TREEBANK if kind == "conllu" and "-ud-" in file.name else UNKNOWN

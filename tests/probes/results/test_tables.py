@@ -1,0 +1,137 @@
+"""Cells compared, and as tables: planted signs come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bgt_core.errors import BgtError
+from bgt_core.tables import Table, save
+from probes import ProbeConfig, measure_cell
+from probes.result import Predictions, ProbeResult, ProbeScore
+from probes.results.store import Cell, cell_of
+from probes.results.tables import (
+    Column,
+    Side,
+    cell_gap,
+    compare_sides,
+    corrected,
+    gap,
+    long_table,
+    separation,
+    wide_table,
+)
+from probes.task import Items
+
+N = 10_000
+
+
+def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
+    """A cell whose latents are right independently, with these shares; labels alternate."""
+    rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
+    rows, predictions = [], {}
+    for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
+        right = np.zeros(N, dtype=bool)
+        right[rng.permutation(N)[: round(share * N)]] = True
+        labels = np.where(right, truth, 1 - truth).astype(np.int32)[None, None]
+        predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(N, np.float32))
+        rows.append(ProbeScore(task, lang, latent, 10, N, 2, share, share - 0.02, share + 0.02, 0))
+    items = Items([f"s{place}" for place in range(N)], ["ab"[label] for label in truth], list(range(N)))
+    result = ProbeResult(task, lang, 1, 0, rows, None, 0, warnings=["1 < 2"], labels=["a", "b"], items=items,
+                         predictions=predictions)  # fmt: skip
+    trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
+    kept = cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
+    against = [cell_gap(Column(kept, latent), Column(kept, "majority")) for latent in ("semantic", "language")]
+    gap = cell_gap(Column(kept, "semantic"), Column(kept, "language"))
+    return replace(kept, result=replace(kept.result, over_majority=against, difference=gap))
+
+
+CELLS = [
+    cell("subj-num", "en", 0.8, 0.7),  # as the paper
+    cell("length", "en", 0.8, 0.7),  # the paper has language above
+    cell("punct-num", "en", 0.70, 0.705),  # can't be told
+    cell("tense", "en", 0.6, 0.9),  # not in the paper
+    cell("subj-num", "fr", 0.6, 0.9),  # the paper has English alone
+    cell("gender", "fr", 0.52, 0.60),  # of French
+]
+
+
+def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
+    config = ProbeConfig(max_items=2_000, control=False, baselines=False)
+    measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
+    table, fresh = measured.predictions, measured.result.difference
+    kept = gap(table, "semantic", table, "language", task="punct-num", lang="fr")  # no cell is needed
+    for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
+        assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
+
+
+def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
+    left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
+    (difference,) = compare_sides([left, right], [(Side("m", "semantic"), Side("other", "semantic"))])
+    assert difference.points == pytest.approx(1)
+    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
+    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
+    assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
+    fewer = replace(right, predictions=right.predictions.slice(0, 5_000))
+    with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
+        cell_gap(Column(left, "semantic"), Column(fewer, "semantic"), ("m", "other"))
+
+
+def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well() -> None:
+    cells = [cell("length", "fr", 0.507, 0.526), cell("tense", "fr", 0.4, 0.9)]
+    stale = [replace(row, note="not separable from majority; did not converge") for row in cells[0].result.rows]
+    cells[0] = replace(cells[0], result=replace(cells[0].result, rows=stale))
+    after = corrected(cells)
+    ps = [each.result.difference.p for each in cells]
+    adjusted = [each.result.difference.adjusted_p for each in after]
+    assert adjusted == pytest.approx([max(ps), 2 * min(ps)] if ps[0] == max(ps) else [2 * min(ps), max(ps)])
+    note = after[0].row("semantic").note
+    assert note.startswith("did not converge; not separable from majority 50.0 after Holm (p=0.")
+    assert after[0].row("language").note == "did not converge"
+    assert after[1].row("semantic").note.startswith("below majority 50.0 after Holm")
+    assert after[1].row("majority").note == ""
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_signs_stand_beside_the_papers(turned: bool) -> None:
+    """Whichever latent was measured first."""
+    both = [Column(each, "language") for each in CELLS], [Column(each, "semantic") for each in CELLS]
+    gaps = [cell_gap(*pair) for pair in zip(*both, strict=True)]
+    other = [replace(each, result=replace(each.result, difference=gap)) for each, gap in zip(CELLS, gaps, strict=True)]
+    table, counted = separation(other if turned else CELLS)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [row["holds more"] for row in rows] == [
+        "semantic", "semantic", "neither", "language", "language", "language"]  # fmt: skip
+    assert [row["sign"] for row in rows] == [
+        "as the paper", "not as the paper", "undecided", "no such cell", "no such cell", "as the paper"]  # fmt: skip
+    assert "the paper has too: 2 with its sign, 1 with the other, 1 where the latents can't be told" in counted
+    first = rows[0]["difference"]
+    assert first.value == pytest.approx(10)
+    assert first.low == pytest.approx(10 - 1.96 * 100 * np.sqrt((0.8 * 0.2 + 0.7 * 0.3) / N), abs=0.4)
+    assert (rows[0]["paper semantic"], rows[0]["paper language"]) == (84.6, 75.2)
+    with pytest.raises(BgtError, match="probe the semantic and the language latent"):
+        separation([replace(CELLS[0], result=replace(CELLS[0].result, difference=None))])
+
+
+def test_a_row_a_task_marks_the_best_and_what_is_tied() -> None:
+    table = wide_table(CELLS)
+    marks = [[value.mark for value in row[2:4]] for row in table.rows]
+    assert marks[:4] == [["best", ""], ["best", ""], ["tied", "tied"], ["", "best"]]
+    assert table.rows[0][4:] == [50.0, "majority", 50.0]
+
+
+def test_the_long_table_has_every_number_and_the_trail() -> None:
+    records = long_table(CELLS).records()
+    assert len(records) == 3 * len(CELLS)
+    assert records[0] | {"accuracy": 0.8, "model": "m", "fingerprint": "abc", "data": "D", "seeds": 1} == records[0]
+
+
+def test_markdown_is_a_table_of_escaped_text(tmp_path: Path) -> None:
+    save(Table(["a|b", "n"], [["x|y", 1.25], ["z", None]]), {"md": tmp_path / "t.md"}, "A note.")
+    lines = (tmp_path / "t.md").read_text("utf-8").splitlines()
+    assert lines == [r"| a\|b | n |", "| --- | ---: |", r"| x\|y | 1.2 |", "| z |  |", "", "A note."]

@@ -103,7 +103,7 @@ pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
 trees; labelled pairs; items; sentences; sts; sets; scores; sts gap;
 manifest; card; questions; opus; archive; json; configuration; weights;
 tokenizer; run; metrics; store; overrides; columns; source; kinds;
-probe json; probe csv; probe parquet; probe cell; split; upload tsv; upload csv; upload jsonl;
+probe parquet; split; upload tsv; upload csv; upload jsonl;
 upload parquet; rows of a link
 """.strip()
     .replace("\n", " ")

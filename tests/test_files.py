@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 from contextlib import AbstractContextManager, suppress
@@ -98,11 +97,6 @@ def test_a_lock_keeps_others_out_and_goes_with_its_process(tmp_path: Path) -> No
         holder.communicate()
     with files.file_lock(path) as ours:
         assert ours
-
-
-def test_a_hash_is_of_the_bytes(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"\r\n\x00")
-    assert files.sha256_file(tmp_path / "file") == hashlib.sha256(b"\r\n\x00").hexdigest()
 
 
 def test_a_stored_name_of_an_encoder_leads_to_it_from_everywhere(

@@ -23,7 +23,6 @@ LARGE = 10**9  # bytes; a download of this size or more needs consent
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
 
-MaxPairsOption = Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")]
 OutOption = Annotated[
     Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")
 ]
@@ -43,7 +42,6 @@ def download(
     ] = None,
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
     release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018; or latest.")] = None,
-    max_pairs: MaxPairsOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
 ) -> None:
     """Download a data set, verified and ready to use, or list what there is with its licence."""
@@ -54,7 +52,7 @@ def download(
     if name is None:
         list_opus(pair) if pair else list_sources()
         return
-    choice = choose(name, pair=pair, release=release, max_pairs=max_pairs)
+    choice = choose(name, pair=pair, release=release)
     if out is None:
         raise UsageError("is needed: the folder to download to.", parameter="out")
     with ExitStack() as stack:
@@ -143,7 +141,7 @@ def prepare(
     first_of_reference: Annotated[
         bool, typer.Option("--first-of-reference", help="Of rows with the same reference, keep the first that passes.")
     ] = False,
-    max_pairs: MaxPairsOption = None,
+    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
     strict: options.StrictOption = False,
 ) -> None:
     """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card.

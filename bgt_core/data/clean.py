@@ -6,6 +6,7 @@ settings give the same bytes.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,10 @@ from bgt_core.data import filters, manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, read_columns
 from bgt_core.data.filters import Candidates, Filter, Seen
 from bgt_core.data.languages import primary
-from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, pair_file, source_files, suffix
+from bgt_core.data.parallel import Audit, Skipped, check_labelled, chunks, pair_file, source_files, suffix
 from bgt_core.data.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.text import Tokenizer, normalise
-from bgt_core.data.textfile import no_number, number, text_lines
+from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "tokens")
@@ -97,7 +98,7 @@ def clean(
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
-    reader = _Reader(sources, all_names, label, _count(rules, langs.values(), tokenizer), rules.seed, strict)
+    measure = _count(rules, langs.values(), tokenizer)
     held_out = _held_out(exclude, rules.seed)
     scores = score_filters(rules.keep, pair_scores(rules.words, models))
     if label < 0 and any(score.name == "cost" for score in scores):
@@ -106,7 +107,9 @@ def clean(
     sample = []
     if rules.max_pairs is not None:  # a first pass finds the hash that separates the sample from the rest
         seen = Seen()
-        for candidates in reader.read(Skipped(), lambda pairs, total: None):
+        for candidates in _read(
+            sources, all_names, label, measure, rules.seed, Skipped(), strict, lambda pairs, total: None
+        ):
             filters.apply(_filters(rules, held_out, scores, seen), candidates, Counter())
         if len(seen) > rules.max_pairs:
             limit = np.uint64(seen.smallest(rules.max_pairs))
@@ -114,7 +117,7 @@ def clean(
     skipped, dropped, rows = Skipped(), Counter[str](), 0
     chosen = [*_filters(rules, held_out, scores, Seen()), *sample]
     with pair_file(out, names) as add:
-        for candidates in reader.read(skipped, report):
+        for candidates in _read(sources, all_names, label, measure, rules.seed, skipped, strict, report):
             kept = filters.apply(chosen, candidates, dropped)
             add([[cell.encode() for cell in row] for row in kept.rows(label)])
             rows += len(kept.pairs)
@@ -135,52 +138,30 @@ def clean(
     return cleaned
 
 
-class _Reader(NamedTuple):
-    """The sound pairs of all sources, with the data that filters need."""
-
-    sources: Sequence[Path]
-    columns: Sequence[str]  # all columns of the file, skipped ones too
-    label: int  # index of the column of numbers among those read; -1 if there is none
-    measure: Count
-    seed: int
-    strict: bool
-
-    def read(self, skipped: Skipped, report: Report) -> Iterator[Candidates]:
-        """Many pairs at a time; bad rows are counted in `skipped`."""
-        done = 0
-        for source in self.sources:
-            audit = Audit(source, self.columns, skipped, self.strict)
-            for rows in chunks(source, self.columns):
-                candidates, bad = self.candidates(rows)
-                audit.add(len(rows), bad)
-                if candidates:
-                    yield candidates
-                done += len(rows)
-                report(done, None)
-            audit.end()
-
-    def candidates(self, rows: Sequence[Row]) -> tuple[Candidates | None, list[Bad]]:
-        """Read the sound rows (None if there are none), and the errors of the others."""
-        pairs, bad = check(rows, self.columns)
-        cells: list[str] = []
-        numbers = None
-        if self.label >= 0 and pairs:
-            sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
-            numbers = np.array([number(pair[self.label]) for pair in pairs])
-            name = f"the {read_columns(self.columns)[self.label]}"
-            wrong = [
-                (int(sound[i]), "no number", f"{name} {no_number(pairs[i][self.label])}")
-                for i in np.flatnonzero(np.isnan(numbers))
-            ]
-            bad = sorted([*bad, *wrong])
-            pairs = [pair for pair, value in zip(pairs, numbers, strict=True) if not np.isnan(value)]
-            cells = [pair[self.label] for pair in pairs]
-            pairs = [pair[: self.label] + pair[self.label + 1 :] for pair in pairs]
-            numbers = numbers[~np.isnan(numbers)]
-        if not pairs:
-            return None, bad
-        lengths = np.array([self.measure(side) for side in zip(*pairs, strict=True)]).T
-        return Candidates(pairs, lengths, self.seed, cells, numbers), bad
+def _read(
+    sources: Sequence[Path],
+    columns: Sequence[str],
+    label: int,
+    measure: Count,
+    seed: int,
+    skipped: Skipped,
+    strict: bool,
+    report: Report,
+) -> Iterator[Candidates]:
+    """The sound pairs of all sources, many at a time, with the data that filters need; bad rows are counted in
+    `skipped`."""
+    done = 0
+    for source in sources:
+        audit = Audit(source, columns, skipped, strict)
+        for rows in chunks(source, columns):
+            pairs, cells, numbers, _, bad = check_labelled(rows, columns, label)
+            audit.add(len(rows), bad)
+            if pairs:
+                lengths = np.array([measure(side) for side in zip(*pairs, strict=True)]).T
+                yield Candidates(pairs, lengths, seed, cells, numbers if label >= 0 else None)
+            done += len(rows)
+            report(done, None)
+        audit.end()
 
 
 def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], seen: Seen) -> list[Filter]:
@@ -193,16 +174,24 @@ def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], see
         held = [held_out.holds(filters.hashes(side, rules.seed)) for side in sides]
         return ~np.any(held, axis=0)
 
+    def length(candidates: Candidates) -> np.ndarray:
+        shortest, longest = candidates.lengths.min(axis=1), candidates.lengths.max(axis=1)
+        return (shortest >= rules.min_length) & (longest <= rules.max_length)
+
+    def ratio(candidates: Candidates) -> np.ndarray:
+        return candidates.lengths.max(axis=1) <= rules.max_ratio * candidates.lengths.min(axis=1)
+
+    def translated(candidates: Candidates) -> np.ndarray:  # a copied sentence teaches no translation
+        return np.array([len(set(sides)) == len(sides) for sides in candidates.keys], bool)
+
+    unique = "another of its reference" if rules.first_of_reference else "copy"
     return [
-        Filter("length", lambda candidates: filters.length(candidates.lengths, rules.min_length, rules.max_length)),
-        Filter("ratio", lambda candidates: filters.ratio(candidates.lengths, rules.max_ratio)),
-        Filter("same on both sides", lambda candidates: filters.translated(candidates.keys)),
+        Filter("length", length),
+        Filter("ratio", ratio),
+        Filter("same on both sides", translated),
         Filter("evaluated on", not_held_out),
         *scores,
-        Filter(
-            "another of its reference" if rules.first_of_reference else "copy",
-            lambda candidates: seen.new(_identity(rules, candidates)),
-        ),
+        Filter(unique, lambda candidates: seen.new(_identity(rules, candidates))),
     ]
 
 
@@ -239,7 +228,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
     """Hash the keys of every cell of these files except numbers."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
-        cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if not _is_number(cell)}
+        cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
         if keys := {filters.key(normalise(cell)) for cell in cells} - {""}:
             seen.new(filters.hashes(sorted(keys), seed))
     return seen
@@ -253,14 +242,6 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 # Copies of a sentence: what must not be divided between training and testing.

@@ -9,7 +9,6 @@ unpacked files into ours; the manifest OUT/bgt-data.json records source, SHA-256
 from __future__ import annotations
 
 import gzip
-import random
 import re
 import shutil
 import tarfile
@@ -259,19 +258,22 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 def _moses(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
     """Convert OPUS's line-aligned files to one TSV, columns in the order of the languages; pairs with an empty side are
-    left out. With `max_pairs`, a random sample is kept, in order."""
+    left out."""
     sides = []
     for lang in choice.langs:
         if len(chosen := [path for path in files if path.name.endswith(f".{lang}")]) != 1:
             names = ", ".join(path.name for path in files)
             raise DataError(f"{choice.stem}: expected one file ending in .{lang}, found {names}.")
         sides += chosen
-    rows = _full(_rows(sides), left_out)
-    if choice.max_pairs is not None:
-        total = sum(1 for _ in _full(_rows(sides), Counter()))
-        rows = _sample(rows, total, choice.max_pairs)
-        left_out["not in the sample"] = max(0, total - choice.max_pairs)
-    table = _table(out / f"{choice.stem}.tsv.zst", choice.langs, rows)
+
+    def full_rows() -> Iterator[Row]:
+        for row in _rows(sides):
+            if all(row):
+                yield row
+            else:
+                left_out["empty side"] += 1
+
+    table = _table(out / f"{choice.stem}.tsv.zst", choice.langs, full_rows())
     if not table.rows:
         table.path.unlink()
         raise DataError(f"{choice.stem}: the archive holds no pairs.")
@@ -337,25 +339,6 @@ def _rows(files: Sequence[Path]) -> Iterator[Row]:
 def _cell(line: bytes) -> bytes:
     """Turn a line into a cell of a TSV."""
     return line.replace(b"\t", b" ").replace(b"\r", b" ").strip()
-
-
-def _full(rows: Iterator[Row], left_out: Counter[str]) -> Iterator[Row]:
-    """Keep rows with text on every side; count the others."""
-    for row in rows:
-        if all(row):
-            yield row
-        else:
-            left_out["empty side"] += 1
-
-
-def _sample(rows: Iterator[Row], total: int, count: int, seed: int = 1) -> Iterator[Row]:
-    """Choose `count` of the `total` rows at random, in order (Knuth, TAOCP 3.4.2, algorithm S)."""
-    draw = random.Random(seed)
-    for row in rows:
-        if draw.random() * total < count:
-            count -= 1
-            yield row
-        total -= 1
 
 
 def _moved(path: Path, out: Path) -> OutputFile:

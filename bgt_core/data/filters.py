@@ -84,21 +84,6 @@ def apply(filters: Iterable[Filter], candidates: Candidates, dropped: Counter[st
     return candidates
 
 
-def length(lengths: np.ndarray, least: int, most: int) -> np.ndarray:
-    """Every side has `least` to `most`: (N, L) -> (N,) bool."""
-    return (lengths.min(axis=1) >= least) & (lengths.max(axis=1) <= most)
-
-
-def ratio(lengths: np.ndarray, most: float) -> np.ndarray:
-    """The longest side is at most `most` times as long as the shortest: (N, L) -> (N,) bool."""
-    return lengths.max(axis=1) <= most * lengths.min(axis=1)
-
-
-def translated(keys: Sequence[tuple[str, ...]]) -> np.ndarray:
-    """No two sides are copies, as a copied sentence teaches no translation: keys of N pairs -> (N,) bool."""
-    return np.array([len(set(sides)) == len(sides) for sides in keys], bool)
-
-
 def key(sentence: str) -> str:
     """Reduce a normalised sentence to a key, without case, punctuation, symbols, spaces and compatibility forms.
 

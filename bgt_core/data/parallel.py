@@ -19,12 +19,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
+import numpy as np
 import zstandard
 
 from bgt_core.data.columns import SKIPPED, read_columns
 from bgt_core.data.languages import NAMES, matching, primary
 from bgt_core.data.text import normalise
-from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines, uncompressed
+from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines, no_number, number, uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, reading_parquet
 
@@ -182,6 +183,31 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
         else:
             bad.append((place, "empty side", f"the {langs[wanted[pair.index('')]]} side is empty; expected text"))
     return pairs, bad
+
+
+class Checked(NamedTuple):
+    """N sound rows, a column of numbers apart, and the errors of the others."""
+
+    pairs: list[tuple[str, ...]]  # texts
+    cells: list[str]  # of the column of numbers; empty without one
+    values: np.ndarray  # (N,) float64, of the same
+    places: np.ndarray  # (N,) int64: their rows
+    bad: list[Bad]
+
+
+def check_labelled(rows: Sequence[Row], langs: Sequence[str], label: int) -> Checked:
+    """As `check`, with the column of index `label` among those read as numbers; -1 if there is none."""
+    pairs, bad = check(rows, langs)
+    places = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])
+    if label < 0:
+        return Checked(pairs, [], np.zeros(0), places, bad)
+    name, cells = read_columns(langs)[label], [pair[label] for pair in pairs]
+    values = np.array([number(cell) for cell in cells])
+    good = ~np.isnan(values)
+    wrong = [(int(places[i]), "no number", f"the {name} {no_number(cells[i])}") for i in np.flatnonzero(~good)]
+    kept = np.flatnonzero(good).tolist()
+    texts = [pairs[i][:label] + pairs[i][label + 1 :] for i in kept]
+    return Checked(texts, [cells[i] for i in kept], values[good], places[good], sorted([*bad, *wrong]))
 
 
 @dataclass

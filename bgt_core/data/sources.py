@@ -62,81 +62,46 @@ def _opus(corpus: str, release: str, what: str, licence: str, pairs: str = "any"
     return DataSource(corpus.lower(), what, licence, (address,), "moses", pairs, release)
 
 
-def _sts(year: int, image: str, note: str = "") -> DataSource:
-    what = f"SemEval {year} semantic textual similarity, English{note}"
-    return DataSource(f"sts{year}", what, STS_LICENCE, (f"{STS_WIKI}{image}/STS{year}-en-test.zip",), "sts")
-
-
+# fmt: off
 SOURCES = (
-    _opus(
-        "OpenSubtitles",
-        "v2018",
-        "film subtitles, 62 languages; the paper's data",
-        "none stated; OPUS asks for a link to www.opensubtitles.org in what you publish",
-    ),
-    _opus(
-        "giga-fren",
-        "v2",
-        "web pages of institutions, the 10^9 corpus of WMT 2010; 22.5 million pairs",
-        "none stated",
-        "en-fr",
-    ),
+    _opus("OpenSubtitles", "v2018", "film subtitles, 62 languages; the paper's data",
+          "none stated; OPUS asks for a link to www.opensubtitles.org in what you publish"),
+    _opus("giga-fren", "v2", "web pages of institutions, the 10^9 corpus of WMT 2010; 22.5 million pairs",
+          "none stated", "en-fr"),
     _opus("Tatoeba", "v2023-04-12", "short sentences by volunteers", "CC BY 2.0 FR"),
     _opus("TED2020", "v1", "transcripts of talks", "CC BY-NC-ND 4.0 (TED's terms)"),
-    _opus(
-        "Europarl", "v8", "proceedings of the European Parliament", "none stated; no restriction known to its authors"
-    ),
+    _opus("Europarl", "v8", "proceedings of the European Parliament",
+          "none stated; no restriction known to its authors"),
     _opus("News-Commentary", "v16", "opinion pieces, from WMT", "none stated"),
     _opus("GlobalVoices", "v2018q4", "citizens' news", "CC BY (Global Voices; the version is in the archive)"),
     _opus("WikiMatrix", "v1", "sentences mined from Wikipedia", "CC BY-SA (Wikipedia)"),
     _opus("CCMatrix", "v1", "sentences mined from the web, very large", "none stated; Common Crawl's terms of use"),
     _opus("UNPC", "v1.0", "United Nations documents, six languages", "free use that acknowledges the United Nations"),
     _opus("JParaCrawl", "latest", "Japanese and English from the web", "NTT's own: research only", "en-ja"),
-    _sts(2012, "4/40"),
-    _sts(2013, "2/2f", "; without the SMT set, which the LDC sells"),
-    _sts(2014, "8/8c"),
-    _sts(2015, "d/da"),
-    _sts(2016, "9/98"),
-    DataSource(
-        "sts2017",
-        "SemEval 2017: Arabic, Spanish, English, Turkish, within and across languages",
-        "CC BY-SA 4.0 (most sentences come from SNLI)",
-        (STS_WIKI + "2/20/Sts2017.eval.v1.1.zip", STS_WIKI + "7/70/Sts2017.gs.zip"),
-        "tracks",
+    *(
+        DataSource(f"sts{year}", f"SemEval {year} semantic textual similarity, English{note}", STS_LICENCE,
+                   (f"{STS_WIKI}{image}/STS{year}-en-test.zip",), "sts")
+        for year, image, note in (
+            (2012, "4/40", ""), (2013, "2/2f", "; without the SMT set, which the LDC sells"), (2014, "8/8c", ""),
+            (2015, "d/da", ""), (2016, "9/98", ""),
+        )
     ),
-    DataSource(
-        "stsb",
-        "STS Benchmark: train, dev, test",
-        "scores CC BY-SA 4.0; texts keep their own terms",
-        (STS_WIKI + "4/48/Stsbenchmark.tar.gz",),
-    ),
-    DataSource(
-        "senteval-sts",
-        "STS 2012-2016, STS Benchmark, SICK and more in SentEval's layout, tokenised; as SimCSE packs it",
-        "none stated; that of each set",
-        ("https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar",),
-    ),
-    DataSource(
-        "sick",
-        "SICK: relatedness and entailment",
-        "CC BY-NC-SA 3.0",
-        (SICK,),
-    ),
-    DataSource(
-        "senteval-probing",
-        "SentEval's ten probing tasks, English, 120,000 sentences each",
-        "none stated for the sentences, which are from books: use them, don't pass them on",
-        tuple(f"{SENTEVAL}{task}.txt" for task in PROBES),
-    ),
-    DataSource(
-        "tatoeba-1000",
-        "LASER's retrieval test: up to 1,000 translations of English",
-        "CC BY 2.0 FR (Tatoeba)",
-        (LASER + "eng", LASER + "{iso}"),
-        "tatoeba",
-        "any pair with en",
-    ),
+    DataSource("sts2017", "SemEval 2017: Arabic, Spanish, English, Turkish, within and across languages",
+               "CC BY-SA 4.0 (most sentences come from SNLI)",
+               (STS_WIKI + "2/20/Sts2017.eval.v1.1.zip", STS_WIKI + "7/70/Sts2017.gs.zip"), "tracks"),
+    DataSource("stsb", "STS Benchmark: train, dev, test", "scores CC BY-SA 4.0; texts keep their own terms",
+               (STS_WIKI + "4/48/Stsbenchmark.tar.gz",)),
+    DataSource("senteval-sts", "STS 2012-2016, STS Benchmark, SICK and more in SentEval's layout, tokenised; as SimCSE "
+               "packs it", "none stated; that of each set",
+               ("https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar",)),
+    DataSource("sick", "SICK: relatedness and entailment", "CC BY-NC-SA 3.0", (SICK,)),
+    DataSource("senteval-probing", "SentEval's ten probing tasks, English, 120,000 sentences each",
+               "none stated for the sentences, which are from books: use them, don't pass them on",
+               tuple(f"{SENTEVAL}{task}.txt" for task in PROBES)),
+    DataSource("tatoeba-1000", "LASER's retrieval test: up to 1,000 translations of English", "CC BY 2.0 FR (Tatoeba)",
+               (LASER + "eng", LASER + "{iso}"), "tatoeba", "any pair with en"),
 )
+# fmt: on
 
 
 def source(name: str) -> DataSource:
@@ -162,17 +127,16 @@ def languages(pair: str) -> tuple[str, str]:
 
 
 class Choice(NamedTuple):
-    """A source with the languages, the release and the sample size that a user chose."""
+    """A source with the languages and the release that a user chose."""
 
     source: DataSource
     langs: tuple[str, ...] = ()  # in the order of the columns
     release: str = ""
-    max_pairs: int | None = None  # size of a random sample
 
     @property
     def stem(self) -> str:
         """Base name of its files, and its name in the manifest: "opensubtitles.v2018.en-fr"."""
-        parts = [self.source.name, self.release, "-".join(self.langs), str(self.max_pairs or "")]
+        parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
     def resolve(self) -> tuple[Choice, list[str]]:
@@ -186,7 +150,7 @@ class Choice(NamedTuple):
         return self, [address.format(**values, release=self.release) for address in self.source.addresses]
 
 
-def choose(name: str, *, pair: str | None = None, release: str | None = None, max_pairs: int | None = None) -> Choice:
+def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
     """Check what a user chose of a source; UsageError for choices that it does not have."""
     chosen = source(name)
     only = chosen.pairs if "-" in chosen.pairs else None
@@ -206,18 +170,12 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None, ma
             (release and not chosen.release, f"{release}: {chosen.name} has no releases; leave it out."),
             (release and not _is_label(release), f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018."),
         ],
-        "max_pairs": [
-            (
-                max_pairs is not None and (max_pairs < 1 or chosen.layout != "moses"),
-                f"{max_pairs}: expected 1 or more, and a corpus of OPUS.",
-            )
-        ],
     }
     for parameter, checks in problems.items():
         for wrong, message in checks:
             if wrong:
                 raise UsageError(message, parameter=parameter)
-    return Choice(chosen, langs, release or chosen.release, max_pairs)
+    return Choice(chosen, langs, release or chosen.release)
 
 
 class OpusEntry(NamedTuple):

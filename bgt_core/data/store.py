@@ -22,9 +22,8 @@ import numpy as np
 from bgt_core.data.columns import LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
 from bgt_core.data.filters import hashes
-from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
+from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check_labelled, chunks, source_files
 from bgt_core.data.text import Tokenizer
-from bgt_core.data.textfile import no_number, number
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.vectors.convert import read_npy
@@ -180,31 +179,23 @@ def tokenise(rows: Sequence[Row], settings: Json, tokenizer: Tokenizer) -> Token
     """Check, tokenise and filter some rows by the settings of a store."""
     names = tuple(settings.get("file_columns") or settings["columns"])
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
-    pairs, bad = check(rows, names)
-    sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # the row of each of `pairs`
-    columns = list(zip(*pairs, strict=True)) or [() for _ in read_columns(names)]
-    labels = np.zeros(len(pairs), np.float32)
-    if label >= 0:
-        given = columns.pop(label)
-        labels = np.array([number(text) for text in given], np.float32)
-        wrong = np.flatnonzero(np.isnan(labels))
-        bad = sorted([*bad, *((int(sound[i]), "no number", f"the label {no_number(given[i])}") for i in wrong)])
+    checked = check_labelled(rows, names, label)
+    columns = list(zip(*checked.pairs, strict=True)) or [() for lang in settings["columns"].values() if lang != LABEL]
     sides = [tokenizer.encode(texts, normalised=True) for texts in columns]
     lengths = np.array([list(map(len, side)) for side in sides], np.int64)
-    labelled = ~np.isnan(labels)
-    short = labelled & (lengths - 1 < settings["min_tokens"]).any(axis=0)
-    long = labelled & ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
-    kept = np.flatnonzero(labelled & ~short & ~long)
+    short = (lengths - 1 < settings["min_tokens"]).any(axis=0)
+    long = ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
+    kept = np.flatnonzero(~short & ~long)
     dtype, stays = _dtype(tokenizer), kept.tolist()
     return Tokenised(
-        kept=sound[kept].astype(np.int64),
-        bad=bad,
+        kept=checked.places[kept],
+        bad=checked.bad,
         short=int(short.sum()),
         long=int(long.sum()),
         lengths=lengths[:, kept],
         ids=[np.fromiter(chain.from_iterable(side[i] for i in stays), dtype) for side in sides],
         hashes=hashes([columns[0][i].casefold() for i in stays], settings["seed"]),
-        labels=labels[kept] if label >= 0 else labels[:0],
+        labels=checked.values[kept].astype(np.float32) if label >= 0 else np.zeros(0, np.float32),
     )
 
 

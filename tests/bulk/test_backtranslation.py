@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import math
 import shutil
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from bgt_core.bulk import backtranslation
 from bgt_core.bulk.backtranslation import backtranslate
@@ -83,26 +78,6 @@ def test_either_side_can_be_translated_and_other_columns_are_left_out(bitext: Pa
     assert lines[0] == "un\tONE\t0.5000\t1" and lines[2] == "deux\tTWO\t0.5000\t2"
 
 
-@pytest.mark.parametrize("kind", ["gz", "xz", "zst", "parquet", "moses"])
-def test_every_source_gives_the_same_table(kind: str, bitext: Path) -> None:
-    raw = bitext.read_bytes()
-    source = Path(f"source.{kind}")
-    compress = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
-    if kind in compress:
-        source.write_bytes(compress[kind](raw))
-    else:
-        rows = [[*line.split("\t"), ""][:2] for line in raw.decode().splitlines()]
-        english, french = map(list, zip(*rows, strict=True))
-        if kind == "parquet":
-            pq.write_table(pa.table({"fr": french, "en": english}), source)
-        else:
-            source = Path("corpus")
-            Path("corpus.en").write_text("\n".join(english) + "\n")
-            Path("corpus.fr").write_text("\n".join(french) + "\n")
-    backtranslate(Shouts(), source, Path("out.tsv"), langs=LANGS, into="en")
-    assert Path("out.tsv").read_bytes() == TABLE
-
-
 @pytest.mark.parametrize("suffix", [".tsv.gz", ".tsv.xz", ".tsv.zst"])
 def test_a_compressed_table_holds_the_same_and_is_continued(suffix: str, bitext: Path, begin: Begin) -> None:
     out = Path(f"out{suffix}")
@@ -151,26 +126,6 @@ def test_a_complete_table_is_left_alone(bitext: Path) -> None:
     assert (result.rows, out.stat().st_mtime_ns, len(translator.read)) == (18, before, calls)
     out.write_bytes(TABLE[:-3])  # cut short: made anew
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
-    assert out.read_bytes() == TABLE
-
-
-@pytest.mark.parametrize("changed", ["text", "translator", "into", "langs"])
-def test_what_was_begun_with_something_else_is_left_alone(changed: str, bitext: Path, begin: Begin) -> None:
-    out, translator, options = Path("out.tsv"), Shouts(), {"langs": LANGS, "into": "en"}
-    begin(6, backtranslate, translator, bitext, out, **options)
-    before = {path: path.read_bytes() for path in Path("out.tsv.partial").iterdir()}
-    raw = bitext.read_bytes()
-    if changed == "text":
-        bitext.write_bytes(raw.replace(b"sentence 2", b"sentence 0"))
-    elif changed == "translator":
-        translator = Shouts("louder")
-    else:
-        options |= {"into": {"into": "fr"}, "langs": {"langs": ["fr", "en"]}}[changed]
-    with pytest.raises(UsageError, match=rf"out\.tsv\.partial: begun with {changed} .*; give the same"):
-        backtranslate(translator, bitext, out, **options)  # type: ignore[arg-type]
-    assert {path: path.read_bytes() for path in Path("out.tsv.partial").iterdir()} == before
-    bitext.write_bytes(raw)
-    backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE
 
 

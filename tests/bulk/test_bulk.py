@@ -229,17 +229,6 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
     assert np.load(out).shape == (22, WIDTH) and Path("x.npy.json").exists()
 
 
-def test_what_was_there_is_replaced_when_the_new_is_complete(model: Embedder, text: Path) -> None:
-    out = Path("x.npy")
-    out.write_bytes(b"old")
-
-    def report(rows: int, total: int) -> None:
-        assert out.read_bytes() == b"old"
-
-    bulk.embed_file(model, text, out, lang="en", report=report)
-    assert np.load(out).shape == (22, WIDTH)
-
-
 @pytest.mark.parametrize("shards", [1, 2, 5, 9])
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
 def test_shards_in_order_are_the_whole(

@@ -82,12 +82,6 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
         assert sorted(permute(np.arange(size), size, seed=5, epoch=epoch)) == list(range(size))
 
 
-def test_parts_of_a_permutation_are_the_whole() -> None:
-    whole = permute(np.arange(1000), 1000, seed=5, epoch=2)
-    parts = [permute(np.arange(start, start + 100), 1000, seed=5, epoch=2) for start in range(0, 1000, 100)]
-    assert np.array_equal(np.concatenate(parts), whole)
-
-
 def test_permutations_look_random() -> None:
     """Over 2000 keys every number of 0..9 stands equally often everywhere; chi-square with 81 degrees of freedom."""
     table = np.zeros((10, 10))
@@ -105,11 +99,6 @@ def test_large_corpora_are_permuted_without_a_table() -> None:
     assert len(set(permuted.tolist())) == 1000
     assert 0 <= permuted.min() < 10**10
     assert 99 * 10**10 < permuted.max() < 10**12
-
-
-def test_seeds_and_epochs_differ() -> None:
-    orders = [tuple(permute(np.arange(50), 50, seed, epoch)) for seed in range(3) for epoch in range(3)]
-    assert len(set(orders)) == 9
 
 
 def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
@@ -189,15 +178,6 @@ def test_sides_end_in_eos_and_hold_the_ids_of_the_corpus(corpus: Corpus) -> None
             assert ids[mask][-1] == EOS
 
 
-def test_length_sorting_saves_padding(corpus: Corpus) -> None:
-    batches = whole(Batching(batch_tokens=4000, micro_tokens=400, seed=1), corpus, 0)
-    padding = torch.cat([(~batch.sides[lang].mask).flatten() for batch in batches for lang in LANGS])
-    indices = permute(np.arange(160), len(corpus), 1, 0)
-    lengths = corpus.lengths(indices)
-    unsorted = 1 - np.mean([part.sum() / (len(part) * part.max(0).sum()) for part in np.split(lengths, 16)])
-    assert padding.float().mean() < 0.75 * unsorted
-
-
 def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
     for seed in (0, 1):
         batching = Batching(batch_tokens=1000, micro_tokens=200, seed=seed)
@@ -235,12 +215,6 @@ def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
 
     with pytest.raises(BgtError, match="no step 3"):
         next(prefetch(make, range(3, 9)))
-
-
-def test_more_updates_than_pairs_are_never_asked_for(corpus: Corpus) -> None:
-    batching = Batching(batch_tokens=1, micro_tokens=1, seed=1)
-    assert batching.updates(corpus) == len(corpus)
-    assert [len(whole(batching, corpus, step)) for step in range(5)] == [1] * 5
 
 
 def test_validation_visits_every_pair_once_in_a_fixed_order(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,12 +379,6 @@ def test_any_step_alone_and_shared_by_workers_is_that_of_the_sequence(mixture: M
     assert not all(same_batch(batch, other.batches[n]) for n, batch in alone.batches.items() if n in other.batches)
 
 
-def test_kinds_of_one_corpus_share_micro_batches(mixture: Mixture) -> None:
-    """Short rows of either kind are computed together: as many micro-batches as corpora, where all fit."""
-    update = Batching(batch_tokens=1_000, micro_tokens=10_000, seed=1, temperature=5).update(mixture, 0)
-    assert sorted(tuple(batch.sides) for batch in update.batches.values()) == [("en", "de"), ("en", "es"), ("en", "fr")]
-
-
 def test_without_temperature_and_weights_nothing_changes(mixture: Mixture) -> None:
     """Every row once an epoch, whatever its kind, and validation knows none of it."""
     plain = Batching(batch_tokens=150, micro_tokens=60, seed=1)
@@ -418,11 +386,6 @@ def test_without_temperature_and_weights_nothing_changes(mixture: Mixture) -> No
     assert sorted(epoch) == list(range(len(mixture)))
     valid = open_corpus(mixture.folder, "valid")
     assert sum(len(batch) for batch in validation(valid, 60)) == len(valid)
-
-
-def test_updates_smaller_than_the_number_of_corpora_are_never_empty(mixture: Mixture) -> None:
-    batching = Batching(batch_tokens=1, micro_tokens=10, seed=1, temperature=5)
-    assert min(len(batching.rows(mixture, step)) for step in range(batching.updates(mixture))) >= 1
 
 
 def test_a_store_of_other_kinds_is_not_used_again(tmp_path: Path) -> None:
@@ -479,11 +442,6 @@ def test_every_place_is_as_likely() -> None:
     firsts = np.array([ids[0] for ids in shuffle_words(SENTENCES, 1.0, 5)])
     counts = np.bincount(firsts - 10, minlength=12)
     assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square of 11 degrees of freedom, p = 0.0001
-
-
-def test_it_follows_from_the_draw() -> None:
-    assert np.array_equal(moved(0.3, 1, 2), moved(0.3, 1, 2))
-    assert not np.array_equal(moved(0.3, 1, 2), moved(0.3, 1, 3))
 
 
 def test_sentences_are_scrambled_anew_each_time_an_update_reads_them(

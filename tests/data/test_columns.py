@@ -37,11 +37,6 @@ def wide(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_left_out_may_be_anything(wide: Path) -> None:
-    """Empty, too."""
-    assert list(read_pairs(wide, ["a", "_", "b", "_"], Skipped(), strict=True)) == PAIRS
-
-
 def test_a_parquet_file_is_read_by_its_names(tmp_path: Path) -> None:
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({"b": ["two cats"], "score": [0.5], "a": ["one cat"]}), path)

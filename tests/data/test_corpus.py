@@ -108,13 +108,6 @@ def test_two_columns_of_one_language_keep_their_names(tokenizer: Tokenizer, tmp_
     assert (batch.source("a"), batch.source("b")) == ("b", "a")
 
 
-def test_one_column_is_its_own_source(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    source = write(tmp_path / "a.tsv", [(f"sentence number {n}",) for n in range(30)])
-    corpus = prepare([source], ["en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
-    (batch, *_) = Batching(300, 300, 1).update(corpus, 0).batches.values()
-    assert (list(batch.sides), batch.anchor, batch.source("en")) == (["en"], "en", "en")
-
-
 def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Rows that are skipped or too long take theirs along."""
     rows: list[tuple[object, ...]] = [(f"sentence number {n}", f"phrase number {n}", n) for n in range(40)]
@@ -130,7 +123,7 @@ def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path:
     )
     assert isinstance(corpus, Corpus)
     assert corpus.store["skipped"] == {"no number": 1, "empty side": 1}
-    assert "labelled.tsv:4: the label is not a number" in corpus.store["skipped_examples"][0]
+    assert "labelled.tsv:4: the gold is not a number" in corpus.store["skipped_examples"][0]
     seen = set()
     for batch in Batching(200, 100, 1).update(corpus, 0).batches.values():
         assert batch.labels is not None and batch.targets is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import hashlib
 import io
@@ -114,21 +115,6 @@ def test_two_downloads_at_once_are_both_in_the_manifest(books: Any, tmp_path: Pa
     assert len(manifest(tmp_path)["sources"]) == 2 and manifest(tmp_path)["files"].keys() == names
 
 
-def test_a_sample_keeps_the_order_and_is_the_same_again(books: Any, tmp_path: Path) -> None:
-    done = [books(tmp_path / name, max_pairs=40) for name in "ab"]
-    rows = [list(read_pairs(one.files[0], ("de", "en"), Skipped())) for one in done]
-    assert len(rows[0]) == 40 and rows[0] == rows[1]
-    places = [GERMAN.index(german) for german, _ in rows[0] if german != "ein Tab"]
-    assert places == sorted(places) and max(places) > 50
-    assert done[0].left_out == {"empty side": 1, "not in the sample": 61}
-    counts: dict[tuple, int] = {}
-    for seed in range(3000):  # 2 of 4 rows are one of 6 pairs, each with chance 1/6
-        chosen = tuple(fetch._sample(iter("abcd"), 4, 2, seed))
-        counts[chosen] = counts.get(chosen, 0) + 1
-    assert len(counts) == 6
-    assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 20.5  # chi2(5), p = 0.001
-
-
 def test_a_changed_archive_is_refused_once_trusted(site: Any, books: Any, tmp_path: Path) -> None:
     books(tmp_path).files[0].unlink()
     kept = manifest(tmp_path)
@@ -195,6 +181,8 @@ def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, boo
         books(tmp_path)
     assert "\n" not in str(error.value) and not files_in(tmp_path)
     assert books(tmp_path).new
+    del error
+    gc.collect()  # the connection that pooch leaves open
 
 
 @pytest.mark.parametrize(
@@ -365,13 +353,11 @@ def test_an_index_that_leads_astray_is_refused(
         ("tatoeba", {}, "pair is needed: "),
         ("tatoeba", {"pair": "en"}, "pair en: expected two"),
         ("tatoeba", {"pair": "en-en"}, "expected two"),
-        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "max_pairs 0"),
         ("tatoeba-1000", {"pair": "fr-es"}, "aligned with en"),
         ("giga-fren", {"pair": "en-de"}, "has en-fr only"),
         ("sick", {"pair": "en-fr"}, "no language pairs"),
         ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
         ("sick", {"release": "v1"}, "no releases"),
-        ("sick", {"max_pairs": 9}, "max_pairs 9"),
     ],
 )
 def test_an_impossible_choice_is_refused(name: str, how: dict, message: str) -> None:

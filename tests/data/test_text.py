@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import bgt_core.data.text
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.data.text import Tokenizer, normalise
-from bgt_core.errors import BgtError, DataError
+from bgt_core.errors import BgtError
 
 NOUNS = ["dog", "Baker", "garden", "river", "Teacher", "window", "café", "kettle", "ladder", "Moon"]
 VERBS = ["sees", "likes", "paints", "follows", "forgets", "hears", "draws", "keeps"]
@@ -65,16 +64,6 @@ def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(ids) == sentences
 
 
-def test_text_is_normalised_before_it_is_encoded(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode([" The\u200b  cafe\u0301\n"]) == tokenizer.encode(["The café"])
-
-
-def test_an_empty_sentence_is_its_end_only(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode(["", "\u200b"]) == [[EOS], [EOS]]
-    assert tokenizer.decode([[EOS], []]) == ["", ""]
-    assert tokenizer.encode([]) == tokenizer.decode([]) == []
-
-
 def test_special_ids_leave_no_trace_and_no_text_makes_them(tokenizer: Tokenizer) -> None:
     (ids,) = tokenizer.encode(["the dog"])
     assert tokenizer.decode([[BOS, *ids, PAD, PAD]]) == ["the dog"]
@@ -99,12 +88,6 @@ def test_the_model_alone_says_whether_case_counts(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode(["The dog"]) != tokenizer.encode(["the dog"])
 
 
-def test_a_file_keeps_every_byte(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.model")
-    again = Tokenizer.load(tmp_path / "tokenizer.model")
-    assert (again.model, again.sha256, again.vocab_size) == (tokenizer.model, tokenizer.sha256, 45)
-
-
 def test_training_gives_the_same_bytes_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bgt_core.data.text, "TRAINING_SENTENCES", 300)
     here = Tokenizer.train(iter(TEXT), 45, lowercase=True)
@@ -121,15 +104,6 @@ def test_a_sample_is_drawn_from_the_whole_text() -> None:
     drawn = bgt_core.data.text._sample((str(number) for number in range(1000)), 100)
     assert len(set(drawn)) == 100
     assert sum(int(number) < 500 for number in drawn) in range(30, 71)  # 50 expected, 4 standard deviations
-
-
-def test_an_error_of_the_reader_reaches_the_caller() -> None:
-    def broken() -> Iterator[str]:
-        yield "a sentence"
-        raise DataError("corpus.tsv is cut short")
-
-    with pytest.raises(BgtError, match="cut short"):
-        Tokenizer.train(broken(), 60, lowercase=True)
 
 
 @pytest.mark.parametrize(

@@ -43,14 +43,6 @@ def test_pairs_differ_and_longer_lists_begin_with_shorter_ones() -> None:
     assert len(set.union(*sentences)) == 20 * 300
 
 
-def test_styles_of_both_languages_are_independent() -> None:
-    marks = Counter((pair.style["en"].get("mark"), pair.style["fr"].get("mark")) for pair in pairs(10_000))
-    both = {mark: sum(count for key, count in marks.items() if key[0] == mark) for mark in (".", "...")}
-    for mark, count in both.items():
-        same = sum(number for key, number in marks.items() if key == (mark, "none"))
-        assert 0.05 < same / count < 0.25
-
-
 @pytest.mark.parametrize("held_out", [False, True])
 def test_the_altered_sentence_shares_more_words_than_the_paraphrase(held_out: bool) -> None:
     every = triples(TRIPLES, held_out=held_out)

@@ -131,7 +131,7 @@ LINE, LABELS = "a sentence here\tand one there\t1\n", list(COLUMNS)
         ({"base": "sp"}, LABELS, LINE, "no setting"),
         ({}, ["a:en", "b:en"], "a sentence here\tand one there\n", "needs two columns and labels"),
         ({}, ["a:en", "gold:label"], "a sentence here\t1\n", "needs two columns and labels"),
-        ({}, LABELS, LINE.replace("1", "yes"), "the label is not a number"),
+        ({}, LABELS, LINE.replace("1", "yes"), "the gold is not a number"),
         ({}, LABELS, LINE.replace("1", "7"), "label 7 is not one of the 2"),
         ({}, LABELS, LINE.replace("1", "0.5"), "label 0.5 is not one of the 2"),
     ],

@@ -318,7 +318,7 @@ def portions(out: Path, inputs: Mapping[str, object], *, maker: str, known: bool
     parts = Portions(out)
     begun = parts.folder / "inputs.json"
     with alone(out):
-        if begun.exists():
+        if begun.exists() and any(parts.folder.glob("[0-9]*.json")):
             if not known:
                 raise UsageError(
                     f"{parts.folder}: begun with {maker} that has no fingerprint, so it may be another one now; remove "

@@ -252,42 +252,36 @@ def _spanish(text: str) -> list[str]:
 def _usted(text: str) -> str:
     text = re.sub(r"\btu(s?)\b", lambda found: capitalised_like(f"su{found[1]}", found[0]), text, flags=re.IGNORECASE)
     if named := re.search(rf"\btú {_BETWEEN}(\w+)\b", text, re.IGNORECASE):
-        if not (verb := _third_person(named[1])):
+        if not (verb := _conjugated(named[1], True)):
             return ""
         text = text[: named.start(1)] + verb + text[named.end(1) :]
         return re.sub(r"\btú\b", lambda found: capitalised_like("usted", found[0]), text, flags=re.IGNORECASE)
     question = re.search(rf"¿(?:\w+ )?{_BETWEEN}({_SECOND_PERSON})\b", text, re.IGNORECASE)
     if not question:
         return ""
-    text = f"{text[: question.start(1)]}{_third_person(question[1])} usted{text[question.end(1) :]}"
+    text = f"{text[: question.start(1)]}{_conjugated(question[1], True)} usted{text[question.end(1) :]}"
     return re.sub(r"\b(ha|va) usted (\w+(?:[aií]do|to|cho)|a \w+r)\b", r"\1 \2 usted", text, flags=re.IGNORECASE)
 
 
 def _tu(text: str) -> str:
     text = re.sub(r"\bsu(s?)\b", lambda found: capitalised_like(f"tu{found[1]}", found[0]), text, flags=re.IGNORECASE)
     after = re.search(r"(?<=[¿ ])(\w+) usted\b", text, re.IGNORECASE) if "?" in text else None
-    if after and (verb := _second_person(after[1])):
+    if after and (verb := _conjugated(after[1], False)):
         return text[: after.start()] + verb + text[after.end() :]
     named = re.search(rf"\busted {_BETWEEN}(\w+)", text, re.IGNORECASE)
-    if not named or not (verb := _second_person(named[1])):
+    if not named or not (verb := _conjugated(named[1], False)):
         return ""
     text = text[: named.start(1)] + verb + text[named.end(1) :]
     return re.sub(r"\busted\b", lambda found: capitalised_like("tú", found[0]), text, flags=re.IGNORECASE)
 
 
-def _third_person(verb: str) -> str:
-    """ "tienes" -> "tiene"; "" for a word that is no such form."""
-    known = _TO_USTED.get(verb.lower())
+def _conjugated(verb: str, formal: bool) -> str:
+    """ "tienes" -> "tiene" if formal, else "tiene" -> "tienes"; "" for a word that is no such form."""
+    known = (_TO_USTED if formal else _TO_TU).get(verb.lower())
     if known:
         return capitalised_like(known, verb)
-    return verb[:-1] if re.fullmatch(r"\w+[aeáé]s", verb, re.IGNORECASE) else ""
-
-
-def _second_person(verb: str) -> str:
-    """ "tiene" -> "tienes"."""
-    known = _TO_TU.get(verb.lower())
-    if known:
-        return capitalised_like(known, verb)
+    if formal:
+        return verb[:-1] if re.fullmatch(r"\w+[aeáé]s", verb, re.IGNORECASE) else ""
     other = verb.lower() in ("para", "nunca", "la", "ya", "que", "me")
     return f"{verb}s" if re.fullmatch(r"\w+[aeáí]", verb, re.IGNORECASE) and not other else ""
 
@@ -313,26 +307,23 @@ _FAMILIAR = (r"\w+s([ıiuü])n", r"\w{2,}[dt]([ıiuü])n")
 def _turkish(text: str) -> list[str]:
     """The sentence in the other form of address."""
     value = PROPERTIES["address"].value(text, "tr")
-    rule = {"siz": _sen, "sen": _siz}.get(value)
-    return [re.sub(r"[^\W\d_]+", lambda found: rule(found[0], _turkish_lower(found[0])), text)] if rule else []
+    pronouns = {"siz": _TO_SEN, "sen": _TO_SIZ}.get(value)
+    if pronouns is None:
+        return []
 
+    def other(match: re.Match[str]) -> str:
+        word = match[0]
+        lowered = word.replace("I", "ı").replace("İ", "i").lower()  # in Turkish, I is the capital of ı, and İ that of i
+        if lowered in pronouns:
+            return capitalised_like(pronouns[lowered], word)
+        if lowered in _NO_PERSON:
+            return word
+        if value == "siz":
+            return re.sub(_POLITE, "", word)
+        endings = (re.fullmatch(pattern, lowered) for pattern in _FAMILIAR)
+        return next((f"{word}{ending[1]}z" for ending in endings if ending), word)
 
-def _sen(word: str, lowered: str) -> str:
-    if lowered in _TO_SEN:
-        return capitalised_like(_TO_SEN[lowered], word)
-    return word if lowered in _NO_PERSON else re.sub(_POLITE, "", word)
-
-
-def _siz(word: str, lowered: str) -> str:
-    if lowered in _TO_SIZ:
-        return capitalised_like(_TO_SIZ[lowered], word)
-    endings = () if lowered in _NO_PERSON else (re.fullmatch(pattern, lowered) for pattern in _FAMILIAR)
-    return next((f"{word}{ending[1]}z" for ending in endings if ending), word)
-
-
-def _turkish_lower(word: str) -> str:
-    """In Turkish, I is the capital of ı, and İ that of i."""
-    return word.replace("I", "ı").replace("İ", "i").lower()
+    return [re.sub(r"[^\W\d_]+", other, text)]
 
 
 # Japanese polite endings to plain ones: "行きます" -> "行く".

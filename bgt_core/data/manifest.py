@@ -25,19 +25,16 @@ Json = dict[str, Any]
 def read_manifest(folder: Path) -> Json:
     """The manifest of `folder`, empty if it has none; DataError for a damaged one."""
     path = folder / NAME
+    if not path.exists():
+        return {"schema": SCHEMA, "sources": {}, "files": {}}
     try:
-        if not path.exists():
-            return {"schema": SCHEMA, "sources": {}, "files": {}}
         manifest = files.read_json(path)
-        if (
-            manifest["schema"] != SCHEMA
-            or not isinstance(manifest["sources"], dict)
-            or not isinstance(manifest["files"], dict)
-        ):
+        tables = [manifest["sources"], manifest["files"]]
+        sound = all(
+            isinstance(table, dict) and all(isinstance(row, dict) for row in table.values()) for table in tables
+        )
+        if manifest["schema"] != SCHEMA or not sound:
             raise ValueError("not a manifest of this version")
-        for record in [*manifest["sources"].values(), *manifest["files"].values()]:
-            if not isinstance(record, dict):
-                raise ValueError("an entry is not an object")
     except NotFound:
         raise
     except (ValueError, KeyError, TypeError) as error:
@@ -93,21 +90,13 @@ def provenance(sources: Sequence[Path], licence: str | None = None) -> Json:
     return {"sources": {str(file): facts(file) for file in sources}, "licence": licences}
 
 
-def manifest_of(path: Path) -> tuple[Json, Json] | None:
-    """(manifest, its entry of this file) of the nearest manifest that lists `path`, or None."""
+def licence_of(path: Path) -> str:
+    """The licence of a file that `bgt data` made or downloaded; "not recorded" for any other."""
+    if card := read_card(path):
+        return card["licence"]
     for folder in path.absolute().parents:
         if (folder / NAME).is_file():
             manifest = read_manifest(folder)
             if entry := manifest["files"].get(path.absolute().relative_to(folder).as_posix()):
-                return manifest, entry
-    return None
-
-
-def licence_of(path: Path) -> str:
-    """The licence of a file that `bgt data` made; "not recorded" for any other."""
-    if card := read_card(path):
-        return card["licence"]
-    if listed := manifest_of(path):
-        manifest, entry = listed
-        return manifest["sources"][entry["source"]]["licence"]
+                return manifest["sources"][entry["source"]]["licence"]
     return "not recorded"

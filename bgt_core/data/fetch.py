@@ -28,10 +28,11 @@ from bgt_core.data.sources import PUBLISHED, Choice
 from bgt_core.data.textfile import lines
 from bgt_core.data.web import HEADERS, TIMEOUT, explained, remote_size
 from bgt_core.errors import BgtError, DataError, NotFound
-from bgt_core.files import file_lock, sha256_file, writing
+from bgt_core.files import alone, file_lock, sha256_file, writing
 
 SPARE = 5  # bytes of disk for each byte of an archive: the archive, its files, and ours
 SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20
+UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not give
 CHUNK = 4096  # rows written together
 STS_COLUMNS = ("gold", "sentence", "sentence")
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of replies that are not the requested text
@@ -103,29 +104,30 @@ def download(
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
     for address in PUBLISHED.keys() & addresses:
         trusted[address] = {"sha256": PUBLISHED[address], "trusted": "published"}
-    work = out / ".download" / choice.stem
-    archives, unpacked, left_out = {}, list[Path](), Counter[str]()
-    try:
-        for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
-            archive = _get(address, work, trusted.get(address, {}), size, report)
-            why = trusted.get(address, {}).get("trusted", "first download")
-            archives[address] = {**manifest.facts(archive), "trusted": why}
-            unpacked += unpack(archive, work / f"{number}.d")
-        made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
-    except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
-    entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-    with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be adding its files
-        records = manifest.read_manifest(out)
-        for path, columns, rows in made:
-            facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
-            records["files"][path.relative_to(out).as_posix()] = facts
-        records["sources"][choice.stem] = entry
-        manifest.write_manifest(out, records)
-    shutil.rmtree(work)
-    with suppress(OSError):  # another process holds the lock, or has downloads of its own
+    work, left_out = out / ".download" / choice.stem, Counter[str]()
+    with alone(work):
+        try:
+            archives, unpacked = {}, list[Path]()
+            for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
+                archive = _get(address, work, trusted.get(address, {}), size, report)
+                why = trusted.get(address, {}).get("trusted", "first download")
+                archives[address] = {**manifest.facts(archive), "trusted": why}
+                unpacked += unpack(archive, work / f"{number}.d")
+            made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
+        except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+        entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
+        entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
+        with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be adding its files
+            records = manifest.read_manifest(out)
+            for path, columns, rows in made:
+                facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
+                records["files"][path.relative_to(out).as_posix()] = facts
+            records["sources"][choice.stem] = entry
+            manifest.write_manifest(out, records)
+        shutil.rmtree(work)
+    with suppress(OSError):  # another process has downloads of its own
         if [path.name for path in work.parent.iterdir()] == ["manifest.lock"]:
             shutil.rmtree(work.parent)
     return Downloaded([file.path for file in made], dict(left_out), new=True)
@@ -146,7 +148,9 @@ def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, r
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
-    get = pooch.HTTPDownloader(progressbar=_Bar(report), headers=HEADERS, timeout=TIMEOUT)
+    get = pooch.HTTPDownloader(
+        progressbar=_Bar(address, report, UNPROMISED if size is None else size), headers=HEADERS, timeout=TIMEOUT
+    )
     path = folder / name
     with writing(path, "; the same command starts this file again"), explained(address):
         with suppress(FileNotFoundError):
@@ -163,12 +167,15 @@ def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, r
 
 
 class _Bar:
-    """What `pooch` takes for a progress bar."""
+    """What `pooch` takes for a progress bar; DataError if more than `most` bytes come."""
 
-    def __init__(self, report: Report):
-        self.report, self.total, self.done = report, 0, 0
+    def __init__(self, address: str, report: Report, most: int):
+        self.address, self.report, self.most = address, report, most
+        self.total, self.done = 0, 0
 
     def update(self, count: int) -> None:
+        if self.done > self.most:  # pooch rounds the last block up
+            raise DataError(f"{self.address}: sends more than {self.most:,} bytes, as announced; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
 
@@ -176,7 +183,7 @@ class _Bar:
         self.done = 0
 
     def close(self) -> None:
-        self.total = self.done = 0
+        """Nothing is open."""
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
@@ -193,11 +200,11 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         DataError: The archive is damaged, holds a link or a device, or grows as no text does.
         NotFound: The disk is full, or a name is impossible.
     """
-    damage = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, ValueError, LookupError, RuntimeError)
+    damage = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError)
     shutil.rmtree(folder, ignore_errors=True)
-    try:
-        with writing(folder):
-            folder.mkdir(parents=True)
+    with writing(folder):
+        folder.mkdir(parents=True)
+        try:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as inside:
                     _check_size(archive, sum(entry.file_size for entry in inside.infolist()))
@@ -209,7 +216,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
-                    tar.extraction_filter = tarfile.data_filter
+                    tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 and older have none
                     tar.extractall(folder)
             elif archive.suffix == ".gz":
                 with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:
@@ -218,12 +225,12 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
                         file.write(block)
             else:
                 return [archive]
-    except BgtError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except (*damage, OSError) as error:  # OSError: gzip's and zlib's
-        shutil.rmtree(folder, ignore_errors=True)
-        raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
+        except BgtError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        except (*damage, RuntimeError) as error:  # RuntimeError: encrypted, or packed in an unknown way
+            shutil.rmtree(folder, ignore_errors=True)
+            raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if "__MACOSX" not in path.parts and not path.name.startswith(("._", ".DS_Store"))]
 

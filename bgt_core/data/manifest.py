@@ -30,9 +30,7 @@ def read_manifest(folder: Path) -> Json:
     try:
         manifest = files.read_json(path)
         tables = [manifest["sources"], manifest["files"]]
-        sound = all(
-            isinstance(table, dict) and all(isinstance(row, dict) for row in table.values()) for table in tables
-        )
+        sound = all(isinstance(each, dict) for table in tables for each in (table, *table.values()))
         if manifest["schema"] != SCHEMA or not sound:
             raise ValueError("not a manifest of this version")
     except NotFound:

@@ -117,20 +117,27 @@ def download(
         except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
             shutil.rmtree(work, ignore_errors=True)
             raise
-        entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
-        entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-        with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be adding its files
-            records = manifest.read_manifest(out)
-            for path, columns, rows in made:
-                facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
-                records["files"][path.relative_to(out).as_posix()] = facts
-            records["sources"][choice.stem] = entry
-            manifest.write_manifest(out, records)
+        _write_down(choice, archives, made, left_out, out)
         shutil.rmtree(work)
     with suppress(OSError):  # another process has downloads of its own
         if [path.name for path in work.parent.iterdir()] == ["manifest.lock"]:
             shutil.rmtree(work.parent)
     return Downloaded([file.path for file in made], dict(left_out), new=True)
+
+
+def _write_down(
+    choice: Choice, archives: manifest.Json, made: Sequence[OutputFile], left_out: Counter[str], out: Path
+) -> None:
+    """Add files and source to the manifest, under a lock: another process may be adding its own."""
+    entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
+    entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
+    with file_lock(out / ".download" / "manifest.lock", wait=True):
+        records = manifest.read_manifest(out)
+        for path, columns, rows in made:
+            facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
+            records["files"][path.relative_to(out).as_posix()] = facts
+        records["sources"][choice.stem] = entry
+        manifest.write_manifest(out, records)
 
 
 def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:

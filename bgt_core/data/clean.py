@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,7 @@ def clean(
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     measure = _count(rules, langs.values(), tokenizer)
+    read = partial(_read, sources, all_names, label, measure, rules.seed, strict)
     held_out = _held_out(exclude, rules.seed)
     scores = score_filters(rules.keep, pair_scores(rules.words, models))
     if label < 0 and any(score.name == "cost" for score in scores):
@@ -107,9 +109,7 @@ def clean(
     sample = []
     if rules.max_pairs is not None:  # a first pass finds the hash that separates the sample from the rest
         seen = Seen()
-        for candidates in _read(
-            sources, all_names, label, measure, rules.seed, Skipped(), strict, lambda pairs, total: None
-        ):
+        for candidates in read(Skipped(), lambda pairs, total: None):
             filters.apply(_filters(rules, held_out, scores, seen), candidates, Counter())
         if len(seen) > rules.max_pairs:
             limit = np.uint64(seen.smallest(rules.max_pairs))
@@ -117,7 +117,7 @@ def clean(
     skipped, dropped, rows = Skipped(), Counter[str](), 0
     chosen = [*_filters(rules, held_out, scores, Seen()), *sample]
     with pair_file(out, names) as add:
-        for candidates in _read(sources, all_names, label, measure, rules.seed, skipped, strict, report):
+        for candidates in read(skipped, report):
             kept = filters.apply(chosen, candidates, dropped)
             add([[cell.encode() for cell in row] for row in kept.rows(label)])
             rows += len(kept.pairs)
@@ -125,12 +125,11 @@ def clean(
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
     cleaned = Cleaned(rows, dict(dropped), skipped)
-    excluded = [file for path in exclude for file in _files(path)]
     about = {
         "dropped": cleaned.dropped,
         "skipped": dict(skipped.counts),
         "rules": asdict(rules),
-        "excluded": {str(file): manifest.facts(file) for file in excluded},
+        "excluded": {str(file): manifest.facts(file) for path in exclude for file in _files(path)},
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
         "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
     }
@@ -144,8 +143,8 @@ def _read(
     label: int,
     measure: Count,
     seed: int,
-    skipped: Skipped,
     strict: bool,
+    skipped: Skipped,
     report: Report,
 ) -> Iterator[Candidates]:
     """The sound pairs of all sources, many at a time, with the data that filters need; bad rows are counted in

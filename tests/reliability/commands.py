@@ -72,7 +72,7 @@ def commands() -> dict[str, Command]:
         "mine": Command(
             "bgt mine {data}/english.txt {data}/french.txt --langs en,fr --model {data}/model --out {out}/m.tsv".split()
         ),
-        "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s --json".split()),
+        "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s.json".split()),
         "split": Command(
             "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
         ),

@@ -106,6 +106,8 @@ class Result:
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
+        if len(models) == 1 and not any(owners.values()):  # of one model, the systems may be its searches
+            owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
         rows: list[list[Any]] = []

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import bgt_core
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import evaluate, find_task, one_path, task_names
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.vectors.compare import ComparesByCosine
@@ -85,20 +83,3 @@ def test_a_task_takes_items_or_a_file_and_the_settings_are_kept() -> None:
         evaluate("triples", Constant(), "absent.tsv", resamples=9)
     with pytest.raises(UsageError, match="data takes a file, not 2 paths"):
         one_path([Path("a"), Path("b")], "a file")
-
-
-def test_the_seed_is_that_of_what_is_drawn() -> None:
-    class Draws:
-        across, own_probability, data = "system", False, ""
-
-        def load(self, paths: Sequence[Path], *, seed: int) -> Any:
-            return seed
-
-        def statistic(self, items: Any, encoders: Any, *, seed: int) -> Statistic:
-            seen.append((items, seed))
-            raise UsageError("enough")
-
-    seen: list[tuple[int, int]] = []
-    with pytest.raises(UsageError, match="enough"):
-        evaluate(Draws(), Constant(), "file", seed=7)
-    assert seen == [(7, 7)]

@@ -62,6 +62,8 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
         for measure, score in expected.items():
             assert result.value((ALONE, measure), system) == pytest.approx(score, rel=1e-9), (system, measure)
     assert np.isnan(result.value((BOTH, "chrF"), NEAREST))
+    rows = result.rows()
+    assert {row[rows.columns.index("model")] for row in rows.rows} == {"it"}
     kept = [cosines(writer.embed([first for first, *_ in written[name]], lang="en"), vectors) for name in written]
     assert np.diff(kept[1:4], axis=0).min() >= -1e-5 * np.abs(kept).max()
 

@@ -217,22 +217,6 @@ def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:
     assert {key: keys.count(key) for key in keys} == {"accuracy": 10, "F1": 10, "AUC": 10}
 
 
-def test_a_score_at_the_threshold_is_positive() -> None:
-    class Half(Lengths):
-        threshold = 0.5
-
-    one_longer_and_two = LabelledPairs("rows", np.array([True, False] * 5), ["a"] * 10, ["b c", "b c d"] * 5)
-    result = evaluate(Pairs(), {"half": Half()}, PairsData(one_longer_and_two, None, None), resamples=100)
-    assert by_measure(result)["accuracy"][0].value == 100
-
-
-def test_holm_is_over_auc_and_over_accuracy_and_f1(pairs: LabelledPairs) -> None:
-    for keys in (("AUC",), ("accuracy", "F1")):
-        gaps = sorted((gap for gap in measured(pairs, pairs).differences if gap.key.measure in keys), key=lambda g: g.p)
-        steps = [min(1.0, gap.p * (len(gaps) - place)) for place, gap in enumerate(gaps)]
-        np.testing.assert_allclose([gap.p_holm for gap in gaps], np.maximum.accumulate(steps))
-
-
 def test_without_a_dev_file_scores_have_no_accuracy_but_probabilities_do(pairs: LabelledPairs) -> None:
     result = measured(pairs)
     assert result.systems == ["own", "sure", "bag of words", "tf-idf"]

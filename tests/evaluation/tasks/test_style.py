@@ -144,13 +144,17 @@ def test_a_bad_row_is_named(tmp_path: Path, rows: list[list[str]], message: str)
         read_stel(write(tmp_path / "a.tsv", rows))
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no column 'style type'; expected a header with Anchor 1, "):
-        read_stel(write(tmp_path / "a.tsv", header=HEADER[:-1]))
-    broken = tmp_path / "b.tsv"
-    broken.write_text("\t".join(HEADER) + '\n0\t"never closed\n', "utf-8")
-    with pytest.raises(DataError, match=r"b\.tsv:2: .*; quotes must be paired as in CSV"):
-        read_stel(broken)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\t".join(HEADER[:-1]) + "\n", r"no column 'style type'; expected a header with Anchor 1, "),
+        ("\t".join(HEADER) + '\n0\t"never closed\n', r"a\.tsv:2: .*; quotes must be paired as in CSV"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.tsv").write_text(text, "utf-8")
+    with pytest.raises(DataError, match=message):
+        read_stel(tmp_path / "a.tsv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match=r"empty: has no \.tsv file; expected STEL's files"):
         Style().load([tmp_path / "empty"], seed=0)

@@ -11,7 +11,7 @@ import streamlit as st
 from app.core import controls, exports, rows, state, theme
 from app.core.address import BOUND, go_to
 from app.core.component import copy_link
-from app.core.markdown import how_to_read, verbatim
+from app.core.markdown import verbatim
 from app.core.results import gather, task_names
 from app.core.results.reading import p_value, provenance
 from app.languages import chart, compute
@@ -24,18 +24,6 @@ CLAIM = (
 PAPER = " Open and grey: the paper's. Compare signs."
 NOT_RUN, NO_TASK = "not run", "no such task"
 PAPERS = ", paper"  # ends the titles of the paper's columns
-HOW_TO_READ = """
-- **Separation** is the accuracy of a probe on the semantic latent minus that of one on the second latent, in points,
-  on the same sentences. Right of zero: the semantic latent holds more of it; left: the second one does.
-- **The claim** of the paper is a pattern of signs, the same in every language: right for meaning, left for
-  what a language adds (tasks of ours), length, punctuation and grammatical gender. An interval that holds zero says
-  nothing either way.
-- **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
-  model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
-- **not run**: not measured. **no such task**: the task does not exist there; Japanese has no grammatical gender.
-- **Distance to English**: does the separation change where a language is further away? With so few languages p can't
-  be small: look at the intervals.
-"""
 TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's order"}
 
 
@@ -47,7 +35,6 @@ def page(loaded: state.Loaded) -> None:
         empty(loaded)
     if not gaps.empty:
         shown(gaps, loaded)
-    how_to_read(HOW_TO_READ)
 
 
 def shown(gaps: pd.DataFrame, loaded: state.Loaded) -> None:

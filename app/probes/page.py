@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.core import controls, corpora, startup, state
 from app.core.address import BOUND
-from app.core.markdown import how_to_read, problem, verbatim
+from app.core.markdown import problem, verbatim
 from app.core.results import gather, reading, task_names
 from app.probes import compute, results
 from bgt_core.data.examples import CREDIT, LANGS
@@ -16,27 +16,6 @@ from probes.results.store import read_cells
 from probes.tasks import TASKS
 
 FIRST = "length"  # the task shown first: defined for all languages and sentences
-
-HOW_TO_READ = """
-- **A probe** is a small classifier that sees only a latent and answers a question about the sentence. Its accuracy is
-  the share of right answers on new sentences. The questions are grouped as in SentEval: **meaning** (number, tense,
-  swapped clauses), **form** (the tree, the order of words, gender), **surface** (which words, how long, which marks).
-- **The paper's claim**: the semantic latent leads where a question is about meaning, the language latent where it is
-  about length, punctuation or form. The table tells whether this model does so.
-- {rule}
-- **The grey tick** is the best baseline: a classifier that never saw the model. *majority* always gives the commonest
-  answer; *length* knows the number of words; *word 1-2-grams* and *character 3-5-grams* see which words and letters
-  are there. Point at the tick for all of them. Below it, a probe tells less than this baseline.
-- **The bar** is a 95% interval over test sentences. **Difference** is semantic minus second latent in points, on the
-  same sentences, with its interval; **p** is how often chance alone would give as much.
-- **Run here** marks results that you just computed, with few sentences. They never replace a stored result. The
-  training and test data are named beside each result.
-- **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent holds the
-  property. Near zero: the probe may have memorised the words.
-- **Compression**: how many times shorter the code of the labels becomes if the latent is known. 1: it does not help.
-- **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
-  probable, on average.
-"""
 
 
 def page(loaded: state.Loaded) -> None:
@@ -52,7 +31,6 @@ def page(loaded: state.Loaded) -> None:
         st.code(gather.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
     if not known.scores.empty:
         results.page(known, loaded)
-    how_to_read(HOW_TO_READ.format(rule=reading.RULE))
 
 
 def run_small(loaded: state.Loaded) -> None:

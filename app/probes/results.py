@@ -17,7 +17,6 @@ from app.core.markdown import verbatim
 from app.core.results import chart, gather, reading, task_names
 from app.core.results.gather import Key
 from app.core.results.reading import p_value
-from app.probes import chart as curve_chart
 from app.probes import compute
 from bgt_core.errors import BgtError
 
@@ -164,7 +163,7 @@ def curves(curve: pd.DataFrame) -> None:
         "Of", keys, format_func=lambda key: title(*key[:3]) + (f", {key[3]}" if key[3] else ""), key="curve_of", **BOUND
     )
     part = curve.set_index(names).loc[[key]]
-    figure = partial(curve_chart.learning_curves, part)
+    figure = partial(chart.learning_curves, part)
     exports.chart(
         "bgt-learning-curve",
         figure,

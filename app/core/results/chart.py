@@ -1,5 +1,7 @@
-"""Accuracies of probes on each latent, beside the best baseline; and figures of many rows, which have their names above
-their marks, so that a phone is wide enough."""
+"""Accuracies of probes on each latent, beside the best baseline, and their learning curves.
+
+A figure of many rows has their names above their marks, so that a phone is wide enough.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import plotly.graph_objects as go
 
 from app.core.results import task_names
 from app.core.rows import language_name
-from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, bars, finish, latent_colour, plain
+from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, SYMBOLS, bars, cycled, finish, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
 from probes.result import is_baseline
@@ -199,3 +201,39 @@ def label(row: Any, several: bool) -> str:
     names = [language_name(lang) for lang in split_langs(row.lang)]
     parts = [task_names.title(row.task), " and ".join(names), *([row.model] if several else [])]
     return plain(" · ".join(parts))
+
+
+def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
+    """Test accuracy over training items, one line per latent, and probes of more capacity at the end.
+
+    Rows (latent, family, n_train, accuracy, ci_low, ci_high) of one result, fractions.
+    """
+    figure = go.Figure()
+    for latent, part in curve.groupby("latent", sort=False):
+        colour = latent_colour(latent, theme)
+        first = part["family"].iloc[0]
+        for nth, (family, points) in enumerate(part.groupby("family", sort=False)):
+            points = points.sort_values("n_train")
+            figure.add_trace(
+                go.Scatter(
+                    x=points["n_train"],
+                    y=100 * points["accuracy"],
+                    name=plain(
+                        latent if family == first else f"{latent}, hidden layer of {family.removeprefix('mlp')}"
+                    ),
+                    mode="lines+markers",
+                    line={"color": colour, "width": 2},
+                    marker={"size": 9, "color": colour, "symbol": cycled(SYMBOLS, nth) + ("-open" if nth else "")},
+                    error_y=None
+                    if nth
+                    else bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
+                    hovertemplate="%{x:,} sentences: %{y:.1f}<extra></extra>",
+                )
+            )
+    figure = finish(figure, "Test accuracy, %, over the sentences trained on", 360, theme)
+    ticks = sorted(set(curve["n_train"]))
+    figure.update_xaxes(
+        type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks], title="training sentences"
+    )
+    figure.update_yaxes(title=None)
+    return figure

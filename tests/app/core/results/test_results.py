@@ -146,3 +146,13 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable)
     )
     more = pd.concat([scores, scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
     assert "800 to 4,000 and tested on 100 to 987" in reading.provenance(more) and ", b." in reading.provenance(more)
+
+
+def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
+    rows = [(latent, family, n, 0.5 + n / 1000, 0.4, 0.9)
+            for latent in ("semantic", "language")
+            for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))]  # fmt: skip
+    curve = pd.DataFrame(rows, columns=["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"])
+    traces = {trace.name: trace for trace in probe_charts.learning_curves(curve).data}
+    assert set(traces) == {"semantic", "semantic, hidden layer of 50", "language", "language, hidden layer of 50"}
+    assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])

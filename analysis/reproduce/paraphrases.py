@@ -33,7 +33,7 @@ from bgt_core.data.manifest import card_path
 from bgt_core.data.parallel import TABLES, Skipped, pair_file, read_pairs
 from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_scores
 from bgt_core.data.textfile import number
-from bgt_core.encoders.reference import ReferenceProbability
+from bgt_core.encoders.distances import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.training.settings import SETTINGS

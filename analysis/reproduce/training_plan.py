@@ -20,7 +20,7 @@ from analysis.reproduce.runner import Workspace
 from analysis.reproduce.trainings import Training, training_of
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.device import pick_device
-from bgt_core.encoders.reference import ReferenceProbability
+from bgt_core.encoders.distances import ReferenceProbability
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.evaluation.backtranslation import Statistic, compare
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE

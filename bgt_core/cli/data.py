@@ -211,7 +211,7 @@ def sentence_models(language_model: Path | None, classifier: Path | None, keep: 
 
         models["perplexity"] = Perplexity.of_file(language_model)
     if classifier:
-        from bgt_core.encoders.reference import ReferenceProbability
+        from bgt_core.encoders.distances import ReferenceProbability
 
         models["classifier"] = ReferenceProbability.load(classifier, "auto")
     return models

@@ -36,10 +36,9 @@ from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.data.languages import known_lang
 from bgt_core.device import autocast, check_precision, pick_device, warn_if_slow
 from bgt_core.embedder import Embedder
-from bgt_core.encoders import open_encoder as open_any
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.encoders.publish import model_card
-from bgt_core.encoders.split import open_split
+from bgt_core.encoders.split import open_encoder as open_split
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import atomic_folder
 from bgt_core.splitting import parts
@@ -204,7 +203,7 @@ def export_split(folder: Path, out: Path, lang: str) -> None:
         raise UsageError(
             f"{folder}: {stored.split.method} has a hidden layer beside a Dense module; use another method"
         )
-    open_split(folder, open_any)  # checks that the encoder has not changed
+    open_split(folder)  # checks that the encoder has not changed
     inner = SentenceTransformer(name, device="cpu")
     weight, bias = torch.from_numpy(of.read), torch.from_numpy(of.centre - of.read @ of.offset)
     inner.append(Dense(stored.split.width, stored.split.shared_width, True, Identity(), weight, bias))

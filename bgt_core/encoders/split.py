@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.encoders import Opens, named_encoder
+from bgt_core.encoders import named_encoder
 from bgt_core.encoders import open_encoder as open_any
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
@@ -54,27 +54,25 @@ def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarra
     return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
 
 
-def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open a split folder as `open_split` does."""
-    return open_split(Path(name), partial(open_any, device=device, precision=precision))
-
-
-def open_split(folder: Path, opens: Opens) -> ExternalEncoder:
+def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
     """Open the folder that `bgt split` wrote, and the encoder that it names.
 
     Args:
-        folder: With split.safetensors and split.json.
-        opens: Opens an encoder by its name, as `open_encoder`.
+        name: The folder, with split.safetensors and split.json.
+        device: Of the encoder, as precision.
+        precision: As `open_encoder` takes it.
 
     Raises:
         UsageError: The split was fitted on stored vectors, and no encoder was named.
         DataError: The encoder has changed since the split was fitted.
     """
+    folder = Path(name)
     stored = parts.load(folder)
     if not stored.encoder:
         raise UsageError(
             f"{folder}: was fitted on stored vectors of no named encoder; fit it again with --model, or split vectors "
             "in Python: bgt_core.splitting.parts.load(FOLDER).split.parts(vectors, lang)."
         )
+    opens = partial(open_any, device=device, precision=precision)
     inner = named_encoder(stored.encoder, stored.fingerprint, opens, str(folder))
     return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

@@ -166,7 +166,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
         for lang, of in split.maps.items()
         for name, array in arrays(of).items()
-        if not is_identity(array)
+        if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an absent one is the identity
     }
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS)
@@ -266,7 +266,3 @@ def card(stored: StoredSplit) -> str:
 def percent(share: float | None) -> str:
     """A share as the card shows it; nothing for None."""
     return "" if share is None else f"{100 * share:.1f}"
-
-
-def is_identity(array: np.ndarray) -> bool:
-    return array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))

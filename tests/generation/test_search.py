@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,13 @@ import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.generation.generate import generate
-from bgt_core.generation.options import GREEDY, Beam, Sample
+from bgt_core.generation.options import GREEDY, Beam, Sample, search_of
 from bgt_core.generation.search import (
     BLOCK,
     beam,
     decode,
     largest,
+    n_best,
     sample,
 )
 from bgt_core.nets.bound.binding import MemoryReader
@@ -56,7 +58,7 @@ def latents(count: int) -> Tensor:
     return torch.randn(count, L, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
 
 
-def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) -> Tensor:
+def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
     """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
@@ -82,21 +84,43 @@ def tokens_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length
     return [best.tokens for best in beam(decoder, latent, Beam(size), max_length)]
 
 
-def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
-    """The definition: no cache, no batch, every hypothesis read anew, all its children, the `size` with the largest
-    sums; of the last ones the best mean. A finished hypothesis is its own only child."""
+def looping(vocab_size: int, seed: int) -> TransformerDecoder:
+    """A decoder that likes to repeat itself: each token raises its own score."""
+    torch.manual_seed(seed)
+    table = make_embedding(vocab_size, 16)
+    output = UntiedOutput(vocab_size, 16, L)
+    decoder = TransformerDecoder(table, output, L, layers=1, ffn_dim=12, heads=2, dropout=0.1)
+    with torch.no_grad():
+        output.hidden.weight += 0.3 * table.weight
+        output.hidden.weight[EOS] *= 2
+    return decoder.double().eval()
+
+
+def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
+    """Whether some n tokens stand twice, or one token more often in a row than it may."""
+    ngram, run = rules.no_repeat_ngram, rules.max_run
+    ngrams = [tuple(sentence[start : start + ngram]) for start in range(len(sentence) - ngram + 1)]
+    runs = [sentence[start : start + run + 1] for start in range(len(sentence) - run)]
+    return bool((ngram and len(set(ngrams)) < len(ngrams)) or (run and any(len(set(part)) == 1 for part in runs)))
+
+
+def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> list[tuple[list[int], float]]:
+    """The definition: no cache, no batch, every hypothesis read anew, all its children that the rules permit, the
+    `size` with the largest sums; a finished hypothesis is its own only child. The best first, each with its mean."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
     for _ in range(max_length):
         children = []
         for total, past in kept:
             if past[-1:] == [EOS]:
                 children.append((total, past))
-            else:
-                scores = log_chances(decoder, latent, past).tolist()
-                children += [(total + score, [*past, token]) for token, score in enumerate(scores)]
-        kept = sorted(children, reverse=True)[:size]
-    mean, best = max((total / len(past), past) for total, past in kept)
-    return [token for token in best if token != EOS], mean
+                continue
+            for token, score in enumerate(log_chances(decoder, latent, past).tolist()):
+                if token == EOS or not repeats([*past, token], search):
+                    children.append((total + score, [*past, token]))
+        kept = sorted(children, reverse=True)[: search.size]
+    ranked = sorted(kept, key=lambda item: item[0] / len(item[1]) ** search.length_penalty, reverse=True)
+    tokens = [[token for token in past if token != EOS] for _, past in ranked]
+    return [(of, total / len(past)) for of, (total, past) in zip(tokens, ranked, strict=True) if total > -torch.inf]
 
 
 @pytest.mark.parametrize("layer", [UntiedOutput, TiedOutput])
@@ -116,10 +140,49 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
     z = 3 * latents(8).float()
     hypotheses = beam(decoder, z, Beam(size), max_length)
     for best, latent in zip(hypotheses, z, strict=True):
-        tokens, mean = straight_beam(decoder, latent, size, max_length)
+        tokens, mean = straight(decoder, latent, Beam(size), max_length)[0]
         assert best.tokens == tokens
         assert best.mean == pytest.approx(mean, rel=1e-5)
     assert len({len(best.tokens) for best in hypotheses}) > 1
+
+
+@pytest.mark.parametrize("rules", [(2, 0), (3, 0), (0, 1), (0, 2), (3, 2), (1, 0), (0, 0)], ids=str)
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 2.0])
+def test_a_beam_with_rules_is_what_it_is_by_definition(rules: tuple[int, int], length_penalty: float) -> None:
+    decoder, z = looping(9, 1), latents(6)
+    search = Beam(4, *rules, length_penalty)
+    written = n_best(decoder, z, search, 4, 8)
+    for hypotheses, latent in zip(written, z, strict=True):
+        assert [each.tokens for each in hypotheses] == [tokens for tokens, _ in straight(decoder, latent, search, 8)]
+    unruled = Beam(4, length_penalty=length_penalty)
+    free = [best.tokens for best in beam(decoder, z, unruled, 8)]
+    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # there was something to leave out
+
+
+@pytest.mark.parametrize("rules", [Sample(no_repeat_ngram=2), Sample(max_run=1), Sample(max_run=2, top_p=0.8)], ids=str)
+def test_draws_keep_the_rules(rules: Sample) -> None:
+    decoder, z = looping(9, 1), latents(300)
+    drawn = {}
+    for search in (rules, replace(rules, no_repeat_ngram=0, max_run=0)):
+        drawn[search] = sample(decoder, z, search, 8, torch.Generator().manual_seed(1))
+    ruled, free = drawn.values()
+    assert not any(repeats(sentence, rules) for sentence in ruled)
+    assert any(repeats(sentence, rules) for sentence in free)
+
+
+def test_draws_are_shared_among_what_is_left() -> None:
+    """Of the second token, after the first may not stand again."""
+    decoder, z = looping(7, 0), latents(1)
+    drawn = sample(decoder, z.expand(20_000, -1), Sample(max_run=1), 2, torch.Generator().manual_seed(2))
+    for first in (4, 5, 6):
+        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in drawn if sentence[0] == first]
+        chances = log_chances(decoder, z[0], [first]).exp()
+        chances[first] = 0.0
+        expected = len(after) * (chances / chances.sum())[3:]
+        counts = torch.bincount(torch.tensor(after), minlength=7)[3:].double()
+        assert counts[first - 3] == 0
+        others = expected > 0
+        assert ((counts - expected) ** 2 / expected)[others].sum() < 13.8  # 2 degrees of freedom, p = 0.001
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -135,7 +198,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     z = 3 * latents(8)
     hypotheses = beam(decoder, z, Beam(size), 6)
     for best, latent in zip(hypotheses, z, strict=True):
-        tokens, mean = straight_beam(decoder, latent, size, 6)
+        tokens, mean = straight(decoder, latent, Beam(size), 6)[0]
         assert best.tokens == tokens
         assert best.mean == pytest.approx(mean, rel=1e-5)
     assert len({len(best.tokens) for best in hypotheses}) > 1
@@ -283,6 +346,14 @@ def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: d
         (lambda: Sample(temperature=0.0), "temperature 0.0"),
         (lambda: Sample(top_p=0.0), "top_p 0.0"),
         (lambda: Sample(top_p=1.1), "top_p 1.1"),
+        (lambda: Beam(no_repeat_ngram=-1), "no_repeat_ngram -1"),
+        (lambda: Sample(max_run=-2), "max_run -2"),
+        (lambda: Beam(length_penalty=-0.1), "length_penalty -0.1"),
+        (lambda: Beam(length_penalty=float("inf")), "length_penalty inf"),
+        (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
+        (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
+        (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
+        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty: draws have no beam to rank"),
     ],
 )
 def test_an_impossible_search_is_refused(search: Callable[[], object], message: str) -> None:

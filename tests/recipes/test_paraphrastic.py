@@ -17,7 +17,7 @@ from bgt_core import checkpoint, recipes, training
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
-from bgt_core.encoders.reference import ReferenceProbability
+from bgt_core.encoders.distances import ReferenceProbability
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.evaluation.backtranslation import compare
 from bgt_core.grammar import Pair, pairs

@@ -41,11 +41,8 @@ TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters
 
 def two_latents(loaded: state.Loaded) -> str:
     """Say what a model lacks whose latents can't be compared; "" if nothing."""
-    return (
-        ""
-        if loaded.second_latent
-        else f"{controls.ONE_LATENT} *How alike?* compares this model's cosines with people's scores."
-    )
+    way_out = "*How alike?* compares this model's cosines with people's scores."
+    return "" if loaded.second_latent else f"{controls.ONE_LATENT} {way_out}"
 
 
 def a_writer(loaded: state.Loaded) -> str:
@@ -79,7 +76,7 @@ PAGES = {
              "Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); "
              "the higher up, the nearer in the **{second}** latent (style).", two_latents, link=False),
         Page("rewrite", "style", "Meaning by style", "edit_note",
-             "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer),
+             "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer, link=False),
         Page("similarity", "similarity", "How alike?", "compare_arrows",
              "Do two sentences share their meaning, their style, or both?"),
         Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?"),

@@ -7,7 +7,7 @@ text, but only the open tab computes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ import streamlit as st
 import bgt_core
 from app.core import controls, exports, markdown, rows, startup, state, theme, writing
 from app.core.address import BOUND, ONE_SENTENCE
+from app.core.component import copy_link
 from app.core.markdown import failing, frame, help_of, verbatim, written
 from app.rewrite import compute
 from bgt_core.contracts import SEMANTIC
@@ -51,7 +52,15 @@ def page(loaded: state.Loaded) -> None:
     }
     for tab, draw in zip(st.tabs([*tabs], key="how", **BOUND), tabs.values(), strict=True):
         with tab:
-            draw(loaded, bool(tab.open))
+            view(draw, loaded, bool(tab.open))
+
+
+@st.fragment
+def view(draw: Callable[[state.Loaded, bool], None], loaded: state.Loaded, is_open: bool) -> None:
+    """Draw a tab, and the link to it if it is open; what is done in a tab reruns only this."""
+    draw(loaded, is_open)
+    if is_open:
+        copy_link()
 
 
 @contextmanager

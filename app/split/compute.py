@@ -130,11 +130,8 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
-    same = (
-        known.title
-        for known in corpora.of_session().models.values()
-        if known.reader.fingerprint == reader.fingerprint != ""
-    )
+    known = corpora.of_session().models.values()
+    same = (model.title for model in known if model.reader.fingerprint == reader.fingerprint != "")
     title = next(same, startup.free_name(title, state.titles()))
     device = f"Splits the vectors of {loaded.title}"
     progress(FITTED, "Drawing maps")

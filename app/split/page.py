@@ -69,12 +69,9 @@ def divide(loaded: Loaded) -> None:
         return
     key = "method" if possible[0] in FACTORED else "simple_method"
     with controls:
-        method = (
-            st.selectbox(
-                "Method", possible, key=key, format_func=lambda name: f"{name}: {METHODS[name]}", width=300, **BOUND
-            )
-            or possible[0]
-        )
+        titles = {name: f"{name}: {METHODS[name]}" for name in possible}
+        title_of = titles.__getitem__
+        method = st.selectbox("Method", possible, key=key, format_func=title_of, width=300, **BOUND) or possible[0]
         pressed = st.button("Split", type="primary", icon=":material/call_split:")
     needed = f" Two more methods, *neural* and *bgt*, need {needed_rows(width):,} different sentences on each side."
     more = "" if possible[0] in FACTORED else needed

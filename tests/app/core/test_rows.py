@@ -47,11 +47,3 @@ def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
     assert {"address", "contraction", "question-form", "lang"} <= set(rows.colours(("en", "fr")))
     assert set(rows.colours(("ja",))) & {*rows.STYLES, "lang"} == {"politeness"}
     assert {rows.colours(langs)[0] for langs in (("en",), ("en", "fr"), ("xx",))} == {"mark"}
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "fraction"),
-    [("A red car.", "a car?", 2 / 3), ("Oui", "oui !", 1.0), ("!", "?", 0.0)],
-)
-def test_words_shared(left: str, right: str, fraction: float) -> None:
-    assert rows.overlap(left, right) == pytest.approx(fraction)

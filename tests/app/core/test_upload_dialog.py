@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.core import corpora, startup, upload_dialog
+from app.core import startup, upload_dialog
 from bgt_core.data.examples import example_sentences
 from bgt_core.errors import BgtError
 
@@ -97,15 +97,6 @@ def test_numbers_in_another_spelling_are_scores_or_left_out_and_never_a_language
     with pytest.raises(BgtError, match=r"Column score can't hold scores: a cell is not a number: .*; "):
         upload_dialog.text_of("a.tsv", table, uses, drop=True)
     assert upload_dialog.guessed_uses(table[["y"]], LANGS) == [""]
-
-
-def test_extra_columns_become_columns_of_the_tables_rows() -> None:
-    text, _ = made([["one", "un", "t", "1.5"], ["two", "deux", "", "2"]], ["en", "fr", "own", "own"])
-    rows = corpora.sentences(text, 10)
-    assert rows["id"].tolist() == ["en0", "en1", "fr0", "fr1"] and rows["translation"].tolist()[:2] == ["un", "deux"]
-    assert rows["own:c"].tolist() == ["t", "none"] * 2 and rows["own:d"].tolist() == [1.5, 2.0] * 2
-    assert corpora.sentences(text, 1)["text"].tolist() == ["one", "un"]
-    assert corpora.sentences(text.alone("fr"), 10)["text"].tolist() == ["un", "deux"]
 
 
 def test_a_file_is_offered_among_the_sentences_of_the_maps(opened: Open) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from app.core import rows
 from app.core.latents import chart
-from app.core.latents.chart import TRANSLATIONS, contours, pair_lines
-from bgt_core.data.examples import example_sentences
+from app.core.latents.chart import TRANSLATIONS
 
 LANGS = ("en", "fr")
 
@@ -86,20 +85,3 @@ def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
     drawn = [shown for trace in markers(chart.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
     assert sum("&lt;b&gt;Bold&lt;/b&gt; &amp;amp;" in shown for shown in drawn) == 1
     assert not any("<a " in shown for shown in drawn)
-
-
-def test_translations_in_three_languages_are_joined_to_closed_triangles() -> None:
-    triples = example_sentences(("en", "fr", "de"))[:4]
-    table = rows.translations(triples, ("en", "fr", "de")).assign(x=np.arange(12.0), y=0.0)
-    every = pair_lines(table, [])
-    assert list(every.x) == [x for pair in range(4) for x in (pair, pair + 4, pair + 8, pair, None)]
-    assert list(pair_lines(table, ["fr2"]).x) == [2, 6, 10, 2, None]
-
-
-def test_contours_are_highest_where_most_points_are() -> None:
-    rng = np.random.default_rng(0)
-    places = np.concatenate([rng.normal((-3, 2), 0.3, (300, 2)), rng.normal((4, -1), 0.3, (30, 2))])
-    drawn = contours(pd.DataFrame(places, columns=["x", "y"]), "light")
-    row, column = np.unravel_index(np.argmax(drawn.z), drawn.z.shape)
-    assert abs(drawn.x[column] + 3) < 0.3 and abs(drawn.y[row] - 2) < 0.3
-    assert np.asarray(drawn.z).sum() <= 330 and drawn.x[0] < places[:, 0].min()

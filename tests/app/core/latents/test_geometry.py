@@ -60,16 +60,6 @@ for vectors in [line, line[:, :1], *copies, *few, *sizes, *wide, *near, rows + 1
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
-@pytest.mark.parametrize("metric", ["Cosine", "Euclidean"])
-@pytest.mark.parametrize("name", ["PCA", "t-SNE"])
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_the_largest_vectors_are_moved_to_finite_ones(name: str, metric: str) -> None:
-    rows = (np.random.default_rng(0).uniform(0.5, 1, (60, 6)) * 3.4e38).astype(np.float32)
-    projection = geometry.fit(rows, geometry.Method(name, 5, metric=metric))
-    for goal in (projection.xy[3] * 1.1, np.array([1e3, -1e3]), projection.xy[0] * 30):
-        assert np.isfinite(geometry.moved(projection, rows, rows[5], goal).astype(np.float32)).all()
-
-
 @pytest.mark.parametrize("method", ["t-SNE", "UMAP"])
 def test_fewer_than_five_different_vectors_are_drawn_by_pca(vectors: np.ndarray, method: str) -> None:
     few = vectors[np.arange(30) % 4]
@@ -168,12 +158,3 @@ def test_a_word_that_is_everywhere_names_nothing_and_rows_without_a_group_do_not
     groups = np.repeat([0, 1, -1], [4, 4, 50])
     found = geometry.keywords(geometry.word_counts(texts), groups, 5, 2)
     assert found == [["train", "leaves"], ["bread", "is", "good"]]
-
-
-def test_names_are_in_the_first_language_and_different() -> None:
-    texts = ["the train"] * 3 + ["the bread"] * 3 + ["le train"] * 3 + ["le pain"] * 3 + ["42"] * 2
-    groups = np.repeat([0, 1, 0, 2, 3], [3, 3, 3, 3, 2])
-    first = np.arange(len(texts)) < 6
-    assert geometry.names(geometry.word_counts(texts), groups, first, 3) == ["train", "bread", "pain", ""]
-    same = geometry.names(geometry.word_counts(["44"] * 3), np.array([0, 1, 2]), np.ones(3, bool), 3)
-    assert same == ["", "", ""]

@@ -42,12 +42,7 @@ begun = time.perf_counter()
 def write():
     peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
     json.dump([time.process_time(), time.perf_counter() - begun, peak], open(figures, "w"))
-importlib.import_module(module).main() if module else exec(sys.argv[1])
-"""
-MAP = """
-import numpy as np
-from app.core.latents.geometry import Method, fit
-fit(np.load({path!r}), Method({method!r}, {neighbours}))
+importlib.import_module(module).main()
 """
 
 
@@ -122,7 +117,7 @@ def rows(options: argparse.Namespace) -> Iterator[Curve]:
 
 
 def command(work: str, folder: Path, size: int) -> tuple[str, list[str]]:
-    """The module whose `main` runs, and its arguments; or "" and Python."""
+    """The module whose `main` runs, and its arguments."""
     english, french = text(folder, size)
     tool, _, what = work.partition(",")
     vectors = folder / f"semantic.{size}.npy"
@@ -141,7 +136,7 @@ def command(work: str, folder: Path, size: int) -> tuple[str, list[str]]:
     if not vectors.exists():  # the curve of `bgt embed` ended before
         cost(*command("bgt embed, semantic", folder, size), 1)
     method = work.split()[-1]
-    return "", [MAP.format(path=str(vectors), method=method, neighbours=MAPS[method])]
+    return "bench.growth", [str(vectors), method, str(MAPS[method])]
 
 
 def cost(module: str, arguments: Sequence[str], threads: int) -> tuple[float, float]:
@@ -195,3 +190,11 @@ def table(curves: Sequence[Curve]) -> list[str]:
         name = f"{grown.work}, {grown.items}"
         rows.append([name, *(cells.get(size, "") for size in sizes), *exponents, each, grown.ended])
     return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def main() -> None:
+    """A map of the app, in a process of its own: of stored vectors, by a method, with so many neighbours."""
+    from app.core.latents.geometry import Method, fit
+
+    path, method, neighbours = sys.argv[1:]
+    fit(np.load(path), Method(method, int(neighbours)))

@@ -31,8 +31,7 @@ class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
     Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
-    gradients should be, `write_back` gives the model the fused matrices. `auxiliary` is what else is minimised:
-    objectives that read what the sentences mean.
+    gradients should be. `auxiliary` is what else is minimised: objectives that read what the sentences mean.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
@@ -66,14 +65,6 @@ class StraightBGT(nn.Module):
             gradients[names[id(hidden.weight)]] = whole[:, : hidden.in_features]
             gradients[names[id(latent.weight)]] = whole[:, hidden.in_features :]
         return gradients
-
-    @torch.no_grad()
-    def write_back(self) -> None:
-        """The model's own matrices become what the fused ones are now."""
-        for name, (hidden, latent) in self.fused.items():
-            whole = self.both[name.replace(".", "/")]
-            hidden.weight.copy_(whole[:, : hidden.in_features])
-            latent.weight.copy_(whole[:, hidden.in_features :])
 
     def forward(self, batch: Batch, anneal: float, smoothing: float) -> Tensor:
         model, total = self.model, torch.zeros((), device=batch.sides[batch.anchor].ids.device)

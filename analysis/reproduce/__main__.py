@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,15 +16,14 @@ from bgt_core.cli.options import tune_training
 from bgt_core.errors import BgtError, Interrupted, UsageError, check_least
 
 if TYPE_CHECKING:
-    from analysis.reproduce import TrainingPlan
-    from analysis.reproduce.trainings import Training
+    from analysis.reproduce.trainings import TrainingPlan
 
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
 class SomeFailed(BgtError):
-    """Trainings of a comparison failed or are outdated; the others are reported."""
+    """Trainings of a comparison failed; the others are reported."""
 
     exit_code = 5
 
@@ -57,10 +56,7 @@ def reproduce(
         str | None, typer.Option(metavar="PATTERN", help="Run only systems or trainings that match, as in 'BGT*'.")
     ] = None,
     seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, in place of the table's own.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat trainings that failed or are outdated.")] = False,
-    listing: Annotated[
-        bool, typer.Option("--list", help="Only list the trainings, their state and time left.")
-    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list the trainings and their state.")] = False,
     report_only: Annotated[
         bool,
         typer.Option(
@@ -76,60 +72,59 @@ def reproduce(
 ) -> None:
     """Train and measure what a table of the paper compares, and print the paper's numbers beside ours.
 
-    What is finished is never run again, and what was stopped continues. Several processes may share a folder.
+    What is finished is never run again, what was stopped continues, and what failed is tried again. Several processes
+    may share a folder.
     """
     tune_training()
-    from analysis import reproduce
+    from analysis.reproduce import trainings
+    from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.cli.progress import Progress
+    from bgt_core.evaluation.comparison import check_bootstrap
 
-    names = comparison_names(name)
+    names = list(COMPARISONS) if name == "all" else [name]
+    trainings.check_names(names)
     if report_only and not data:
-        redraw(results or (out and out / "results"), names, as_json)
+        folder = results or (out and out / "results")
+        if not folder:
+            raise UsageError("is needed, or --out: --report-only reads stored results.", parameter="results")
+        show(folder, names, as_json)
         return
     if not data:
         raise UsageError("is needed: the folder of data to train and measure on.", parameter="data")
     if not out:
         raise UsageError("is needed: the output folder of the trainings.", parameter="out")
     use_threads(threads)
-    bootstrap = reproduce.Bootstrap(resamples, level)
-    plan = reproduce.plan_trainings(
-        names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, say=say
+    check_bootstrap(resamples, level)
+    plan = trainings.plan_trainings(
+        names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, resamples=resamples, say=say
     )
-    warn_of_arguments(plan.chosen(only))
+    missing = {(training.recipe, training.left_out): None for training in plan.chosen(only) if training.left_out}
+    for recipe, arguments in missing:
+        say(f"{recipe} has no {', '.join(arguments)}: not set")
     if listing:
-        show_list(plan, plan.chosen(only), as_json)
+        show_list(plan, only, as_json)
         return
-    folder = results or out / "results"
     try:
         if not report_only:
             with Progress() as progress:
-                reproduce.run(plan, only=only, retry=retry, progress=progress)
-        reproduce.report(plan, folder, bootstrap)
+                trainings.run_trainings(plan, only, progress)
+        report(plan, results or out / "results", level)
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted("Stopped; finished trainings are kept. The same command continues.") from None
-    show(folder, names, as_json)
-    check_finished(plan.states(only))
+    show(results or out / "results", names, as_json)
+    states = [plan.state(training) for training in plan.chosen(only)]
+    if failed := states.count(trainings.FAILED):
+        raise SomeFailed(f"{failed} of {len(states)} trainings failed: --list says which and why.")
 
 
-def comparison_names(name: str) -> list[str]:
-    """The names that "all" stands for: those of the BGT paper, as the other papers have other data."""
-    from analysis.reproduce.comparisons import COMPARISONS
-    from analysis.reproduce.papers import check_names
+def report(plan: TrainingPlan, folder: Path, level: float) -> None:
+    """Write the results of each comparison from what is finished. One process at a time; others wait."""
+    from analysis.reproduce import results
+    from bgt_core.files import file_lock
 
-    names = list(COMPARISONS) if name == "all" else [name]
-    check_names(names)
-    return names
-
-
-def redraw(folder: Path | None, names: Sequence[str], as_json: bool) -> None:
-    """Draw the pages of stored results again, and print them."""
-    from analysis.reproduce.training_plan import draw
-
-    if not folder:
-        raise UsageError("is needed, or --out: --report-only reads stored results.", parameter="results")
-    for name in names:
-        draw(folder, name)
-    show(folder, names, as_json)
+    with file_lock(plan.out / "results.lock", wait=True):
+        for name in plan.comparisons:
+            results.write(folder, name, results.records(plan, name, level))
 
 
 def say(line: str) -> None:
@@ -159,63 +154,49 @@ def numbers(seeds: str | None) -> list[int]:
     return values
 
 
-def warn_of_arguments(trainings: Sequence[Training]) -> None:
-    """Arguments of the scale that a recipe does not have are not set."""
-    missing = {(training.recipe, training.left_out): None for training in trainings if training.left_out}
-    for recipe, arguments in missing:
-        say(f"{recipe} has no {', '.join(arguments)}: not set")
-
-
-def check_finished(states: Mapping[str, str]) -> None:
-    """Raises SomeFailed where a training failed or is outdated."""
-    from analysis.reproduce.runner import FAILED, OUTDATED
-
-    if failed := sum(state in (FAILED, OUTDATED) for state in states.values()):
-        way_out = "failed or are outdated: --list says which, --retry runs them again."
-        raise SomeFailed(f"{failed} of {len(states)} trainings {way_out}")
-
-
-def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> None:
-    """Print each training, its state, the time taken, and the time left if a similar training is finished."""
-    from analysis.reproduce.estimate import time_left
+def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
+    """Print each training, its state and the time taken."""
+    from analysis.reproduce.results import error
+    from analysis.reproduce.trainings import TIME, read
     from bgt_core.tables import show
 
     rows = [
-        {**row, "tables": plan.comparisons_of(training)}
-        for row, training in zip(time_left(plan.workspace, chosen), chosen, strict=True)
+        {
+            "name": training.name,
+            "tables": plan.comparisons_of(training),
+            "state": plan.state(training),
+            "seconds": read(plan.folder(training) / TIME).get("seconds", 0.0),
+            "error": error(plan, training),
+        }
+        for training in plan.chosen(only)
     ]
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce-list/1", "trainings": rows}, indent=2, ensure_ascii=False))
         return
-    head = ["training", "tables", "state", "minutes", "minutes left", "error"]
-    times = [["" if row[part] is None else f"{row[part] / 60:.1f}" for part in ("seconds", "left")] for row in rows]
     lines = [
-        [row["name"], ", ".join(row["tables"]), row["state"], *time, row["error"]]
-        for row, time in zip(rows, times, strict=True)
+        [row["name"], ", ".join(row["tables"]), row["state"], f"{row['seconds'] / 60:.1f}", row["error"]]
+        for row in rows
     ]
-    show(head, lines, text=3)
-    unknown = sum(row["left"] is None for row in rows)
-    hours = sum(row["left"] or 0 for row in rows) / 3600
-    more = f", and {unknown} whose time is not known yet" if unknown else ""
-    say(f"{len(rows)} trainings; about {hours:.1f} hours left in one process{more}.")
+    show(["training", "tables", "state", "minutes", "error"], lines, text=3)
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
-    """Print the results of each comparison, as they are stored."""
-    from analysis.reproduce import pages, stored
-    from analysis.reproduce.papers import comparison_of
+    """Write the page of each comparison from its stored results, and print them."""
+    from analysis.reproduce import pages, results
+    from bgt_core.files import write_text
     from bgt_core.tables import show
 
-    results = {name: stored.read(folder, name) for name in names}
-    for name, records in results.items():
+    stored = {name: results.stored(folder, name) for name in names}
+    for name, records in stored.items():
+        write_text(folder / f"{name}.md", pages.page(name, records))
         say(f"{folder / name}.md: {pages.verdicts(records)}")
     if as_json:
-        print(json.dumps({"schema": "bgt-reproduce/1", "tables": results}, indent=2, ensure_ascii=False))
+        print(json.dumps({"schema": "bgt-reproduce/1", "tables": stored}, indent=2, ensure_ascii=False))
         return
     tables = [
         table
-        for name, records in results.items()
-        for table in (pages.scores(comparison_of(name, records), records), pages.claims(records))
+        for name, records in stored.items()
+        for table in (pages.scores(pages.comparison_of(name, records), records), pages.claims(records))
     ]
     for number, table in enumerate(table for table in tables if table.rows):
         print(end="\n" if number else "")

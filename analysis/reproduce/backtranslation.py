@@ -7,15 +7,23 @@ for AVG and GRAN apart. The measure is the mean over all data sets of the STS ye
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.datasets import Dataset
 from analysis.reproduce.experiments import SETS, THREE, Claim, Comparison, ExperimentSpec, Selection, above
-from analysis.reproduce.paraphrases import COLUMNS, read_paraphrases
-from analysis.reproduce.stored import Records
+from analysis.reproduce.paraphrases import COLUMNS, TRANSLATED, SelectedPairs, read_paraphrases
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.encoders.distances import ReferenceProbability
+from bgt_core.evaluation.backtranslation import Statistic, compare
+from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
+from bgt_core.files import write_text
+from bgt_core.tables import Estimate
+from bgt_core.training.settings import SETTINGS
 
 NAME = "backtranslation"
 RECIPES = {"GRAN": "gran", "AVG": "avg"}
@@ -175,8 +183,77 @@ def read(
     return comparison(list(paraphrases.tables)), paraphrases.dataset_of, arguments
 
 
-def of_results(records: Records) -> Comparison:
+def of_results(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Comparison:
     """The comparison whose stored results these are."""
     systems = dict.fromkeys(row["system"] for row in records["cells"])
     tables = list(dict.fromkeys(system.partition(" ")[2] for system in systems if "," not in system))
     return comparison(tables)
+
+
+# How the translations of a table differ from their references, beside the paper's numbers.
+
+PUBLISHED = {  # Table 9: reference less translation, all data
+    "unigram entropy": 0.46,
+    "trigram entropy": 0.74,
+    "unigram repetition": -2.80,
+    "trigram repetition": -2.26,
+}
+PUBLISHED_RHO = {  # Table 10: Spearman's rho x 100 with P(reference)
+    "unigram repetition": -35.1,
+    "trigram repetition": -18.4,
+    "average IDF": 27.8,
+    "words": -34.0,
+}
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # as in the paper
+
+Row = dict[str, Any]
+
+
+def table_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[Row]:
+    """Those of the random pairs of each table of back-translations."""
+    tables = [data for data in datasets.values() if isinstance(data, SelectedPairs) and data.is_random]
+    return [row for data in tables if data.table.columns == TRANSLATED for row in text_statistics(data, out, device)]
+
+
+def text_statistics(data: SelectedPairs, out: Path, device: str) -> list[Row]:
+    """One row per statistic of these pairs, kept in `out`; none where they are not selected yet.
+
+    With the classifier's correlations where that table has a classifier.
+    """
+    pairs, classifier = data.path(out), data.classifier_folder(out)
+    if not pairs.exists():
+        return []
+    trained = (classifier / SETTINGS).exists() and any(classifier.glob("step-*"))
+    path = pairs.with_name(pairs.name.replace(".tsv.zst", f"-statistics{'-classified' * trained}.json"))
+    if not path.exists():
+        models = {"classifier": ReferenceProbability.load(classifier, device)} if trained else {}
+        references, translations = zip(*read_pairs(pairs, ("a", "b"), Skipped()), strict=True)
+        comparison = compare(references, translations, models=models)
+        rows = [statistic_row(data.name, comparison.pairs, statistic) for statistic in comparison.statistics]
+        write_text(path, json.dumps(rows))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def statistic_row(table: str, pairs: int, statistic: Statistic) -> Row:
+    """A row as it is stored."""
+    row: Row = {
+        "table": table,
+        "pairs": pairs,
+        "statistic": statistic.name,
+        "unit": statistic.unit,
+        "reference": statistic.reference,
+        "translation": statistic.translation,
+        "published": PUBLISHED.get(statistic.name),
+        "rho_published": PUBLISHED_RHO.get(statistic.name),
+    }
+    if isinstance(statistic.difference, Estimate):
+        value, low, high, _ = statistic.difference
+        row |= {"difference": value, "ci_low": low, "ci_high": high}
+        if sign := SIGNS.get(statistic.name):
+            least, most = sorted((sign * low, sign * high))
+            row["verdict"] = HOLDS if least > 0 else FAILS if most < 0 else NOT_SEPARABLE
+    else:
+        row["difference"] = statistic.difference
+    if rho := statistic.correlation:
+        row |= {"rho": rho.value, "rho_low": rho.low, "rho_high": rho.high}
+    return row

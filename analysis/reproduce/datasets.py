@@ -5,45 +5,39 @@
     FOLDER/...                      STS 2012-2016, STS Benchmark's dev set and SemEval-2017 as `bgt evaluate sts` reads
                                     them: any of them, at least one year
 
-Pairs with a sentence that is measured on are never trained on. Cleaned pairs, tokenizers and token stores lie in
-OUT/data and are shared by all trainings with the same settings.
+Pairs with a sentence that is measured on are never trained on. Cleaned pairs and tokenizers lie in OUT/data and are
+shared by all trainings with the same settings.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
-
-from analysis.reproduce.shares import Shares
-from bgt_core.data import store
+from analysis.reproduce import measure
+from analysis.reproduce.measure import Scores
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.clean import CleaningRules, clean
 from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import TABLES, Skipped, read_pairs
-from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts_files import StsSet, read_sets, walk, year_files
-from bgt_core.evaluation.tasks.sts import hard_splits
-from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
+from bgt_core.files import atomic_file, write_text
 from bgt_core.recipes import Recipe
 from bgt_core.training.prepare import train_tokenizer
 
 Say = Callable[[str], None]
-
 Langs = tuple[str, ...]
 
 RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suitable for every language
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # the younger rules are not set
-SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
 WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 
 
@@ -51,34 +45,28 @@ WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 class Dataset:
     """The training and test data of one pair of languages."""
 
-    langs: tuple[str, ...]
+    langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
     translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
     sha256: str  # hash of all contents
+    hard: ClassVar[bool] = True  # whether Hard STS is measured
 
     @property
     def name(self) -> str:
         """The beginning of its files' names."""
         return "-".join(self.langs)
 
-    @cached_property
-    def evaluation_sets(self) -> Sequence[StsSet]:
-        """All sets, Hard STS among them."""
-        return [*self.sets, *hard_splits([data for data in self.sets if data.year.isdigit()])]
-
     @property
     def rules(self) -> CleaningRules:
         """The rules by which pairs are kept."""
         return RULES
 
-    def shares(self, embedder: Embedder) -> Shares:
-        """Further measures of a trained system, by latent; empty here."""
-        return {}
-
-    def pair_scores(self, embedder: Embedder) -> Mapping[str, np.ndarray]:
-        """Labels and scores of labelled pairs, (N,) each, as in `pair_scores`; empty here."""
-        return {}
+    def measured(self, embedder: Embedder, resamples: int) -> Scores:
+        """All scores of a trained system."""
+        scores = measure.sts(embedder, self.sets, self.hard, resamples)
+        both = measure.translations(embedder, self.translations, self.langs, resamples)
+        return scores | {SEMANTIC: scores.get(SEMANTIC, {}) | both}
 
     def pairs(self, out: Path, say: Say, device: str) -> Source:
         """The training file, made in `out` if it is absent."""
@@ -94,9 +82,8 @@ class Dataset:
 
     def evaluated(self, out: Path) -> Path:
         """A file of every test sentence, once, in order."""
-        sentences = self.evaluated_sentences()
         path = out / f"{self.name}-evaluated.txt"
-        write_text(path, "\n".join(sorted(sentences)) + "\n")
+        write_text(path, "\n".join(sorted(self.evaluated_sentences())) + "\n")
         return path
 
     def evaluated_sentences(self) -> set[str]:
@@ -104,14 +91,16 @@ class Dataset:
         sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
         return sentences | {text for sides in self.translations.values() for side in sides for text in side}
 
-
-@dataclass(frozen=True)
-class TrainingData:
-    """The files that a training reads."""
-
-    pairs: Source
-    tokenizer: Path
-    corpus: Path
+    def tokenizer(self, recipe: Recipe, out: Path, say: Say, device: str) -> Path:
+        """The tokenizer of a recipe, trained in `out` if it is absent."""
+        text = self.text(out, say, device)
+        settings = recipe.data.vocab_size, recipe.data.lowercase, recipe.data.character_coverage
+        path = out / f"{text.path.name.partition('.tsv')[0]}-{'-'.join(map(str, settings))}.model"
+        if not path.exists():
+            say(f"{self.name}: training a tokenizer of {recipe.data.vocab_size:,} tokens")
+            with atomic_file(path) as partial:
+                train_tokenizer(recipe, [text], strict=False).save(partial)
+        return path
 
 
 def read_dataset(folder: Path, langs: Langs) -> Dataset:
@@ -131,10 +120,10 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
     for name in ("stsb-dev", *tracks):
         sets += optional_set(folder, name)
     sets = list({str(data): data for data in sets}.values())  # a track has two names
-    files = sorted(folder.glob(f"retrieval/{pair}.*.tsv"))
-    translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {
-        path.name.removesuffix(".tsv"): columns(path, langs) for path in files
-    }
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
+        left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
+        translations[path.name.removesuffix(".tsv")] = list(left), list(right)
     return Dataset(langs, sources, sets, translations, content_hash(sources, sets, translations))
 
 
@@ -154,12 +143,6 @@ def optional_set(folder: Path, name: str) -> list[StsSet]:
         return []
 
 
-def columns(path: Path, langs: Langs) -> tuple[list[str], list[str]]:
-    """The two sides of a file of translations."""
-    left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
-    return list(left), list(right)
-
-
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
     """SHA-256 of the training and test data, wherever the files lie."""
     sts = [
@@ -170,45 +153,3 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
     for part in parts:
         digest.update(json.dumps(part, sort_keys=True).encode())
     return digest.hexdigest()
-
-
-def prepare(
-    dataset: Dataset,
-    recipe: Recipe,
-    out: Path,
-    say: Say,
-    device: str = "auto",
-    tokenizer: Path | None = None,
-) -> TrainingData:
-    """The pairs, tokenizer and token store for a recipe, made in `out` if they are absent; `tokenizer` is that of
-    what it starts from.
-
-    Of several processes one makes them and the others wait. Raises DataError for text that can't be used.
-    """
-    given = [facts(tokenizer)["sha256"]] if tokenizer else []
-    settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED, *given])
-    folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
-    with file_lock(out / f"{dataset.name}.lock", wait=True):
-        for leftover in folder.glob(f"*{PARTIAL}"):  # left by a killed process
-            remove(leftover)
-        files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
-        if tokenizer:
-            with writing(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                shutil.copy(tokenizer, files.tokenizer)
-        elif not files.tokenizer.exists():
-            say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} tokens")
-            trained = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
-            with atomic_file(files.tokenizer) as partial:
-                trained.save(partial)
-        store.prepare(
-            [files.pairs],
-            recipe.data.columns,
-            Tokenizer.load(files.tokenizer),
-            files.corpus,
-            min_tokens=recipe.data.min_tokens,
-            max_tokens=recipe.data.max_tokens,
-            valid_pairs=recipe.data.valid_pairs,
-            seed=SPLIT_SEED,
-        )
-    return files

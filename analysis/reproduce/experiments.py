@@ -72,6 +72,12 @@ class Comparison:
     measure: str = AVERAGE  # the one that its page goes by
 
 
+def average_of_years(numbers: Mapping[str, float], measure: str) -> float | None:
+    """The paper's number of a measure, its average over all its years."""
+    years = [value for name, value in numbers.items() if name.startswith("STS 2")]
+    return sum(years) / len(years) if measure == AVERAGE and years else numbers.get(measure)
+
+
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
     """The claim that one system scores more than another."""
     return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)

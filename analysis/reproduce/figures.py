@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.reproduce.experiments import F1_GAP, SYNTAX, Comparison
-from analysis.reproduce.pair_scores import MEASURES
-from analysis.reproduce.results import MEAN
-from analysis.reproduce.stored import Records
+from analysis.reproduce.measure import OF_PAIRS
+from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
 OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
@@ -38,7 +37,7 @@ def systems(comparison: Comparison, records: Records, measure: str = "") -> Figu
     A system that was not trained, or can't be measured so, has no mark of ours.
     """
     measure = measure or comparison.measure
-    unit = "x 100" if measure in (*SYNTAX, F1_GAP, *MEASURES) else "Pearson x 100"
+    unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
     heights = {system.name: height for height, system in enumerate(comparison.systems)}
     paper = {name: numbers.get(measure) for name, numbers in comparison.published.items() if name in heights}

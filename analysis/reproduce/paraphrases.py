@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -132,10 +133,7 @@ class SelectedPairs(Dataset):
         """That of the table."""
         return self.table.name
 
-    @property
-    def evaluation_sets(self) -> Sequence[StsSet]:
-        """Without Hard STS, which this paper does not know."""
-        return self.sets
+    hard: ClassVar[bool] = False  # this paper does not know Hard STS
 
     @property
     def with_cost(self) -> bool:
@@ -187,7 +185,8 @@ class SelectedPairs(Dataset):
                 pair_file(paths["mined"], columns) as add_mined,
                 pair_file(paths["set-aside"], columns) as add_others,
             ):
-                for rows in batches(read_pairs(self.table.path, columns, Skipped())):
+                pairs = read_pairs(self.table.path, columns, Skipped())
+                while rows := list(islice(pairs, 10_000)):
                     aside = filters.hashes([filters.key(row[0]) for row in rows], 0) % np.uint64(SET_ASIDE) == 0
                     for add, chosen in ((add_mined, ~aside), (add_others, aside)):
                         add([[cell.encode() for cell in rows[index]] for index in np.flatnonzero(chosen)])
@@ -249,12 +248,6 @@ class SelectedPairs(Dataset):
                 self.selection.keep,
             )
         )
-
-
-def batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """Rows, many at a time."""
-    while batch := list(islice(rows, 10_000)):
-        yield batch
 
 
 def first_of_reference(rows: Iterator[Row]) -> Iterator[Row]:

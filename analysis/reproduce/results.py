@@ -1,15 +1,27 @@
-"""Finished trainings -> the rows of a comparison: scores, differences, claims, and the provenance of each training."""
+"""Finished trainings -> the rows of a comparison: scores, differences, claims, and the provenance of each training.
+
+They are stored as one Parquet file of a comparison, without any text of the data:
+
+    scores        one row per system, measure and seed; seed "mean" is the system's score
+    differences   each system minus the one that it is compared with
+    claims        the paper's claims and our verdicts
+    cells         provenance: one row per training
+    statistics    of back-translations: how each table's translations differ from references
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
-from analysis.reproduce import runner
-from analysis.reproduce.bootstrapped_scores import Bootstrap, Scores, bootstrapped_scores
+from analysis.reproduce import backtranslation, measure
+from analysis.reproduce import trainings as running
 from analysis.reproduce.experiments import (
     AVERAGE,
     DEV,
@@ -20,10 +32,10 @@ from analysis.reproduce.experiments import (
     SYNTAX,
     Comparison,
     ExperimentSpec,
+    average_of_years,
 )
-from analysis.reproduce.pair_scores import MEASURES
-from analysis.reproduce.stored import KINDS, Records
-from analysis.reproduce.trainings import Training
+from analysis.reproduce.trainings import Training, TrainingPlan
+from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import (
     NOT_RUN,
     BootstrappedScore,
@@ -33,65 +45,124 @@ from bgt_core.evaluation.bootstrap import (
     interval,
     verdict,
 )
+from bgt_core.files import atomic_file, reading_parquet
 
 MEAN = "mean"
+ESTIMATE = ("value", "ci_low", "ci_high")
+COLUMNS = {
+    "scores": ("system", "latent", "seed", "measure", *ESTIMATE, "published", "cell"),
+    "differences": ("measure", "first", "second", "difference", "ci_low", "ci_high", "p", "p_holm", "seeds_counted"),
+    "claims": ("claim", "where", "measure", "published", *ESTIMATE, "p", "p_holm", "seeds_counted", "level", "verdict"),
+    "cells": (
+        *("system", "cell", "state", "error", "recipe", "overrides", "left_out", "langs", "seed", "data", "version"),
+        *("git", "measured", "torch", "machine", "threads", "parameters", "updates", "tokens", "seconds"),
+        *("tokens_per_second", "epoch_seconds", "arguments"),
+    ),
+    "statistics": (
+        *("table", "pairs", "statistic", "unit", "reference", "translation", "difference", "ci_low", "ci_high"),
+        *("published", "verdict", "rho", "rho_low", "rho_high", "rho_published"),
+    ),
+}
+Records = dict[str, list[dict[str, Any]]]  # kind -> rows
+Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
 
 
-def records(
-    workspace: runner.Workspace,
-    comparison: Comparison,
-    trainings: Mapping[str, Sequence[Training]],
-    bootstrap: Bootstrap,
-) -> Records:
-    """The rows of a comparison, from those of each system's trainings that are finished."""
-    states = {
-        training.key: runner.state(workspace, training) for of_system in trainings.values() for training in of_system
+def write(folder: Path, name: str, records: Records) -> None:
+    """Store a comparison. Raises NotFound where `folder` can't be written."""
+    rows = {
+        kind: [{column: row.get(column) for column in columns} for row in records.get(kind, ())]
+        for kind, columns in COLUMNS.items()
     }
+    with atomic_file(folder / f"{name}.parquet") as partial:
+        parquet.write_table(pa.Table.from_pylist([rows]), partial)
+
+
+def stored(folder: Path, name: str) -> Records:
+    """What `write` wrote. Raises NotFound where the file is absent, DataError for a damaged one."""
+    path = folder / f"{name}.parquet"
+    if not path.exists():
+        raise NotFound(f"{path}: no results; run `python -m analysis.reproduce {name}` first.")
+    with reading_parquet(path), parquet.ParquetFile(path) as file:
+        (records,) = file.read().to_pylist()
+    return records
+
+
+def records(plan: TrainingPlan, name: str, level: float) -> Records:
+    """The rows of a comparison, from those of each system's trainings that are finished."""
+    comparison, trainings = plan.comparisons[name], plan.trainings[name]
+    states = {training.key: plan.state(training) for of_system in trainings.values() for training in of_system}
     finished = {
-        system.name: done
-        for system in comparison.systems
-        if not system.best_of
-        and (done := [training for training in trainings[system.name] if states[training.key] == runner.FINISHED])
+        system: done
+        for system, of_system in trainings.items()
+        if (done := [training for training in of_system if states[training.key] == running.FINISHED])
     }
     provenance = {
-        training.key: runner.read(workspace.folder(training) / runner.RESULT)
+        training.key: running.read(plan.folder(training) / running.RESULT)
         for of_system in finished.values()
         for training in of_system
     }
-    scores = {**bootstrapped_scores(workspace, comparison, finished, bootstrap)}
-    for name, chosen in choices(comparison, scores).items():
-        scores[name], finished[name] = scores[chosen], finished[chosen]
+    scores = measured(plan, comparison, finished)
+    for system, chosen in choices(comparison, scores).items():
+        scores[system], finished[system] = scores[chosen], finished[chosen]
     return {
         "scores": [
             row
             for system in comparison.systems
             if system.name in finished
-            for row in score_rows(
-                comparison, system, finished[system.name], scores[system.name], provenance, bootstrap.level
-            )
+            for row in score_rows(comparison, system, finished[system.name], scores[system.name], provenance, level)
         ],
-        "differences": differences(comparison, scores, bootstrap.level),
-        "claims": claims(comparison, scores, bootstrap.level),
+        "differences": differences(comparison, scores, level),
+        "claims": claims(comparison, scores, level),
         "cells": [
             {
                 "system": system.name,
                 "cell": training.name,
                 "state": states[training.key],
-                "error": error(workspace, training),
-                **provenance_row(provenance.get(training.key) or specified(training)),
+                "error": error(plan, training),
+                **cell(provenance.get(training.key) or vars(training)),
             }
             for system in comparison.systems
             for training in (finished.get(system.name, ()) if system.best_of else trainings[system.name])
         ],
+        "statistics": backtranslation.table_statistics(plan.datasets, plan.out / "data", plan.device)
+        if name == backtranslation.NAME
+        else [],
     }
+
+
+def measured(
+    plan: TrainingPlan, comparison: Comparison, finished: Mapping[str, Sequence[Training]]
+) -> dict[str, Mapping[str, BootstrappedScore]]:
+    """Every measure that all finished trainings of a system have.
+
+    Raises DataError where a training lacks the latent that its system is measured in.
+    """
+    table: dict[str, Mapping[str, BootstrappedScore]] = {}
+    for system in (system for system in comparison.systems if system.name in finished):
+        by_seed = []
+        for training in finished[system.name]:
+            by_latent = measure.read(plan.folder(training) / running.SCORES)
+            if system.latent not in by_latent:
+                latents = ", ".join(by_latent)
+                raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
+            by_seed.append(by_latent[system.latent])
+        names = [name for name in by_seed[0] if all(name in of_seed for of_seed in by_seed)]
+        table[system.name] = {
+            name: BootstrappedScore(
+                np.array([of_seed[name][0] for of_seed in by_seed]), np.stack([of_seed[name][1] for of_seed in by_seed])
+            )
+            for name in names
+            if name != SETS or comparison.measure == SETS
+        }
+    return table
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
     """For each system defined as the best of several: the one with the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
-        if measured := [name for name in system.best_of if DEV in scores.get(name, {})]:
-            chosen[system.name] = max(measured, key=lambda name: scores[name][DEV].values.mean())
+        if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
+            chosen[system.name] = max(with_dev, key=lambda name: scores[name][DEV].values.mean())
     return chosen
 
 
@@ -114,19 +185,20 @@ def score_rows(
 ) -> list[dict[str, Any]]:
     """Of one system: each measure's mean and each seed's, with the interval over pairs; and the last validations."""
     rows: list[dict[str, Any]] = []
-    for measure, score in scores.items():
-        parts: list[tuple[str | int, str, float, np.ndarray]] = [(MEAN, "", score.values.mean(), score.draws.mean(0))]
+    for name, score in scores.items():
+        parts: list[tuple[str, str, float, np.ndarray]] = [(MEAN, "", score.values.mean(), score.draws.mean(0))]
         parts += [
-            (training.seed, training.name, value, draws)
+            (str(training.seed), training.name, value, draws)
             for training, value, draws in zip(trainings, score.values, score.draws, strict=True)
         ]
-        for seed, name, value, draws in parts:
+        for seed, of, value, draws in parts:
             low, high = interval(draws, level)
-            row = {"seed": seed, "measure": measure, "value": value, "ci_low": low, "ci_high": high, "cell": name}
-            rows.append(row | {"published": published(comparison, system.name, measure, list(scores))})
+            estimate = {"value": float(value), "ci_low": float(low), "ci_high": float(high)}
+            row = {"seed": seed, "measure": name, "cell": of, **estimate}
+            rows.append(row | {"published": published(comparison, system.name, name, list(scores))})
     for training in trainings:
-        for measure, value in provenance[training.key]["validation"].items():
-            row = {"seed": training.seed, "measure": f"validation {measure}", "value": value, "cell": training.name}
+        for name, value in provenance[training.key]["validation"].items():
+            row = {"seed": str(training.seed), "measure": f"validation {name}", "value": value, "cell": training.name}
             rows.append(row)
     return [{"system": system.name, "latent": system.latent, **row} for row in rows]
 
@@ -138,10 +210,10 @@ def differences(comparison: Comparison, scores: Scores, level: float) -> list[di
         if system.name == system.against:
             continue
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
-        for measure in first:
-            if measure in second and is_shown(measure):
-                rows.append({"measure": measure, "first": system.name, "second": system.against})
-                estimates.append(contrast([(1, first[measure]), (-1, second[measure])], level))
+        for name in first:
+            if name in second and is_shown(name):
+                rows.append({"measure": name, "first": system.name, "second": system.against})
+                estimates.append(contrast([(1, first[name]), (-1, second[name])], level))
     adjusted = holm(np.array([estimate.p for estimate in estimates]))
     return [
         row | {"difference": estimate.value} | statistics(estimate, p_holm)
@@ -151,19 +223,14 @@ def differences(comparison: Comparison, scores: Scores, level: float) -> list[di
 
 def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
     """The columns that differences and claims share."""
-    return {
-        "ci_low": estimate.low,
-        "ci_high": estimate.high,
-        "p": estimate.p,
-        "p_holm": float(p_holm),
-        "seeds_counted": estimate.counts_seeds,
-    }
+    ends = {"ci_low": estimate.low, "ci_high": estimate.high}
+    return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
 
-def is_shown(measure: str) -> bool:
+def is_shown(measure_name: str) -> bool:
     """Whether it is a column of the page: all but the further splits of Hard STS."""
-    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS, *MEASURES)
-    return measure.startswith(("STS", "SICK")) or measure in others
+    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS, *measure.OF_PAIRS)
+    return measure_name.startswith(("STS", "SICK")) or measure_name in others
 
 
 def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:
@@ -178,7 +245,7 @@ def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[st
     for number, claim in enumerate(comparison.claims):
         row: dict[str, Any] = {"claim": claim.statement, "where": claim.where, "measure": claim.measure, "level": level}
         numbers = [
-            (weight, stated(comparison.published.get(name, {}), claim.measure))
+            (weight, average_of_years(comparison.published.get(name, {}), claim.measure))
             for name, weight in claim.weights.items()
         ]
         known = [weight * value for weight, value in numbers if value is not None]
@@ -192,27 +259,18 @@ def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[st
     return rows
 
 
-def stated(numbers: Mapping[str, float], measure: str) -> float | None:
-    """The paper's number of a measure, its average over all its years."""
-    years = [value for name, value in numbers.items() if name.startswith("STS 2")]
-    return float(np.mean(years)) if measure == AVERAGE and years else numbers.get(measure)
-
-
-def error(workspace: runner.Workspace, training: Training) -> str:
+def error(plan: TrainingPlan, training: Training) -> str:
     """Why it failed, on one line, without the paths of this machine."""
-    message = str(runner.read(workspace.folder(training) / runner.ERROR).get("error", ""))
-    return " ".join(message.replace(str(workspace.out), "OUT").split())[:300]
+    message = str(running.read(plan.folder(training) / running.ERROR).get("error", ""))
+    return " ".join(message.replace(str(plan.out), "OUT").split())[:300]
 
 
-def specified(training: Training) -> dict[str, Any]:
-    """What is known of a training before it is finished."""
-    return {"recipe": training.recipe, "overrides": dict(training.overrides), "seed": training.seed}
-
-
-def provenance_row(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of result.json that are columns, as CSV holds them."""
-    return {
-        name: json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
-        for name, value in provenance.items()
-        if name in KINDS["cells"].split(",")
+def cell(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a training, as its row holds it."""
+    known = {name: about.get(name) for name in COLUMNS["cells"] if name in about and name != "seed"}
+    texts = {
+        name: json.dumps(value, sort_keys=True)
+        for name, value in known.items()
+        if isinstance(value, dict | list | tuple)
     }
+    return known | texts | {"seed": str(about["seed"])}

@@ -1,19 +1,57 @@
-"""A training of one system, named by a hash of everything that decides its outcome."""
+"""From comparisons to finished trainings: each is trained, measured and marked once, however many processes share them.
+
+    OUT/cells/NAME/           a training
+        run/                  its run folder, as `bgt train` writes it
+        scores.parquet        see `measure`
+        result.json           provenance; written last: with it the training is finished
+        error.json            why it failed, instead; the next call tries again
+        time.json             seconds of training so far
+        lock                  held by the process that works on it
+
+NAME ends in a hash of everything that decides the outcome: a recipe whose defaults have changed is another training.
+A training that was stopped continues from its newest checkpoint.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+import shutil
+import subprocess
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from pathlib import Path
+from statistics import median
 from typing import Any
 
-from analysis.reproduce.experiments import ExperimentSpec
-from bgt_core import recipes
-from bgt_core.recipes import RECIPES, Recipe
+import numpy as np
+import torch
 
+import bgt_core
+from analysis.reproduce import backtranslation, comparisons, measure, var_siamese, vgvae
+from analysis.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
+from analysis.reproduce.datasets import Dataset, Say, read_dataset
+from analysis.reproduce.experiments import Comparison, ExperimentSpec
+from bgt_core import checkpoint, recipes
+from bgt_core import training as runs
+from bgt_core.data.corpus import Corpus
+from bgt_core.device import pick_device
+from bgt_core.errors import Interrupted, NotFound, UsageError, check_choice
+from bgt_core.files import file_lock, write_json
+from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.training import Report
+from bgt_core.training.settings import SETTINGS
+
+OTHER_PAPERS = {paper.NAME: paper for paper in (backtranslation, vgvae, var_siamese)}
+RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
+FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
 SHORT = 10  # hex digits of a hash in a name
 
 
@@ -33,8 +71,9 @@ class Training:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of recipe, overrides, languages, seed and data, and of what it starts from."""
-        parts = [self.recipe, dict(self.overrides), list(self.langs), self.seed, self.data]
+        """SHA-256 of recipe, arguments, languages, seed and data, and of what it starts from."""
+        arguments = {**recipe_defaults(self.recipe), **self.overrides}
+        parts = [self.recipe, arguments, list(self.langs), self.seed, self.data]
         parts += [self.first.key] if self.first else []
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -45,29 +84,28 @@ class Training:
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
-    def build(self, init_from: str = "") -> Recipe:
-        """Its recipe; `init_from` is the folder of what it starts from.
+    def build(self, **more: object) -> Recipe:
+        """Its recipe, with more settings.
 
         Raises UsageError for an unknown recipe, or one that can't have these arguments.
         """
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
-        return recipes.build(self.recipe, given | ({"init_from": init_from} if init_from else {}))
+        return recipes.build(self.recipe, given | more)
 
 
 def training_of(
     system: ExperimentSpec,
-    scale: Mapping[str, object],
-    own: Mapping[str, object],
+    scale: Mapping[str, Mapping[str, object]],
     seed: int,
     data: str,
     first: Training | None = None,
 ) -> Training:
-    """The training of a system on that data at a scale: `scale` is set for every recipe that has such an argument,
-    `own` for this recipe. An unknown recipe is reported when the training is built."""
-    defaults = recipe_defaults(system.recipe)
-    left_out = tuple(name for name in scale if defaults and name not in defaults)
-    usual = {**defaults, **scale, **own}
-    given = {**scale, **own, **system.overrides}
+    """The training of a system on that data at a scale: what the scale has for every recipe is set where the recipe has
+    such an argument, what it has for this recipe always. An unknown recipe is reported when the training is built."""
+    defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
+    left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
+    usual = {**defaults, **scale[EVERY], **own}
+    given = {**scale[EVERY], **own, **system.overrides}
     overrides = {
         name: as_json(value)
         for name, value in given.items()
@@ -79,28 +117,17 @@ def training_of(
         if name in system.overrides and value != as_json(usual.get(name))
     }
     words = [f"{name.rpartition('.')[2]}-{file_word(value)}" for name, value in sorted(unusual.items())]
-    if first:
-        words.append(f"on-{first.recipe}")
-    if system.selection:
-        words.append(file_word(str(system.selection)))
-    variant = "-".join(words)
-    return Training(system.recipe, overrides, system.langs, seed, data, variant, left_out, first)
+    words += [f"on-{first.recipe}"] if first else []
+    words += [file_word(str(system.selection))] if system.selection else []
+    return Training(system.recipe, overrides, system.langs, seed, data, "-".join(words), left_out, first)
 
 
+@cache
 def recipe_defaults(recipe: str) -> dict[str, Any]:
     """Defaults of the recipe's arguments, as JSON reads them; empty for an unknown recipe."""
     if recipe not in RECIPES:
         return {}
     return {name: as_json(value) for name, value in (recipes.build(recipe, {}).arguments or {}).items()}
-
-
-def changed_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Settings known to both that differ: ("train.seed=3, now 1", ...). One that is new changes nothing, nor does where
-    the weights lay that it starts from: a training's name says whose they are."""
-    shared = [name for name in now if name in then and name != "init_from"]
-    return [
-        f"{name}={then[name]}, now {as_json(now[name])}" for name in shared if as_json(then[name]) != as_json(now[name])
-    ]
 
 
 def as_json(value: object) -> Any:
@@ -112,3 +139,224 @@ def file_word(value: object) -> str:
     """A value as part of a file's name."""
     text = "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return re.sub(r"[^\w.+]", "-", text)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The trainings of each system of each comparison, and where and how they run."""
+
+    out: Path
+    comparisons: Mapping[str, Comparison]  # by name
+    trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
+    datasets: Mapping[str, Dataset]  # by the SHA-256 of their content
+    device: str
+    save_every: int | None  # updates between checkpoints, where not the recipe's
+    resamples: int
+    say: Say
+    report: Report = lambda row: None  # gets each row of metrics of the training in progress
+
+    def folder(self, training: Training) -> Path:
+        return self.out / "cells" / training.name
+
+    def chosen(self, only: str | None = None) -> list[Training]:
+        """Every training once, the lowest seeds first, each after what it starts from.
+
+        With `only`, those whose name or system matches that pattern, and what they start from.
+
+        Raises UsageError where none does.
+        """
+        every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
+        matching = {
+            training.key: training
+            for system, training in every
+            if only is None or any(fnmatchcase(name.lower(), only.lower()) for name in (system, training.name))
+        }
+        if not matching:
+            known = ", ".join(dict.fromkeys(system for system, _ in every))
+            raise UsageError(f"{only}: no such system or training; systems are {known}.", parameter="only")
+        firsts = {each.first.key: each.first for each in matching.values() if each.first}
+        return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
+
+    def comparisons_of(self, training: Training) -> list[str]:
+        """The comparisons that include a training."""
+        return [
+            name
+            for name, systems in self.trainings.items()
+            if any(training.key == other.key for of_system in systems.values() for other in of_system)
+        ]
+
+    def state(self, training: Training) -> str:
+        """The state of a training now, as one of FINISHED, FAILED, RUNNING, STOPPED, WAITING."""
+        folder = self.folder(training)
+        if (folder / RESULT).exists():
+            return FINISHED
+        if (folder / LOCK).exists():
+            with file_lock(folder / LOCK) as ours:
+                if not ours:
+                    return RUNNING
+        if (folder / ERROR).exists():
+            return FAILED
+        return STOPPED if (folder / RUN / SETTINGS).exists() else WAITING
+
+
+def check_names(names: Sequence[str]) -> None:
+    """UsageError for a name of no comparison."""
+    known = (*COMPARISONS, *OTHER_PAPERS)
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"There is no table '{unknown[0]}'; choose from {', '.join(known)} or all.")
+
+
+def plan_trainings(
+    names: Sequence[str],
+    *,
+    data: Path,
+    out: Path,
+    scale: str = "small",
+    seeds: Sequence[int] = (),
+    device: str = "auto",
+    resamples: int = 2_000,
+    say: Callable[[str], None] = print,
+) -> TrainingPlan:
+    """Read the data and name the trainings of these comparisons; `seeds` replace those of every system.
+
+    `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
+    for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
+    """
+    check_names(names)
+    check_choice(SCALES, scale=scale)
+    pick_device(device)
+    translations = cache(read_dataset)
+    compared: dict[str, Comparison] = {}
+    datasets: dict[str, Dataset] = {}
+    trainings: dict[str, dict[str, list[Training]]] = {}
+    for name in names:
+        if name in OTHER_PAPERS:
+            compared[name], dataset_of, arguments = OTHER_PAPERS[name].read(data, scale)
+        else:
+            compared[name], arguments = COMPARISONS[name], SCALES[scale]
+            dataset_of = lambda system: translations(data, system.langs)  # noqa: E731
+        trainings[name] = {}
+        for system in (system for system in compared[name].systems if not system.best_of):
+            dataset = dataset_of(system)
+            datasets[dataset.sha256] = dataset
+            firsts = {training.seed: training for training in trainings[name].get(system.starts_from, ())}
+            trainings[name][system.name] = [
+                training_of(system, arguments, seed, dataset.sha256, firsts.get(seed)) for seed in seeds or system.seeds
+            ]
+    return TrainingPlan(out, compared, trainings, datasets, device, SAVE_EVERY.get(scale), resamples, say)
+
+
+def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
+    """Train and measure what nobody has yet. `report` gets each row of metrics of the training in progress.
+
+    Returns when all are finished, failed, or in the hands of another process. The error of one training is written into
+    its folder and the others continue; `Interrupted` and KeyboardInterrupt are not errors of a training, and end the
+    work; the same call continues from there.
+    """
+    plan, todo = replace(plan, report=report), plan.chosen(only)
+    while todo:
+        busy = [
+            training for number, training in enumerate(todo, 1) if not attempt(plan, training, f"{number}/{len(todo)}")
+        ]
+        if len(busy) == len(todo):
+            return
+        todo = busy
+
+
+def attempt(plan: TrainingPlan, training: Training, number: str) -> bool:
+    """Run one training; False if another process holds it, or the training that it starts from."""
+    folder = plan.folder(training)
+    if training.first and plan.state(training.first) == RUNNING:
+        return False
+    with file_lock(folder / LOCK) as ours:
+        if not ours:
+            return False
+        if (folder / RESULT).exists():
+            return True
+        (folder / ERROR).unlink(missing_ok=True)
+        plan.say(f"{number} {training.name}")
+        try:
+            finish(plan, training, folder)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the error is, it is kept and the other trainings continue
+            plan.say(f"{training.name} failed: {error}")
+            failure = {"error": str(error), "kind": type(error).__name__, "trace": traceback.format_exc()}
+            write_json(folder / ERROR, failure, indent=1)
+        return True
+
+
+def finish(plan: TrainingPlan, training: Training, folder: Path) -> None:
+    """Train, or continue, and then measure."""
+    settings: dict[str, object] = {}
+    if training.first:
+        first = plan.folder(training.first)
+        if not (first / RESULT).exists():
+            raise NotFound(f"it starts from {training.first.name}, which is not finished; see its error.json.")
+        settings["init_from"] = str(first / RUN)
+    if plan.save_every:
+        settings["train.save_every"] = plan.save_every
+    recipe, dataset, data = training.build(**settings), plan.datasets[training.data], plan.out / "data"
+    before, start = read(folder / TIME).get("seconds", 0.0), time.perf_counter()
+
+    def note(row: dict[str, Any]) -> None:
+        write_json(folder / TIME, {"seconds": before + time.perf_counter() - start}, indent=1)
+        plan.report(row)
+
+    if (folder / RUN / SETTINGS).exists():
+        last = runs.resume(folder / RUN, device=plan.device, report=note)
+    else:
+        shutil.rmtree(folder / RUN, ignore_errors=True)  # leftovers of a killed process
+        with file_lock(data / f"{dataset.name}.lock", wait=True):
+            source = dataset.pairs(data, plan.say, plan.device)
+            tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.say, plan.device)
+        last = runs.train(recipe, [source], folder / RUN, tokenizer=tokenizer, device=plan.device, report=note)
+    embedder = bgt_core.load(last, plan.device, recipe.train.precision)
+    measure.write(folder / SCORES, dataset.measured(embedder, plan.resamples))
+    write_json(folder / RESULT, provenance(training, recipe, folder, last), indent=1)
+
+
+def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> dict[str, Any]:
+    """What the numbers of this training come from, without the paths of this machine."""
+    metrics, config = last.parent / checkpoint.METRICS, checkpoint.read_config(last)
+    rows = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()] if metrics.exists() else []
+    valid = [row for row in rows if row["kind"] == "valid"] or [{}]
+    rates = [row["tokens_per_second"] for row in rows if row["kind"] == "train"]
+    corpus = Corpus.open(last.parent / "data")
+    tokens, rate = int(corpus.lengths(np.arange(len(corpus))).sum()), median(rates) if rates else None
+    return {
+        "recipe": training.recipe,
+        "overrides": dict(training.overrides),
+        "left_out": list(training.left_out),
+        "arguments": {**(recipe.arguments or {}), "init_from": training.first.name if training.first else ""},
+        "langs": list(training.langs),
+        "seed": training.seed,
+        "data": training.data,
+        "version": bgt_core.__version__,
+        "git": git_state(),
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "parameters": config["parameters"],
+        "updates": config["step"],
+        "seconds": read(folder / TIME).get("seconds", 0.0),
+        "tokens": round(recipe.train.epochs * tokens),  # of both sides, EOS included
+        "tokens_per_second": rate,
+        "epoch_seconds": rate and tokens / rate,
+        "validation": {name: value for name, value in valid[-1].items() if name not in ("kind", "step", "steps")},
+    }
+
+
+def git_state() -> str | None:
+    """The commit of this code, and whether it was changed since; None outside a checkout."""
+    root = Path(comparisons.__file__).parents[2]
+    if not (root / ".git").exists() or not shutil.which("git"):
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A JSON file of ours, {} where it is absent."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

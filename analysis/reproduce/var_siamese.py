@@ -17,16 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis.reproduce import measure
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.datasets import Dataset, Say
 from analysis.reproduce.experiments import ONE, Claim, Comparison, ExperimentSpec, above
-from analysis.reproduce.pair_scores import AUC_OF, OVER_MOVERS, OVER_WORDS, score_pairs
+from analysis.reproduce.measure import AUC_OF, OVER_MOVERS, OVER_WORDS, Scores
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.distances import PROBABILITY
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.evaluation.tasks.pairs import ACCURACY, LabelledPairs, read_labelled
 from bgt_core.files import write_text
 from bgt_core.recipes.var_siamese import COLUMNS
@@ -47,11 +48,6 @@ class LabelledQuestions(Dataset):
     def name(self) -> str:
         """What its files begin with."""
         return "questions"
-
-    @property
-    def evaluation_sets(self) -> Sequence[StsSet]:
-        """None: duplicates are told apart, and no similarity is graded."""
-        return []
 
     @cached_property
     def labelled(self) -> LabelledPairs:
@@ -77,9 +73,9 @@ class LabelledQuestions(Dataset):
         """All questions, whatever the share of labels."""
         return written(out / f"{self.name}-text.tsv", lines(self.train))
 
-    def pair_scores(self, embedder: Embedder) -> Mapping[str, np.ndarray]:
+    def measured(self, embedder: Embedder, resamples: int) -> Scores:
         """Of the test pairs."""
-        return score_pairs(embedder, self.labelled, self.test)
+        return {SEMANTIC: measure.pairs(embedder, self.labelled, self.test, resamples)}
 
 
 def lines(pairs: LabelledPairs) -> list[str]:
@@ -114,10 +110,10 @@ def read_questions(folder: Path) -> QuestionFiles:
     """Raises NotFound where a file is missing, DataError for one that can't be read."""
     sources = []
     for name in ("train", "dev"):
-        found = sorted(folder.glob(f"quora/{name}.tsv*"))
-        if not found:
+        files = sorted(folder.glob(f"quora/{name}.tsv*"))
+        if not files:
             raise NotFound(f"{folder}: no labelled questions; expected quora/{name}.tsv.xz.")
-        sources.append(found[0])
+        sources.append(files[0])
     train, test = map(read_labelled, sources)
     return QuestionFiles(train, test, sources)
 
@@ -205,9 +201,9 @@ def published_numbers() -> dict[str, dict[str, float]]:
 
 def claims() -> Iterator[Claim]:
     """What the paper says of duplicates told apart, and of distances."""
-    for measure, where in ((ACCURACY, "Table 1"), (AUC_OF[PROBABILITY], "not in the paper")):
+    for name, where in ((ACCURACY, "Table 1"), (AUC_OF[PROBABILITY], "not in the paper")):
         for better, worse in ((REFORMULATE, REPEAT), (REPEAT, NONE), (REFORMULATE, NONE)):
-            yield above(better, worse, where, measure)
+            yield above(better, worse, where, name)
     words = f"{REFORMULATE} is above tf-idf + logistic regression on accuracy"
     yield Claim(words, "not in the paper", {REFORMULATE: 1}, OVER_WORDS)
     w2 = AUC_OF["w2"]
@@ -235,3 +231,8 @@ def read(
         lambda system: files.dataset(share_of(system.name), system.recipe != SECOND_STAGE),
         SCALES[scale],
     )
+
+
+def of_results(records: object) -> Comparison:
+    """The comparison whose stored results these are: always the same."""
+    return comparison()

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
+from analysis.reproduce import measure
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.datasets import Dataset, content_hash, optional_set, read_years
 from analysis.reproduce.experiments import (
@@ -31,18 +33,15 @@ from analysis.reproduce.experiments import (
     ExperimentSpec,
     above,
 )
-from analysis.reproduce.measure import nonempty_latents
+from analysis.reproduce.measure import Scores
 from analysis.reproduce.paraphrases import COLUMNS
-from analysis.reproduce.shares import Shares
-from bgt_core.contracts import SYNTACTIC
+from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.data.clean import CleaningRules
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import TABLES
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts_files import StsSet
-from bgt_core.evaluation.systems import System
-from bgt_core.evaluation.tasks.syntax import Pairing, neighbour_counts, pair_up, read_treebank
+from bgt_core.evaluation.tasks.syntax import Pairing, pair_up, read_treebank
 
 LANG = "en"
 QUERIES = 2_000  # parsed sentences whose neighbours are looked for
@@ -61,10 +60,7 @@ class ParsedDataset(Dataset):
         """Of its files, beside those of other data."""
         return f"{LANG}-paraphrases"
 
-    @property
-    def evaluation_sets(self) -> Sequence[StsSet]:
-        """Without Hard STS, which this paper does not know."""
-        return self.sets
+    hard: ClassVar[bool] = False  # this paper does not know Hard STS
 
     @property
     def rules(self) -> CleaningRules:
@@ -76,13 +72,12 @@ class ParsedDataset(Dataset):
         pairing = paired(tuple(self.trees))
         return super().evaluated_sentences() | {each.text for each in (*pairing.queries, *pairing.candidates)}
 
-    def shares(self, embedder: Embedder) -> Shares:
-        """Of parsed sentences and their nearest neighbours: how alike they are built."""
-        pairing = paired(tuple(self.trees))
-        return {
-            latent: neighbour_counts(System(latent, embedder, latent), pairing, LANG)
-            for latent in nonempty_latents(embedder)
-        }
+    def measured(self, embedder: Embedder, resamples: int) -> Scores:
+        """STS, and how alike parsed sentences and their nearest neighbours are built; by latent, and between them."""
+        scores = super().measured(embedder, resamples)
+        for latent, of in measure.syntax(embedder, paired(tuple(self.trees)), LANG, resamples).items():
+            scores[latent] = scores.get(latent, {}) | of
+        return scores | {SEMANTIC: scores[SEMANTIC] | measure.gaps(scores)}
 
 
 @cache
@@ -241,3 +236,8 @@ def read(
     """The comparison, what all of its systems are trained and measured on, and the scale's arguments for recipes."""
     dataset = read_parsed(data, PAIRS[scale])
     return comparison(), lambda system: dataset, SCALES[scale]
+
+
+def of_results(records: object) -> Comparison:
+    """The comparison whose stored results these are: always the same."""
+    return comparison()

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,64 +53,37 @@ def commands() -> dict[str, Command]:
     settings = {setting.partition("=")[0]: ("--set", setting) for setting in TINY.split()}
     run = "--out {out}/run --workers 1 --device cpu"
     train = f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {run}".split()
-    writer = f"bgt train writer --encoder baseline:words --langs en,fr --data {{data}}/pairs.tsv {run}".split()
     embed = "bgt embed {data}/english.txt --lang en --model {data}/model --out {out}/vectors"
-    translator = (
-        "bgt data backtranslate {data}/few.tsv --langs en,fr --model {data}/translator --beam 1 --out {out}/p.tsv"
-    )
     return {
         "train": Command([*train, *itertools.chain(*settings.values())], f"bgt train --resume {run}".split()),
-        "writer": Command(
-            [*writer, *itertools.chain(*(setting for name, setting in settings.items() if name != "semantic_dim"))],
-            f"bgt train --resume {run}".split(),
-        ),
         "embed npy": Command(f"{embed}.npy".split()),
-        "embed safetensors": Command(f"{embed}.safetensors".split()),
         "prepare": Command("bgt data prepare {data}/pairs.tsv --langs en,fr --out {out}/clean.tsv.gz".split()),
-        "backtranslate": Command(translator.split()),
-        "export": Command("bgt export {data}/model --out {out}/exported".split()),
-        "mine": Command(
-            "bgt mine {data}/english.txt {data}/french.txt --langs en,fr --model {data}/model --out {out}/m.tsv".split()
-        ),
         "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s.json".split()),
         "split": Command(
             "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
         ),
-        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--out", "{out}/p.csv"]),
-        "store": Command(
-            "bgt retrieve-similar {out}/store --build {data}/english.txt --lang en --model {data}/model".split()
-        ),
+        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
     }
 
 
 def shared_data(folder: Path) -> Path:
-    """What the commands read: translations of our grammar, an untrained model, a translator, STS pairs."""
+    """What the commands read: translations of our grammar, an untrained model, STS pairs."""
     from bgt_core import recipes
     from bgt_core.data.text import Tokenizer
 
     folder.mkdir(parents=True)
     texts = [(pair.texts["en"], pair.texts["fr"]) for pair in pairs(200, seed=3)]
     (folder / "pairs.tsv").write_text("".join(f"{en}\t{fr}\n" for en, fr in texts), "utf-8")
-    (folder / "few.tsv").write_text("".join(f"{en}\t{fr}\n" for en, fr in texts[:12]), "utf-8")
     for name, side in (("english", 0), ("french", 1)):
         (folder / f"{name}.txt").write_text("".join(f"{pair[side]}\n" for pair in texts), "utf-8")
-    others = [(pair.texts["en"], pair.texts["fr"]) for pair in pairs(120, seed=9)]  # nothing is tested on its own data
-    judged = [f"{at % 6}\t{left[0]}\t{right[0]}\n" for at, (left, right) in enumerate(itertools.pairwise(others))]
-    rows = {
-        "parallel/en-fr.toy.tsv": [f"{en}\t{fr}\n" for en, fr in texts],
-        "retrieval/en-fr.toy.tsv": [f"{en}\t{fr}\n" for en, fr in others[:40]],
-        "sts/2014/grammar.tsv": judged,
-        "stsb/dev.tsv": [f"{row.rstrip()}\tmain/news/2014\n" for row in judged],
-    }
-    for name, lines in rows.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("".join(lines), "utf-8")
+    judged = [f"{at % 6}\t{left[0]}\t{right[0]}\n" for at, (left, right) in enumerate(itertools.pairwise(texts))]
+    (folder / "sts" / "2014").mkdir(parents=True)
+    (folder / "sts" / "2014" / "grammar.tsv").write_text("".join(judged), "utf-8")
     sizes = dict(setting.split("=") for setting in TINY.split())
     recipe = recipes.build("bgt-small", {f"model.{name}": int(sizes[name]) for name in SIZES})
     tokenizer = Tokenizer.train([text for pair in texts for text in pair], 300, lowercase=True)
     torch.manual_seed(0)
     checkpoint.save(folder / "model", recipe, recipe.build(tokenizer), tokenizer, step=1)
-    (folder / "translator").symlink_to(bgt_core.PRETRAINED.parent / "translator-fr-en")
     return folder
 
 
@@ -122,8 +95,8 @@ def warm() -> None:
                 importlib.import_module(module.name)
 
 
-def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> int:
-    """Starts a command; its process. `before` runs in it first."""
+def started(arguments: Sequence[str], out: Path, data: Path) -> int:
+    """Starts a command; its process."""
     sys.stdout.flush()
     if process := os.fork():
         return process
@@ -134,7 +107,6 @@ def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[]
             os.dup2(log, stream)
         sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
         os.environ["BGT_CACHE"] = str(out / "cache")
-        before()
         sys.argv = [part.format(out=out, data=data) for part in arguments]
         importlib.import_module(PROGRAMS[sys.argv[0]]).main()
         os._exit(0)
@@ -165,17 +137,10 @@ def ended(process: int, out: Path) -> Ended:
     return Ended(-signal.SIGKILL, f"hung for {PATIENCE:.0f} seconds")
 
 
-def run(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> Ended:
+def run(arguments: Sequence[str], out: Path, data: Path) -> Ended:
     """A whole command."""
     out.mkdir(parents=True, exist_ok=True)
-    return ended(started(arguments, out, data, before), out)
-
-
-def unclean(end: Ended, allowed: Sequence[int] = (0, 2, 3, 4, 8)) -> str:
-    """What is wrong with how a command ended: a traceback, a hang, an exit code that is not for foreseeable errors."""
-    if end.code in allowed and "Traceback" not in end.errors:
-        return ""
-    return f"exit code {end.code}: {end.errors.strip()[-300:]}"
+    return ended(started(arguments, out, data), out)
 
 
 def names(out: Path) -> set[str]:

@@ -271,7 +271,7 @@ def test_a_reader_answers_any_file_with_a_result_or_a_line(name: str, prepared: 
     with suppress(BgtError) if name in ALONE else nullcontext():
         read(path)
 
-    @settings(max_examples=60, deadline=5_000, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=30, deadline=5_000, suppress_health_check=[HealthCheck.too_slow])
     @given(CHANGES)
     def answers(changes: list[tuple[str | bytes, int, int]]) -> None:
         path.write_bytes(changed(right, changes))

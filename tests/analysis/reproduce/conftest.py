@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analysis.reproduce import comparisons
+from analysis.reproduce import comparisons, results
 from analysis.reproduce.__main__ import main
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.experiments import Comparison, ExperimentSpec, above, years
@@ -94,36 +93,27 @@ class WholeRun(NamedTuple):
     """A comparison that was trained, measured and reported."""
 
     err: str
-    rows: Callable[[str], list[dict[str, str]]]  # of a kind of stored results
+    records: results.Records
     means: dict[tuple[str, str], float]  # (system, measure) -> score
     page: str
 
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): all of a comparison; that it ends in `code`, trains nothing a second time, and
-    draws the same page from what is stored."""
+    """whole_run(name, data, out, code): all of a comparison; that it ends in `code`, and draws the same page from what
+    is stored."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
         command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
-        command += ["--device=cpu", "--threads=1"]
-        page, cells = out / "results" / f"{name}.md", out / "cells"
-        done = reproduce(*command)
+        done = reproduce(*command, "--device=cpu", "--threads=1")
         assert done.code == code, done.err
-        text = page.read_text("utf-8")
-        stamps = {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()}
-        assert reproduce(*command).code == code
-        assert {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()} == stamps
+        page = (out / "results" / f"{name}.md").read_text("utf-8")
         assert reproduce(name, "--report-only", f"--results={out / 'results'}").code == 0
-        assert page.read_text("utf-8") == text
-
-        def rows(kind: str) -> list[dict[str, str]]:
-            with (out / "results" / f"{name}-{kind}.csv").open(encoding="utf-8", newline="") as file:
-                return list(csv.DictReader(file))
-
-        scores = [row for row in rows("scores") if row["seed"] == "mean"]
-        means = {(row["system"], row["measure"]): float(row["value"]) for row in scores}
-        return WholeRun(done.err, rows, means, text)
+        assert (out / "results" / f"{name}.md").read_text("utf-8") == page
+        records = results.stored(out / "results", name)
+        scores = [row for row in records["scores"] if row["seed"] == "mean"]
+        means = {(row["system"], row["measure"]): row["value"] for row in scores}
+        return WholeRun(done.err, records, means, page)
 
     return run
 

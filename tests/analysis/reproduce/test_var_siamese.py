@@ -15,17 +15,8 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 import bgt_core
 from analysis.reproduce import var_siamese
 from analysis.reproduce.comparisons import EVERY
-from analysis.reproduce.pair_scores import (
-    AUC_OF,
-    LEADS,
-    MEASURES,
-    OVER_MOVERS,
-    WORDS_ACCURACY,
-    pair_draws,
-    read_pair_scores,
-    write_pair_scores,
-)
-from analysis.reproduce.training_plan import plan_trainings
+from analysis.reproduce.measure import AUC_OF, LEADS, OF_PAIRS, OVER_MOVERS, WORDS_ACCURACY, pair_draws
+from analysis.reproduce.trainings import plan_trainings
 from analysis.reproduce.var_siamese import (
     NONE,
     REFORMULATE,
@@ -76,7 +67,7 @@ def test_claims_and_published_numbers_are_of_systems_and_measures_that_there_are
     names = [system.name for system in whole.systems]
     assert len(set(names)) == len(names)
     for claim in whole.claims:
-        assert set(claim.weights) <= set(names) and claim.measure in MEASURES
+        assert set(claim.weights) <= set(names) and claim.measure in OF_PAIRS
     assert set(whole.published) <= set(names)
     assert whole.published[REPEAT] == {"accuracy": 88.24, AUC_OF["w2"]: 86.74, OVER_MOVERS: 13.64}
     assert {system.against for system in whole.systems} <= set(names)
@@ -90,7 +81,7 @@ def test_claims_and_published_numbers_are_of_systems_and_measures_that_there_are
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_a_second_stage_has_its_first_ones_sizes_and_comes_after_it(folder: Path, tmp_path: Path, scale: str) -> None:
     plan = plan_trainings(["var-siamese"], data=folder, out=tmp_path, scale=scale, seeds=(1, 2))
-    for system, (training, other) in plan.comparisons["var-siamese"].items():
+    for system, (training, other) in plan.trainings["var-siamese"].items():
         arguments = training.build().arguments or {}
         if training.first:
             first = training.first.build().arguments or {}
@@ -104,7 +95,7 @@ def test_a_second_stage_has_its_first_ones_sizes_and_comes_after_it(folder: Path
     assert all(order.index(each.first.key) < order.index(each.key) for each in plan.chosen() if each.first)
     chosen = plan.chosen(REFORMULATE)
     assert [training.recipe for training in chosen] == ["var-siamese-reformulate", "var-siamese"] * 2
-    systems = plan.comparisons["var-siamese"]
+    systems = plan.trainings["var-siamese"]
     assert len({systems[name][0].key for name in (NONE, REPEAT, REFORMULATE)}) == 3
 
 
@@ -130,14 +121,11 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
         read_questions(tmp_path)
 
 
-def test_scores_of_pairs_come_back_and_are_worth_what_scikit_learn_says(tmp_path: Path) -> None:
+def test_scores_of_pairs_are_worth_what_scikit_learn_says() -> None:
     rng = np.random.default_rng(0)
     labels = rng.random(300) < 0.4
     scores = {name: labels + rng.normal(0, 1, 300) for name in ("w2", "wmd", "probability", "tf-idf")}
-    write_pair_scores(tmp_path / "pairs.parquet", {"label": labels, **scores})
-    read = read_pair_scores(tmp_path / "pairs.parquet")
-    assert read["w2"].tolist() == scores["w2"].tolist() and read["label"].tolist() == labels.tolist()
-    draws = pair_draws(read, 2_000, seed=0)
+    draws = pair_draws(labels, scores, 2_000)
     for name in ("w2", "wmd", "probability"):
         assert draws[AUC_OF[name]][0] == pytest.approx(100 * roc_auc_score(labels, scores[name]))
     right = scores["probability"] >= 0.5
@@ -147,10 +135,8 @@ def test_scores_of_pairs_come_back_and_are_worth_what_scikit_learn_says(tmp_path
     for lead, (first, second) in LEADS.items():
         assert draws[lead][0] == pytest.approx(draws[first][0] - draws[second][0])
         assert draws[lead][1] == pytest.approx(draws[first][1] - draws[second][1])
-    again = pair_draws({"label": labels, "probability": scores["probability"]}, 2_000, seed=0)
+    again = pair_draws(labels, {"probability": scores["probability"]}, 2_000)
     assert again["accuracy"][1].tolist() == draws["accuracy"][1].tolist()  # the same pairs, whatever else is scored
-    write_pair_scores(tmp_path / "none.parquet", {})
-    assert pair_draws(read_pair_scores(tmp_path / "none.parquet"), 2_000, seed=0) == {}
 
 
 @pytest.mark.slow
@@ -158,16 +144,16 @@ def test_scores_of_pairs_come_back_and_are_worth_what_scikit_learn_says(tmp_path
 def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Callable[..., Any]) -> None:
     out = tmp_path / "out"
     done = whole_run("var-siamese", folder, out)
-    assert {row["state"] for row in done.rows("cells")} == {"finished"}
-    assert "not run" not in {row["verdict"] for row in done.rows("claims")}
+    assert {row["state"] for row in done.records["cells"]} == {"finished"}
+    assert "not run" not in {row["verdict"] for row in done.records["claims"]}
     mean = done.means
     assert ("VAE repeat", "accuracy") not in mean and ("VAE repeat", AUC_OF["wmd"]) in mean
     assert (REPEAT, WORDS_ACCURACY) in mean
 
-    cells = {row["system"]: row for row in done.rows("cells")}
+    cells = {row["system"]: row for row in done.records["cells"]}
     folders = {system: out / "cells" / row["cell"] for system, row in cells.items()}
     test = read_labelled(folder / "quora/dev.tsv")
-    model = bgt_core.load(folders["VAE repeat"] / "final", "cpu")
+    model = bgt_core.load(folders["VAE repeat"] / "run", "cpu")
     sides = [model.posteriors(side, lang="en") for side in (test.left, test.right)]
     squares = (sides[0].mean - sides[1].mean) ** 2
     squares += ((sides[0].log_variance / 2).exp() - (sides[1].log_variance / 2).exp()) ** 2
@@ -175,10 +161,10 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Ca
     assert mean["VAE repeat", AUC_OF["w2"]] == pytest.approx(auc, abs=0.05)
 
     first, second = folders["VAE reformulate"], folders[REFORMULATE]
-    begun = json.loads((second / "run.json").read_text("utf-8"))["arguments"]
-    assert Path(begun["init_from"]) == first / "final"
+    begun = json.loads((second / "run" / "run.json").read_text("utf-8"))["arguments"]
+    assert Path(begun["init_from"]) == first / "run"
     assert json.loads((second / "result.json").read_text("utf-8"))["arguments"]["init_from"] == first.name
-    assert (first / "tokenizer.model").read_bytes() == (second / "tokenizer.model").read_bytes()
+    assert (first / "run/tokenizer.model").read_bytes() == (second / "run/tokenizer.model").read_bytes()
 
     assert "area under the ROC curve" in done.page and "Pearson" not in done.page
 

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 import bgt_core
-from analysis.reproduce import papers, vgvae
-from analysis.reproduce.bootstrapped_scores import gaps
+from analysis.reproduce import pages, vgvae
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.experiments import AVERAGE, DEV, DEV_GAP, F1, F1_GAP, GAPS, STS_GAP
-from analysis.reproduce.shares import read_shares, share_draws, write_shares
+from analysis.reproduce.measure import gaps, share_draws
 from analysis.reproduce.trainings import Training, training_of
 from analysis.reproduce.vgvae import paired, read_parsed
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -33,9 +32,8 @@ WEIGHTS = {"WPL": "objective.position.weight", "PRL": "objective.paraphrase.weig
 
 def trainings(scale: str) -> dict[str, Training]:
     """The first training of each system of the comparison."""
-    arguments = vgvae.SCALES[scale]
     return {
-        system.name: training_of(system, arguments[EVERY], arguments.get(system.recipe, {}), system.seeds[0], "data")
+        system.name: training_of(system, vgvae.SCALES[scale], system.seeds[0], "data")
         for system in vgvae.comparison().systems
     }
 
@@ -75,33 +73,25 @@ def test_every_claim_names_systems_and_the_posters_numbers_are_its_own() -> None
         if all(claim.measure in whole.published.get(name, {}) for name in claim.weights)
     }
     assert len(by_claim) == 17 and min(by_claim.values()) > 0  # the poster says what we claim that it says
-    assert papers.comparison_of(vgvae.NAME, {}) == whole
+    assert pages.comparison_of(vgvae.NAME, {}) == whole
 
 
 def test_a_gap_is_for_the_latent_that_should_be_better() -> None:
     draws = np.array([1.0, 2.0])
     semantic = {AVERAGE: (60.0, draws), DEV: (50.0, draws), F1: (20.0, draws)}
     syntactic = {AVERAGE: (40.0, draws + 1), F1: (35.0, 3 * draws)}
-    apart = gaps(semantic, syntactic)
+    apart = gaps({"semantic": semantic, "syntactic": syntactic})
     assert {name: value for name, (value, _) in apart.items()} == {STS_GAP: 20.0, F1_GAP: 15.0}
     assert apart[STS_GAP][1].tolist() == [-1.0, -1.0]
     assert apart[F1_GAP][1].tolist() == [2.0, 4.0]
-    assert gaps(semantic, {}) == {}
+    assert gaps({"semantic": semantic}) == {}
 
 
-def test_shares_are_kept_by_item_and_resampled_together(tmp_path: Path) -> None:
-    """Right answers of 400 are a mean, whose standard error is known; the same items are drawn for both."""
-    rng = np.random.default_rng(0)
-    right, ones = rng.random(400) < 0.3, np.ones(400)
-    write_shares(tmp_path / "shares.json", {"semantic": {"accuracy": (right, ones), "errors": (~right, ones)}})
-    shares = read_shares(tmp_path / "shares.json")["semantic"]
-    assert shares["accuracy"][0].tolist() == right.astype(int).tolist()
-    draws = share_draws(shares, 2_000, seed=0)
-    value, resampled = draws["accuracy"]
-    assert value == pytest.approx(100 * right.mean())
-    assert resampled.std() == pytest.approx(100 * np.sqrt(right.mean() * (1 - right.mean()) / 400), rel=0.1)
-    assert draws["errors"][1] == pytest.approx(100 - resampled)
-    assert read_shares(tmp_path / "absent.json") == {}
+def test_the_spread_of_a_share_is_that_of_a_mean_of_right_answers() -> None:
+    right = np.random.default_rng(0).random(400) < 0.3
+    error = 100 * np.sqrt(right.mean() * (1 - right.mean()) / 400)
+    assert share_draws(right, 2_000).std() == pytest.approx(error, rel=0.1)
+    assert share_draws(~right, 2_000) == pytest.approx(100 - share_draws(right, 2_000))  # the same items are drawn
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +171,8 @@ def toy_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Callable[..., Any]) -> None:
     out = tmp_path / "out"
     done = whole_run("vgvae", folder, out)
-    assert {row["state"] for row in done.rows("cells")} == {"finished"}
-    assert "not run" not in {row["verdict"] for row in done.rows("claims")}
+    assert {row["state"] for row in done.records["cells"]} == {"finished"}
+    assert "not run" not in {row["verdict"] for row in done.records["claims"]}
     mean = done.means
     semantic, syntactic = "ALL", "ALL, syntactic latent"
     for gap, (measure, sign) in GAPS.items():
@@ -190,8 +180,8 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Ca
         assert mean[semantic, gap] == pytest.approx(sign * apart, rel=1e-6)
         assert (syntactic, gap) not in mean and ("word average", gap) not in mean and ("one latent", gap) not in mean
 
-    cell = next(row["cell"] for row in done.rows("cells") if row["system"] == "ALL")
-    model = bgt_core.load(out / "cells" / cell / "final", "cpu")
+    cell = next(row["cell"] for row in done.records["cells"] if row["system"] == "ALL")
+    model = bgt_core.load(out / "cells" / cell / "run", "cpu")
     result = evaluate(Syntax(), {"m": model}, paired((folder / "trees/en.toy.mrg",)), resamples=100)
     for measure in {key.score for key in result.scores}:
         assert mean[semantic, measure] == pytest.approx(result.value((measure,), "m semantic"))
@@ -203,8 +193,6 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Ca
 
 
 def test_other_comparisons_have_no_table_by_latent(folder: Path) -> None:
-    from analysis.reproduce import pages
-
     whole = vgvae.comparison()
     row = {"seed": "mean", "system": "ALL", "measure": DEV, "value": 70.0, "ci_low": 69.0, "ci_high": 71.0}
     table = pages.by_latent(whole, {"scores": [row]})

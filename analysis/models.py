@@ -1,0 +1,379 @@
+"""Make and measure the models that ship: their data, their last step, the tables of their cards.
+
+    python -m analysis.models mixture DATA OUT fr               # training and held-out files
+    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the means of the languages anew: the last step
+    python -m analysis.models measure CHECKPOINT DATA HELD_OUT > tables.md
+    python -m analysis.models frontier PAIRS en,fr MODEL... > frontier.tsv
+    python -m analysis.models style DATA bgt_core/data/examples/style.tsv.xz
+
+DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
+en.ewt.txt.xz, DATA/mixture/altered.tar.xz the rows that rules made at commit d1f45c03: pairs and paraphrases with an
+altered sentence, pairs of the grammar. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data
+KIND/COLUMNS=FILE` wants it: pairs, these rows, pairs in another style (kind "style", by rules and by paraphrases that
+differ), text of one language.
+OUT/held-out/en-fr.tsv has the held-out pairs. Which files make up a kind is in the cards of the models, and below.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import combinations, islice, permutations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+import typer
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.data import examples
+from bgt_core.data.columns import parse_source
+from bgt_core.data.examples import Styled
+from bgt_core.data.exchange import EXCHANGED, exchanger
+from bgt_core.data.filters import key
+from bgt_core.data.manifest import facts
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.properties import PROPERTIES, values
+from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
+from bgt_core.evaluation.comparison import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import Fidelity
+from bgt_core.evaluation.tasks.minimal_pairs import MinimalPairs
+from bgt_core.evaluation.tasks.retrieval import Retrieval
+from bgt_core.evaluation.tasks.sts import Sts
+from bgt_core.evaluation.tasks.style import Style
+from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
+from bgt_core.evaluation.tasks.triples import TriplesTask
+from bgt_core.evaluation.writing import RANDOM
+from bgt_core.generation.options import Beam
+from bgt_core.generation.writer import Writer
+from bgt_core.nets.bound.erasing import WithoutLanguage
+from bgt_core.tables import markdown_text
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+KINDS = {
+    "short": ("tatoeba",),
+    "news": ("ntrex", "pud"),
+    "health": ("tico19",),
+    "questions": ("xquad-questions",),
+    "meetings": ("ami",),
+    "docs": (
+        *("python-docs", "django-docs", "gnome-docs", "react-docs", "tldr", "opensource-guide", "djangogirls"),
+        "digikam-doc",
+    ),
+    "messages": ("mozilla-www", "mozilla-more", "android-apps", "kolibri", "wikipedia-android"),
+}
+MONOLINGUAL = {  # sentences of each file
+    "en": {
+        "common-voice": 45_000,
+        "ewt": 20_000,
+        "topical-chat": 45_000,
+        "schema-dialogue": 15_000,
+        "taskmaster": 5_000,
+    },
+    "fr": {"common-voice": 60_000},
+    **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
+}
+MONOLINGUAL_WORDS = range(4, 41)
+TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
+EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
+SHORTEST = 4  # minimum words of a test sentence to remove from training; shorter ones are too common
+DIFFERING = 4
+HELD_OUT = 150  # one English sentence in 150 is held out, the same ones for every language
+
+Pair = tuple[str, ...]
+
+
+def rows(path: Path) -> Iterator[Pair]:
+    """The columns of each line."""
+    for _, line in text_lines(path):
+        yield tuple(line.split("\t"))
+
+
+def test_keys(data: Path) -> set[str]:
+    """Keys of the sentences that models are tested on or shown with."""
+    files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
+    texts = (text for path in files for row in rows(path) for text in row)
+    tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
+    return (tested | {key(text) for row in rows(EXAMPLES) for text in row}) - {""}
+
+
+def is_held_out(english: str) -> bool:
+    """Whether a pair with this English sentence is held out; follows from the sentence alone."""
+    return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
+
+
+def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]]]:
+    """Yield each kind of text with the pairs to train on and those held out.
+
+    Args:
+        data: A folder as above.
+        lang: The other language, as "fr".
+
+    Yields:
+        The name of the kind, training pairs and held-out pairs. No sentence of a test set, of the example sentences or
+        of the kind's held-out pairs is in the training pairs, on either side; a pair comes once.
+    """
+    tests = test_keys(data)
+    for kind, names in KINDS.items():
+        files = [data / "parallel" / f"en-{lang}.{name}.tsv.xz" for name in names]
+        pairs = {tuple(map(key, pair)): pair for path in files if path.exists() for pair in rows(path)}
+        free = [pair for keys, pair in pairs.items() if tests.isdisjoint(keys)]
+        held = [pair for pair in free if is_held_out(pair[0])]
+        others = {key(pair[1]) for pair in held}
+        yield kind, [pair for pair in free if not is_held_out(pair[0]) and key(pair[1]) not in others], held
+
+
+def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
+    """Pairs of sentences of one column that share the translation in the other, with another value of the same property
+    (`data.properties`); of a translation, at most `DIFFERING`."""
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
+    for pair in pairs:
+        groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
+    for group in groups.values():
+        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # without the closing mark
+        differ = (
+            (text, other)
+            for (text, own), (other, theirs) in combinations(shown, 2)
+            if any(one and two and one != two for one, two in zip(own, theirs, strict=True))
+        )
+        yield from islice(differ, DIFFERING)
+
+
+def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
+    """Pairs of English and another language, and of either alone, in which a rule or a paraphrase changed the style."""
+    crossed = list[Pair]()
+    for column, own in enumerate(("en", lang)):
+        texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
+        if own in EXCHANGED:
+            forms = exchanger(own, texts, wordings)
+            made = [(pair, form) for pair in pairs for form in forms(pair[column])]
+            wordings = [(pair[column], form) for pair, form in made] + wordings
+            crossed += [(form, pair[1]) if column == 0 else (pair[0], form) for pair, form in made]
+        name = f"{own}-{own}2" if own != "en" else f"en-en2.{lang}"
+        write(out / "style" / f"{name}.tsv", dict.fromkeys(wordings))
+    write(out / "style" / f"en-{lang}.tsv", crossed)
+
+
+def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
+    """Draw sentences without a translation, up to a number from each file: no test sentence, and no sentence twice."""
+    rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
+    for name, count in MONOLINGUAL.get(lang, {}).items():
+        path = data / "mono" / f"{lang}.{name}.txt.xz"
+        texts = {key(pair[0]): pair for pair in rows(path)} if path.exists() else {}
+        free = [at for at, (text,) in texts.items() if len(text.split()) in MONOLINGUAL_WORDS and at not in left]
+        taken = rng.sample(free, min(count, len(free)))
+        left.update(taken)
+        drawn += [texts[at] for at in taken]
+    return drawn
+
+
+def write(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write one pair per line and make the file's folder; without pairs, write no file."""
+    if text := "".join("\t".join(pair) + "\n" for pair in pairs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@app.command("mixture")
+def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
+    """Write all files and say how many pairs each kind has."""
+    tests = test_keys(data)
+    with tarfile.open(data / "mixture" / "altered.tar.xz") as files:  # as rules made them for the models that ship
+        files.extractall(out, filter="data")
+    for lang in langs:
+        for kind, train, held in mixture(data, lang):
+            write(out / kind / f"en-{lang}.tsv", train)
+            if train:
+                print(f"{kind}/en-{lang}: {len(train):,} pairs, {len(held):,} held out")
+            if kind == "short":
+                write(out / "held-out" / f"en-{lang}.tsv", held)
+                write_style(out, train, lang)
+    for lang in ("en", *langs):
+        write(out / "monolingual" / f"{lang}.tsv", monolingual(data, tests, lang))
+
+
+@app.command("erase")
+def erase_language(source: Path, out: Path, files: list[str]) -> None:
+    """Write a checkpoint with new language means and directions.
+
+    Training tracks the means over translations of all kinds. These are of the translations in the files, so that the
+    language is hardest to tell in text of their kind. Each file is a TSV of English and one other language, drawn at
+    random, given as en-fr=FILE; the mean of a language is that of all English sentences, moved by its distance to
+    English in its own file.
+    """
+    source = checkpoint.find(source)
+    bgt = bgt_core.load(source, "cpu", "fp32")
+    modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
+    for _, erasing in modules:
+        erasing.directions.zero_()  # vectors as the body gives them
+    pairs = {}  # language -> the English sentences and its own
+    for file in map(parse_source, files):
+        english, lang = file.columns
+        pairs[lang] = list(zip(*read_pairs(file.path, file.columns, Skipped(), strict=True), strict=True))
+    for _, erasing in reversed(modules):  # the inner one first: the outer one reads its vectors
+        means = {
+            lang: [bgt.embed(texts, lang=side).mean(0) for texts, side in zip(columns, (english, lang), strict=True)]
+            for lang, columns in pairs.items()
+        }
+        origin = np.mean([mean for mean, _ in means.values()], axis=0)
+        placed = {english: origin} | {lang: origin + own - there for lang, (there, own) in means.items()}
+        erasing.means.copy_(torch.from_numpy(np.stack([placed[lang] for lang in erasing.langs])))
+        erasing.read.fill_(min(erasing.memory, *(len(texts) for texts, _ in pairs.values())))
+        erasing.directions.copy_(torch.linalg.qr((erasing.means[1:] - erasing.means[:1]).T).Q.T)
+    shutil.copytree(source, out)
+    weights = out / checkpoint.WEIGHTS
+    with safe_open(weights, "pt") as opened:
+        about = opened.metadata()
+    tensors = load_file(weights)
+    for name, erasing in modules:
+        tensors |= {f"{name}.{buffer}": getattr(erasing, buffer) for buffer in ("means", "read", "directions")}
+    save_file(tensors, weights, about)
+    config = json.loads((out / checkpoint.CONFIG).read_text("utf-8"))
+    config["files"][weights.name] = facts(weights)["sha256"]
+    config["files"].pop(checkpoint.OPTIMIZER, None)
+    (out / checkpoint.OPTIMIZER).unlink(missing_ok=True)
+    (out / checkpoint.CONFIG).write_text(json.dumps(config, indent=2), "utf-8")
+
+
+ENGLISH, WORDS = "en", "4-12"
+
+
+@app.command("measure")
+def measure_model(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
+    """Print the tables of a card, in Markdown. HELD_OUT are the pairs en-LANG.tsv that `mixture` kept apart.
+
+    Generated text comes from `count` held-out pairs of English and French, and from a third as many of each published
+    test of the other languages, all of 4 to 12 English words.
+    """
+    encoder = bgt_core.open_encoder(model)
+    published = {path.name[3:5]: path for path in sorted((folder / "retrieval").glob("en-??.tatoeba1000.tsv"))}
+    langs = [lang for lang in published if lang in encoder.langs]
+    measure = partial(evaluate, encoders=encoder)
+
+    print("\n## Generated text\n")
+    for lang in langs:
+        file, limit = (held_out / "en-fr.tsv", count) if lang == "fr" else (published[lang], count // 3)
+        task = Fidelity(langs=f"{ENGLISH},{lang}", lengths=WORDS, limit=limit)
+        show(measure(task, data=file), "measure")
+    print("\n## Style\n")
+    for lang in langs:
+        transfer = Transfer(langs=f"{ENGLISH},{lang}", limit=max(FEWEST, count // 2))
+        show(measure(transfer, data=held_out / f"en-{lang}.tsv"), "measure")
+    style = Style()
+    show(measure(style, data=style.load([], seed=0)), "system")
+    print("\n## Roles\n")
+    roles = MinimalPairs(count=count // 3)
+    show(measure(roles, data=roles.load([], seed=0)), "measure")
+    print("\n## Similarity\n")
+    show(measure(Sts(sets="2012-2015"), data=folder / "sts"), "system")
+    for lang in langs:
+        both = f"{ENGLISH},{lang}"
+        show(measure(Retrieval(langs=both), data=published[lang]), "system")
+    for lang in (ENGLISH, "fr"):
+        triples = TriplesTask(lang=lang, latent=SEMANTIC)
+        show(measure(triples, data=triples.load([], seed=0)), "system")
+
+
+def show(result: Result, across: str) -> None:
+    print(f"{result.about}\n\n{markdown_text(result.table(across))}\n", flush=True)
+
+
+STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
+PAIRS = 300
+
+
+@dataclass(frozen=True)
+class StrengthWriter(Writer):
+    """A writer whose language latents are multiplied by a strength."""
+
+    strength: float = 1.0
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        """As `Writer`."""
+        return super().write({**latents, LANGUAGE: np.float32(self.strength) * latents[LANGUAGE]}, lang=lang)
+
+
+@app.command()
+def frontier(file: Path, langs: str, models: list[str]) -> None:
+    """Print how much content a recombination keeps for how much style it takes over: a row for each model, strength and
+    language.
+
+    FILE holds held-out translations. Each model writes every sentence from the semantic latent of its translation and
+    the language latent of a random sentence, multiplied by a strength from 0 to 1: at 0 it is the mean of its prior and
+    tells no style, at 1 the style sentence's own.
+    """
+    task = Fidelity(langs=langs, limit=PAIRS, lengths=WORDS)
+    items = task.load([file], seed=0)
+    print("model", "strength", "written", *MEASURES, sep="\t")
+    for model in models:
+        bgt = bgt_core.load(model, "cpu")
+        for strength in STRENGTHS:
+            writer: Any = StrengthWriter(bgt, Beam(1), strength=strength)  # a task takes writers, too
+            result = bgt_core.evaluate(task, {"model": writer}, items, resamples=100)
+            for lang, source in permutations(langs.split(","), 2):
+                scores = (result.value((lang, source, RANDOM, name), "model") for name in MEASURES)
+                print(Path(model).name, strength, lang, *(f"{score:.1f}" for score in scores), sep="\t")
+
+
+MOST = 400  # sentences of each value of a property in a language
+LONGEST = 100  # characters
+
+
+def pool(data: Path, lang: str) -> Iterator[Styled]:
+    """Each sentence of two columns, English and `lang`, with its translation."""
+    for name in ("tatoeba", "tatoeba-challenge"):
+        for english, other in rows(data / "parallel" / f"en-{lang}.{name}.tsv.xz"):
+            if (name != "tatoeba" or is_held_out(english)) and max(len(english), len(other)) <= LONGEST:
+                pair = normalise(english), normalise(other)
+                yield Styled("en", pair[0], lang, pair[1])
+                yield Styled(lang, pair[1], "en", pair[0])
+
+
+def chosen(given: list[Styled]) -> Iterator[Styled]:
+    """For each value of each property as many sentences as there are, up to `MOST`, those of pairs first."""
+    paired = {each: None for pair in examples.differing(given) for each in (pair.left, pair.right)}
+    drawn = sorted(given, key=lambda each: blake2b(each.text.encode()).digest())
+    usual = [each for each in drawn if each.other == ("fr" if each.lang == "en" else "en")]
+    of_value: dict[tuple[str, str, str], list[Styled]] = defaultdict(list)
+    for each in dict.fromkeys([*paired, *usual]):
+        for name, shown in PROPERTIES.items():
+            if value := shown.value(each.text, each.lang):
+                of_value[each.lang, name, value].append(each)
+    yield from paired
+    for some in of_value.values():
+        yield from some[:MOST]
+
+
+@app.command("style")
+def write_style_examples(data: Path, out: Path) -> None:
+    """Choose the sentences that show what a language adds, one a line, and say how many each language has.
+
+    They are Tatoeba's, and no model was trained on them: pairs whose English sentence is held out, and Tatoeba's test
+    sets. Sentences of one translation that differ in one property come first.
+    """
+    given = [each for lang in ("fr", "es", "de", "tr", "ja", "ar") for each in pool(data, lang)]
+    lines = sorted(set(chosen(given)))
+    out.write_bytes(lzma.compress("".join("\t".join(each) + "\n" for each in lines).encode()))
+    for lang in dict.fromkeys(each.lang for each in lines):
+        print(f"{lang}: {sum(each.lang == lang for each in lines):,}")
+
+
+if __name__ == "__main__":
+    app()

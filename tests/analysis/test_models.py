@@ -1,0 +1,160 @@
+"""The models that ship: what is left out of their data, their last step, the tables of their cards."""
+
+from __future__ import annotations
+
+import lzma
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bgt_core
+from analysis import models
+from bgt_core import checkpoint
+from bgt_core.data.text import Tokenizer
+from bgt_core.grammar import Pair
+from bgt_core.recipes.recipe import Recipe
+
+
+def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
+    numbers = [f"The {number} dogs sleep here." for number in range(1_000)]
+    held = [text for text in numbers if models.is_held_out(text)]
+    assert 1 <= len(held) <= 20
+    pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
+    pairs += [
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a copy
+        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # the other side of a held-out pair
+        ("The test sentence is this one.", "La voilà."),
+        ("I go.", "Je vais."),
+        ("I am going.", "Je vais"),
+    ]
+    (tmp_path / "parallel").mkdir()
+    with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
+        file.writelines("\t".join(pair) + "\n" for pair in pairs)
+    with lzma.open(tmp_path / "parallel" / "en-de.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
+        file.write(
+            "I sleep.\tIch schlafe.\nI see the red barn.\tIch sehe das Tor.\nI watch the red barn.\tIch sehe das Tor.\n"
+        )
+    (tmp_path / "mono").mkdir()
+    with lzma.open(tmp_path / "mono" / "en.ewt.txt.xz", "wt", encoding="utf-8") as file:
+        file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
+    (tmp_path / "sts" / "2014").mkdir(parents=True)
+    (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
+    (tmp_path / "mixture").mkdir()
+    (tmp_path / "rows.tsv").write_text("I go.\tJe vais.\tGo I.\n", "utf-8")
+    with tarfile.open(tmp_path / "mixture" / "altered.tar.xz", "w:xz") as rows:
+        rows.add(tmp_path / "rows.tsv", "./short/en-fr-altered_en.tsv")
+    models.write_mixture(tmp_path, tmp_path / "out", ["fr", "de"])
+    trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
+    kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
+    assert [line.split("\t")[0] for line in kept_out] == held
+    assert len(trained) == 1_000 - len(held) + 2
+    assert "I go.\tJe vais." in trained  # too short to be a test's own
+    assert (tmp_path / "out" / "short" / "en-fr-altered_en.tsv").read_text("utf-8") == "I go.\tJe vais.\tGo I.\n"
+    alone = (tmp_path / "out" / "monolingual" / "en.tsv").read_text("utf-8")
+    assert alone == "A sentence without a translation.\n"
+    assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]
+
+
+def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tmp_path: Path) -> None:
+    pairs = [("I'm late.", "Tu viens ?"), ("See you!", "Tu me manques."), ("See you!", "Vous me manquez.")]
+    pairs += [("See you!", "Il me manque.")]  # addresses nobody
+    models.write_style(tmp_path, pairs, "fr")
+    read = {path.stem: path.read_text("utf-8").splitlines() for path in (tmp_path / "style").iterdir()}
+    assert read["fr-fr2"] == [
+        "Tu viens ?\tEst-ce que tu viens ?",
+        "Tu viens ?\tViens-tu ?",
+        "Tu me manques.\tVous me manquez.",
+    ]
+    assert read["en-en2.fr"] == ["I'm late.\tI am late."]
+    assert set(read["en-fr"]) == {
+        "I am late.\tTu viens ?",
+        "I'm late.\tEst-ce que tu viens ?",
+        "I'm late.\tViens-tu ?",
+    }
+
+
+def test_means_meet_and_no_other_weight_changes(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+    grammar: list[Pair],
+    tmp_path: Path,
+) -> None:
+    torch.manual_seed(0)
+    recipe, texts = tiny("bgt-bound"), [list(pair.texts.values()) for pair in grammar[:200]]
+    checkpoint.save(tmp_path / "before", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=3)
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join("\t".join(pair) + "\n" for pair in texts), "utf-8")
+    models.erase_language(tmp_path / "before", tmp_path / "after", [f"en-fr={file}"])
+
+    def distance(model: bgt_core.Embedder) -> float:
+        """Of the languages' means, against the spread of one language."""
+        english, french = (
+            model.embed([pair[side] for pair in texts], lang=lang) for side, lang in enumerate(("en", "fr"))
+        )
+        return float(np.linalg.norm(english.mean(0) - french.mean(0)) / english.std(0).mean())
+
+    before, after = (bgt_core.load(tmp_path / name, "cpu", "fp32") for name in ("before", "after"))
+    assert distance(after) < 1e-3 < 0.5 < distance(before)
+    old, new = before.model.state_dict(), after.model.state_dict()
+    changed = {name.rpartition(".")[2] for name in old if not torch.equal(old[name], new[name])}
+    assert changed == {"means", "read", "directions"}
+
+
+@pytest.mark.slow
+def test_each_table_of_a_card(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    grammar: list[Pair],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    torch.manual_seed(0)
+    recipe = tiny("bgt-bound")
+    checkpoint.save(tmp_path / "model", recipe, recipe.build(tokenizer), tokenizer, step=3)
+    short = [pair.texts for pair in grammar if len(pair.texts["en"].split()) < 12][:60]
+    pairs = "".join(f"{texts['en']}\t{texts['fr']}\n" for texts in short)
+    judged = "".join(f"{at % 6}\t{texts['en']}\t{texts['en'][:9]}\n" for at, texts in enumerate(short))
+    files = {"held-out/en-fr.tsv": pairs, "retrieval/en-fr.tatoeba1000.tsv": pairs}
+    for name, text in (files | {f"sts/{year}/x.tsv": judged for year in range(2012, 2016)}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    models.measure_model(str(tmp_path / "model"), tmp_path, tmp_path / "held-out", count=6)
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines() if line[:1] == "|"]
+    begun = {tuple(row[:3]) for row in rows}
+    assert {("en", "fr", "the reference"), ("fr", "its own", "its own"), ("en", "fr", "a random sentence")} <= begun
+    assert any("giver and receiver" in row for row in rows) and any(row[0] == "2015" for row in rows)
+    assert sum("en to fr" in row for row in rows) == 1 and sum(row[0] == "language" for row in rows) == 1
+    assert sum(row[0] == "negation" for row in rows) == 2
+    assert any(row[2:4] == ["sentence-type", "question"] for row in rows)  # style taken over
+    assert any(row[:1] == ["STEL-or-Content"] for row in rows)
+
+
+def test_pairs_come_first_and_nothing_was_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "parallel").mkdir()
+    trained = next(text for text in (f"You see {number} dogs." for number in range(99)) if not models.is_held_out(text))
+    rows = {
+        "tatoeba": [(trained, "Tu vois des chiens.")],
+        "tatoeba-challenge": [
+            ("You sleep.", "Tu dors."),
+            ("You sleep.", "Vous dormez."),
+            *((f"You eat {number}.", f"Tu manges {number}.") for number in range(9)),
+        ],
+    }
+    for lang in ("fr", "es", "de", "tr", "ja", "ar"):
+        for name, pairs in rows.items():
+            with lzma.open(tmp_path / "parallel" / f"en-{lang}.{name}.tsv.xz", "wt", encoding="utf-8") as file:
+                file.writelines("\t".join(pair) + "\n" for pair in (pairs if lang == "fr" else []))
+    monkeypatch.setattr(models, "MOST", 3)
+    models.write_style_examples(tmp_path, tmp_path / "style.tsv.xz")
+    lines = [
+        line.split("\t") for line in lzma.decompress((tmp_path / "style.tsv.xz").read_bytes()).decode().splitlines()
+    ]
+    french = [text for lang, text, *_ in lines if lang == "fr"]
+    assert {"Tu dors.", "Vous dormez."} <= set(french) and "Tu vois des chiens." not in french
+    assert 3 <= sum(text.startswith("Tu") for text in french) <= 4

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.graph import get_gradient_edge
 
 
 class Linear(nn.Linear):
@@ -96,18 +95,6 @@ def uses_onednn(x: Tensor) -> bool:
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
-
-
-def accumulates(leaf: Tensor) -> bool:
-    """Whether the current backward pass adds to the `.grad` of a leaf.
-
-    True in `backward`. False if `backward` names other inputs, and in `torch.autograd.grad`, which returns gradients.
-    Always False without torch's operator; gradients then go through autograd.
-    """
-    try:
-        return bool(torch._C._will_engine_execute_node(get_gradient_edge(leaf).node))
-    except (AttributeError, RuntimeError):  # torch has no such operator, or rejects a leaf of `torch.autograd.grad`
-        return False
 
 
 @dataclass(frozen=True, eq=False)

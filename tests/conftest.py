@@ -18,11 +18,12 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from threadpoolctl import threadpool_limits
 
 import bgt_core
 import probes
-from bgt_core import checkpoint, cli, recipes
+from bgt_core import checkpoint, cli, recipes, training
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
@@ -193,6 +194,41 @@ def tiny() -> Callable[..., Recipe]:
         return recipes.build(name, {**SHARED, **TINY[name], **settings})
 
     return build
+
+
+@pytest.fixture(scope="session")
+def made_once(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, Callable[[Path], object]], Path]:
+    """made_once(name, make): a folder that one of the processes of a session makes, for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if hasattr(request.config, "workerinput") else base
+
+    def get(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = base / name, base / f"{name}.done"
+        with FileLock(f"{folder}.lock"):
+            if not done.exists():
+                make(folder)
+                done.touch()
+        return folder
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Callable[..., Path]) -> Path:
+    """The folder of pairs.tsv and of the run that nothing interrupts: some twenty updates of several micro-batches,
+    dropout and sampling included, a checkpoint every two and a validation every five. In bfloat16, products would
+    enlarge what sums in another order differ by."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in grammar)
+        (folder / "pairs.tsv").write_text(text, encoding="utf-8")
+        recipe = tiny("bgt-small", epochs=1.4, batch_tokens=350, micro_tokens=150, precision="fp32")
+        training.train(recipe, [folder / "pairs.tsv"], folder / "run", device="cpu")
+
+    return made_once("small-run", make)
 
 
 @pytest.fixture(scope="session")

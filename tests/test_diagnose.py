@@ -16,11 +16,8 @@ from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
 from bgt_core.diagnose import (
     ROWS,
     Diagnosis,
-    active_units,
     diagnose,
     information,
-    moments,
-    unigram_nll,
 )
 from bgt_core.errors import BgtError
 from bgt_core.nets.output import SentencePrediction
@@ -148,14 +145,6 @@ def test_the_unigram_is_the_entropy_of_the_tokens() -> None:
     assert diagnosis(Linear()).unigram.nats == pytest.approx(5 * entropy)
 
 
-def test_a_unigram_of_sentences_of_different_lengths() -> None:
-    """By hand: 7 of 9, 8 and 9 one of 9 each; no EOS here."""
-    sides = [Tokens.pad([[7, 7, 8], [7]], "en"), Tokens.pad([[7, 7, 7, 9, 7]], "en")]
-    sevenths = math.log(9 / 7)
-    expected = [2 * sevenths + math.log(9), sevenths, 4 * sevenths + math.log(9)]
-    assert unigram_nll(sides).tolist() == pytest.approx(expected)
-
-
 def test_points_have_no_information_and_no_likelihood() -> None:
     result = diagnosis(Points())
     assert (result.likelihood, result.latents["en"].information, result.latents["en"].aggregate) == (None, None, None)
@@ -216,10 +205,3 @@ def test_it_is_what_torch_s_densities_say() -> None:
     density = q.log_prob(z[:, None]).sum(-1)  # (30 draws, 30 posteriors)
     expected = density.diagonal() - density.logsumexp(1) + math.log(30)
     assert_close(information([posterior], seeded(2)), expected)
-
-
-def test_active_units_are_those_whose_mean_varies() -> None:
-    rank = torch.arange(8.0)
-    # variances 5.25, 0, 5e-4, 0.05
-    mean = torch.stack([rank, torch.full_like(rank, 1000.0), 0.01 * rank, 0.1 * rank], 1)
-    assert active_units(moments(mean[:3]) + moments(mean[3:]), 8) == 2

@@ -69,7 +69,7 @@ def save(
         name: value.detach().to("cpu", dtype if value.is_floating_point() else value.dtype).contiguous()
         for name, value in tensors(model)
     }
-    if wrong := next((name for name, value in weights.items() if not finite(value)), None):
+    if wrong := next((name for name, value in weights.items() if not value.isfinite().all()), None):
         raise Diverged(f"{folder}: not saved: the weights of '{wrong}' contain NaN or infinity")
     with atomic_folder(folder) as partial:
         save_tensors(weights, partial / WEIGHTS)
@@ -154,11 +154,10 @@ def check_shapes(outline: nn.Module, path: Path) -> None:
 
 
 def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Copy weights into the model; both must name the same tensors and shapes."""
-    own = dict(tensors(model))
-    for name in sorted(own.keys() ^ weights.keys()):
-        raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
-    for name, tensor in own.items():
+    """Copy weights into the model, which must have been checked against the file (`check_shapes`)."""
+    for name, tensor in tensors(model):
+        if name not in weights:
+            raise DataError(f"{path}: parameter '{name}' is missing.")
         copy(tensor, weights[name], name, path)
 
 
@@ -177,14 +176,9 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
     return [name for name in own if name not in weights]
 
 
-def finite(value: Tensor) -> bool:
-    """Whether every entry is a finite number."""
-    return bool(value.isfinite().all())
-
-
 def copy(tensor: Tensor, value: Tensor, name: str, path: Path) -> None:
     """Read one tensor; DataError if the shapes differ, or an entry is NaN or infinite."""
-    if not finite(value):
+    if not value.isfinite().all():
         raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
     if tensor.shape != value.shape:
         shapes = f"has shape {list(value.shape)}, the recipe makes {list(tensor.shape)}"

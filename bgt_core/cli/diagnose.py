@@ -58,6 +58,7 @@ def diagnose(
     from bgt_core import checkpoint, diagnose
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.batching import validation
+    from bgt_core.data.corpus import open_corpus
     from bgt_core.device import pick_device
 
     check_least(2, limit=limit)
@@ -73,7 +74,11 @@ def diagnose(
             if missing := left_out(corpus):
                 print(missing, file=sys.stderr)
         else:
-            corpus = held_out(trained)
+            store = trained.folder.parent / "data"  # the pairs that the run of this checkpoint did not train on
+            if not store.is_dir():
+                text = f"{trained.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE."
+                raise NotFound(text)
+            corpus = open_corpus(store, "valid")
         if len(corpus) < 2:
             raise DataError(f"{len(corpus)} pairs of a length that the model takes; 2 or more are needed.")
         batches = validation(corpus, MICRO_TOKENS, limit)
@@ -89,16 +94,6 @@ def diagnose(
         print(json.dumps({"schema": "bgt-diagnose/2", **document(diagnosis, samples, seed)}, indent=2))
         return
     show(diagnosis, samples)
-
-
-def held_out(trained: Checkpoint) -> Corpus | Mixture:
-    """The pairs that the run of this checkpoint did not train on."""
-    from bgt_core.data.corpus import open_corpus
-
-    store = trained.folder.parent / "data"
-    if not store.is_dir():
-        raise NotFound(f"{trained.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE.")
-    return open_corpus(store, "valid")
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:

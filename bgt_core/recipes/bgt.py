@@ -27,8 +27,8 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Role
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
 from bgt_core.models.bgt import BGT
-from bgt_core.models.classifier import PairClassifier
 from bgt_core.models.seq2seq import Seq2Seq
+from bgt_core.models.siamese import PairClassifier
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import (
     Encoder,
@@ -46,7 +46,7 @@ from bgt_core.objectives import Sum
 from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import Contrast, Distillation, Margin
 from bgt_core.posterior import Point
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig
+from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig, WideAsTokens
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
@@ -121,7 +121,7 @@ NO_FREE_NATS = {SEMANTIC: 0.0, LANGUAGE: 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BGTConfig:
+class BGTConfig(WideAsTokens):
     """Three encoders of 5 layers and four decoders of 1, without shared tables: the paper's sizes.
 
     Beyond the paper, `average` makes the semantic mean a weighted average of token vectors that the Transformer
@@ -143,11 +143,6 @@ class BGTConfig:
     readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
     log_variance: float = 0.0  # initial value of posteriors
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
@@ -260,19 +255,12 @@ def bgt() -> Recipe:
 def bgt_plus() -> Recipe:
     """The paper's model with our improvements, each optional: an average that the Transformer corrects, a margin loss,
     KL weights, narrow initial posteriors, word dropout."""
-    paper = bgt()
+    paper, elbo = bgt(), Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS)
     return replace(
         paper,
         name="bgt-plus",
         model=BGTConfig(average=True, log_variance=-3.0, word_dropout=0.2),
-        objective=Sum(
-            {
-                "elbo": Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
-                "margin": Margin(weight=200.0),
-                "contrast": Contrast(weight=0.0),
-                "distillation": Distillation(weight=0.0),
-            }
-        ),
+        objective=Sum({**paper.objective, "elbo": elbo, "margin": Margin(weight=200.0)}),
     )
 
 
@@ -345,7 +333,7 @@ TASKS = ("translate-both", "translate", "reconstruct")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqConfig:
+class Seq2SeqConfig(WideAsTokens):
     """One encoder, and one decoder per target language.
 
     `task` is "translate-both" (each column from another), "translate" (the others from the first column) or
@@ -370,11 +358,6 @@ class Seq2SeqConfig:
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
         """An untrained model; UsageError for a translation of fewer than two columns."""

@@ -40,8 +40,7 @@ from torch import nn
 
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
-from bgt_core.models.classifier import ReferenceClassifier
-from bgt_core.models.siamese import Siamese
+from bgt_core.models.siamese import ReferenceClassifier, Siamese
 from bgt_core.models.translator import Translator
 from bgt_core.nets.decoder import AttentionDecoder
 from bgt_core.nets.encoders import GRAN, Encoder, MeanPooling
@@ -52,13 +51,13 @@ from bgt_core.objectives.elbo import CrossEntropy
 from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes.bgt import output, tables
-from bgt_core.recipes.recipe import DataConfig, Recipe, TrainConfig
+from bgt_core.recipes.recipe import DataConfig, Recipe, TrainConfig, WideAsTokens
 
 BODIES = ("average", "lstm")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiameseConfig:
+class SiameseConfig(WideAsTokens):
     """One encoder for all languages, an average of token vectors or an LSTM."""
 
     body: str = "average"
@@ -69,11 +68,6 @@ class SiameseConfig:
     def __post_init__(self) -> None:
         check_choice(BODIES, body=self.body)
         check_least(1, d_model=self.d_model)
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         """An untrained model."""
@@ -110,7 +104,7 @@ def bilstm() -> Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GRANConfig:
+class GRANConfig(WideAsTokens):
     """One gated recurrent average for all columns."""
 
     d_model: int = 300  # of token vectors and states
@@ -118,11 +112,6 @@ class GRANConfig:
 
     def __post_init__(self) -> None:
         check_least(1, d_model=self.d_model)
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         """An untrained model."""
@@ -153,7 +142,7 @@ READERS = ("average", "lstm")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceClassifierConfig:
+class ReferenceClassifierConfig(WideAsTokens):
     """The encoder of a sentence: an average of token vectors, or the last state of an LSTM."""
 
     body: str = "average"
@@ -163,11 +152,6 @@ class ReferenceClassifierConfig:
     def __post_init__(self) -> None:
         check_choice(READERS, body=self.body)
         check_least(1, d_model=self.d_model)
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of the vector that is classified."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ReferenceClassifier:
         """An untrained model."""
@@ -196,7 +180,7 @@ def reference_classifier() -> Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatorConfig:
+class TranslatorConfig(WideAsTokens):
     """One encoder, for the first column, and one decoder per target language."""
 
     d_model: int = 512
@@ -206,11 +190,6 @@ class TranslatorConfig:
     heads: int = 8
     dropout: float = 0.1
     tie_embeddings: bool = True
-
-    @property
-    def semantic_dim(self) -> int:
-        """Units of a state, and so of their mean."""
-        return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
         """An untrained model; UsageError for fewer than two columns."""

@@ -136,6 +136,17 @@ class ModelConfig(Protocol):
         ...
 
 
+class WideAsTokens:
+    """The sizes of a model whose semantic latent is as wide as its token vectors."""
+
+    d_model: int
+
+    @property
+    def semantic_dim(self) -> int:
+        """Units of the semantic latent."""
+        return self.d_model
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One system: its model, objective, data and length of training.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from bgt_core.contracts import LANGUAGE
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
-from bgt_core.models.writer import DRAFT, StoredVector, VectorWriter
-from bgt_core.nets.drafts import CorrectingDecoder, DraftReader, LinearMemory
+from bgt_core.models.writer import DRAFT, CorrectingDecoder, DraftReader, LinearMemory, StoredVector, VectorWriter
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.output import LanguageOutput, TiedOutput

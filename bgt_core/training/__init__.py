@@ -17,7 +17,7 @@ Read `run`, then `course` and `loop`.
 """
 
 from bgt_core.training.prepare import share
-from bgt_core.training.run import resume, train
-from bgt_core.training.settings import Report, inherited
+from bgt_core.training.run import inherited, resume, train
+from bgt_core.training.settings import Report
 
 __all__ = ["Report", "inherited", "resume", "share", "train"]

@@ -5,25 +5,38 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bgt_core import checkpoint
-from bgt_core.data.columns import Source
+from bgt_core import checkpoint, recipes
+from bgt_core.data.columns import Source, canonical_column, parse_source, read_columns
 from bgt_core.data.corpus import open_corpus, verify_corpus
+from bgt_core.data.store import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device, usual_defaults, warn_if_slow
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
 from bgt_core.files import PARTIAL, atomic_file, file_lock, json_lines, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
-from bgt_core.recipes import Recipe
+from bgt_core.objectives.similarity import Distillation
+from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training.course import total_steps, train_model
 from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables
 from bgt_core.training.prepare import LOCK, checked_changes, freeze, prepare_run
-from bgt_core.training.settings import SETTINGS, Report, RunSettings, Teacher, build, change, rewind, silent, sources_of
+from bgt_core.training.settings import (
+    SETTINGS,
+    WEIGHT,
+    WIDTH,
+    Report,
+    RunSettings,
+    Teacher,
+    change,
+    rewind,
+    silent,
+    sources_of,
+)
 from bgt_core.training.start import fresh
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 
@@ -149,6 +162,57 @@ def helped(workers: Workers, *arguments: Any) -> None:
     Run(workers, *arguments).train()
 
 
+def build(
+    name: str,
+    data: Sequence[str | Path | Source],
+    columns: Sequence[str],
+    overrides: Mapping[str, Any],
+    init_from: str | Path | None,
+    teacher: Teacher = (),
+) -> Recipe:
+    """The recipe for these columns and data, with settings from the checkpoint that it starts from, and those that let
+    it learn from a teacher's vectors."""
+    settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
+    if columns := list(map(canonical_column, columns)) or named_columns(data):
+        settings["data.columns"] = columns
+    paths = [Path(path) for path in teacher if path is not None]
+    if paths and name in RECIPES:  # unknown recipes raise an error below
+        taught = [each for each, make in RECIPES.items() if WIDTH in make().arguments]
+        if name not in taught:
+            text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
+            raise UsageError(text, parameter="teacher")
+        settings |= {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
+    return recipes.build(name, settings | dict(overrides))
+
+
+def inherited(name: str, init_from: str) -> dict[str, Any]:
+    """The settings that a run takes over from a checkpoint: the sizes of the model and the text processing, but not
+    which parts a first stage left untrained. The checkpoint is of the same recipe, or of the stage before."""
+    config = checkpoint.read_config(checkpoint.find(init_from))
+    arguments, before = config["arguments"], config["recipe"]
+    second_stage = recipes.build(name, {}).base != ""
+    prefix = "model.base." if second_stage and before != name else "model."
+    settings: dict[str, Any] = {"init_from": init_from}
+    if second_stage:
+        settings["base"] = arguments["base"] if before == name else before
+    for key, value in arguments.items():
+        if key.startswith("model.") and key != "model.train_decoders":
+            settings[prefix + key.removeprefix("model.")] = value
+        elif key in ("data.vocab_size", "data.lowercase"):
+            settings[key] = value
+    known = recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments
+    return {key: value for key, value in settings.items() if key in known}
+
+
+def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
+    """All columns named in the data arguments, as en-fr=FILE; empty unless each names its columns."""
+    try:
+        sources = [source if isinstance(source, Source) else parse_source(str(source)) for source in data]
+    except UsageError:
+        return []
+    return list(dict.fromkeys(name for source in sources for name in read_columns(source.columns)))
+
+
 @dataclass
 class Run:
     """A run folder, and this process's part in training it."""
@@ -202,7 +266,11 @@ class Run:
             try:
                 done = train_model(trainer, corpus, held_out, hooks, step, informations)
             except Diverged as error:
-                raise Diverged(f"{error}. {self.way_out()}") from None
+                saved = checkpoint.steps_of(self.out)
+                state = f"The state after update {int(saved[-1].name[5:])} is kept; continue" if saved else ""
+                lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
+                way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
+                raise Diverged(f"{error}. {way_out}") from None
         self.workers.wait()  # until the last checkpoint is written
         if done < total_steps(corpus, recipe.train):
             raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
@@ -252,13 +320,6 @@ class Run:
                     rewind(self.out, loaded.config["step"])
                 return loaded
         return None
-
-    def way_out(self) -> str:
-        """Advise on a training that has diverged."""
-        lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
-        if not (saved := checkpoint.steps_of(self.out)):
-            return f"Nothing was saved yet; start again with a lower rate: {lower}"
-        return f"The state after update {int(saved[-1].name[5:])} is kept; continue with a lower rate: {lower}"
 
     def tidy(self, step: int) -> list[float]:
         """Remove leftovers of a kill, and rows of steps to repeat; return the mutual information reported, nats."""

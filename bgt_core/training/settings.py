@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import checkpoint, recipes
-from bgt_core.data.columns import Source, canonical_column, parse_columns, parse_source, read_columns
+from bgt_core.data.columns import Source, parse_columns, parse_source
 from bgt_core.data.store import read_targets
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
-from bgt_core.objectives.similarity import Distillation
-from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.recipes import Recipe
 
 SETTINGS = "run.json"
 CHANGEABLE = ("train.", "objective.")  # settings that may change during a run
@@ -27,57 +26,6 @@ Report = Callable[[dict[str, Any]], None]  # gets each row of metrics
 
 def silent(row: dict[str, Any]) -> None:
     """Reports nothing."""
-
-
-def build(
-    name: str,
-    data: Sequence[str | Path | Source],
-    columns: Sequence[str],
-    overrides: Mapping[str, Any],
-    init_from: str | Path | None,
-    teacher: Teacher = (),
-) -> Recipe:
-    """The recipe for these columns and data, with settings from the checkpoint that it starts from, and those that let
-    it learn from a teacher's vectors."""
-    settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
-    if columns := list(map(canonical_column, columns)) or named_columns(data):
-        settings["data.columns"] = columns
-    paths = [Path(path) for path in teacher if path is not None]
-    if paths and name in RECIPES:  # unknown recipes raise an error below
-        taught = [each for each, make in RECIPES.items() if WIDTH in make().arguments]
-        if name not in taught:
-            text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
-            raise UsageError(text, parameter="teacher")
-        settings |= {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
-    return recipes.build(name, settings | dict(overrides))
-
-
-def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run takes over from a checkpoint: the sizes of the model and the text processing, but not
-    which parts a first stage left untrained. The checkpoint is of the same recipe, or of the stage before."""
-    config = checkpoint.read_config(checkpoint.find(init_from))
-    arguments, before = config["arguments"], config["recipe"]
-    second_stage = recipes.build(name, {}).base != ""
-    prefix = "model.base." if second_stage and before != name else "model."
-    settings: dict[str, Any] = {"init_from": init_from}
-    if second_stage:
-        settings["base"] = arguments["base"] if before == name else before
-    for key, value in arguments.items():
-        if key.startswith("model.") and key != "model.train_decoders":
-            settings[prefix + key.removeprefix("model.")] = value
-        elif key in ("data.vocab_size", "data.lowercase"):
-            settings[key] = value
-    known = recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments
-    return {key: value for key, value in settings.items() if key in known}
-
-
-def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
-    """All columns named in the data arguments, as en-fr=FILE; empty unless each names its columns."""
-    try:
-        sources = [source if isinstance(source, Source) else parse_source(str(source)) for source in data]
-    except UsageError:
-        return []
-    return list(dict.fromkeys(name for source in sources for name in read_columns(source.columns)))
 
 
 def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Teacher = ()) -> list[Source]:

@@ -153,10 +153,6 @@ def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
         assert str(folder) in str(error.value)
 
 
-def test_whoever_reads_one_file_reads_all(saved: Path) -> None:
-    assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
-
-
 def test_nothing_is_unpickled(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a pickle was read")
@@ -177,14 +173,6 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
     assert loaded.config["step"] == 12
     for name, parameter in loaded.model.named_parameters():
         assert torch.equal(parameter, load_file(weights(saved))[name])
-
-
-def test_checkpoints_are_in_the_order_of_their_updates(tmp_path: Path) -> None:
-    for step in (9_999_000, 10_000_000, 20):
-        folder = tmp_path / f"step-{step:07}"
-        folder.mkdir()
-        (folder / "config.json").touch()
-    assert [path.name for path in checkpoint.steps_of(tmp_path)] == ["step-0000020", "step-9999000", "step-10000000"]
 
 
 def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:

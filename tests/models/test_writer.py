@@ -1,18 +1,26 @@
-"""A writer of stored vectors: what its decoders get, and that ten sentences are learnt by heart from random vectors."""
+"""A writer of stored vectors, and of drafts: what its decoders get, how they are searched, and that they learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from bgt_core.contracts import Batch
+from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.models.writer import LENGTH, StoredVector, VectorWriter
+from bgt_core.generation.options import GREEDY, Beam
+from bgt_core.generation.search import n_best, write
+from bgt_core.models.writer import LENGTH, LinearMemory, StoredVector, VectorWriter
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.operations import PackedLayout
+from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe
 from tests.close import assert_close
 
@@ -86,3 +94,128 @@ def test_vectors_of_any_scale_are_standardised_alike(scale: float) -> None:
     scaled.fit(vectors * scale)
     assert_close(scaled.standardise(vectors * scale), plain.standardise(vectors))
     assert plain.standardise(vectors).square().sum(1).mean().sqrt() == pytest.approx(LENGTH, rel=1e-5)
+
+
+Stir = Callable[[nn.Module], nn.Module]
+TEXT = [[20, 21, EOS], [30, 31, 32, 33, EOS], [40, EOS]]
+DRAFTS = [[20, 25, 26, EOS], [30, 31, EOS], [41, 42, 43, 44, 45, EOS]]
+
+
+@pytest.fixture
+def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[..., VectorWriter]:
+    def make(columns: tuple[str, ...] = ("en", "draft_en:en"), **settings: Any) -> VectorWriter:
+        torch.manual_seed(0)
+        sizes = {"vector_dim": UNITS, "dropout": 0.0, "word_dropout": 0.0, "d_model": 32, "draft_layers": 1}
+        made = tiny("writer", columns=[*columns], **sizes | settings).build(tokenizer)
+        assert isinstance(made, VectorWriter)
+        return made
+
+    return make
+
+
+def batch(rows: slice = slice(None)) -> Batch:
+    """Text, drafts, and the vectors of both."""
+    vectors = torch.randn(3, 2 * UNITS, generator=torch.Generator().manual_seed(1))
+    sides = {"en": Tokens.pad(TEXT[rows], "en"), "draft_en": Tokens.pad(DRAFTS[rows], "en")}
+    return Batch(sides, anchor="en", targets=vectors[rows])
+
+
+def nats(model: VectorWriter, given: Batch) -> np.ndarray:
+    """Of each row's text; there is one prediction, as drafts are read and not written."""
+    (prediction,) = model.eval()(given, lambda posterior: posterior.mean).predictions
+    assert prediction.name == "reconstruct/en"
+    return np.asarray(prediction.nll()[1].detach())
+
+
+def test_a_text_depends_on_its_own_draft_and_on_the_draft_s_vector(build: Callable[..., VectorWriter]) -> None:
+    model = build()
+    together = nats(model, batch())
+    np.testing.assert_allclose(together, [nats(model, batch(slice(row, row + 1)))[0] for row in range(3)], rtol=1e-4)
+    whole = batch()
+    alone = Batch({"en": whole.sides["en"]}, "en", targets=whole.targets[:, :UNITS])
+    assert (np.abs(together - nats(model, alone)) > 1e-4).all()
+    moved = whole.targets.clone()
+    moved[1, UNITS:] += 1  # the vector of one draft
+    changed = np.abs(nats(model, Batch(whole.sides, "en", targets=moved)) / together - 1) > 1e-5
+    assert changed.tolist() == [False, True, False]
+
+
+def test_without_drafts_it_is_the_writer_it_started_from(build: Callable[..., VectorWriter]) -> None:
+    model, plain = build(), build(("en",))
+    missing, unexpected = plain.load_state_dict(model.state_dict(), strict=False)
+    assert not missing and all(name.startswith("reader.") for name in unexpected)
+    alone = Batch({"en": batch().sides["en"]}, "en", targets=batch().targets[:, :UNITS])
+    np.testing.assert_array_equal(nats(model, alone), nats(plain, alone))
+    with pytest.raises(UsageError, match="reads no drafts; train one with a column of them, such as draft_en"):
+        plain.drafted({}, batch().sides["draft_en"], torch.zeros(3, UNITS))
+
+
+def test_a_search_scores_its_texts_as_training_does(build: Callable[..., VectorWriter]) -> None:
+    model = build().eval()
+    vectors, of_drafts = batch().targets.split(UNITS, dim=1)
+    latents = {"language": torch.zeros(3, 6), "semantic": vectors}
+    with torch.no_grad():
+        beams = n_best(model.decoder("en"), model.drafted(latents, batch().sides["draft_en"], of_drafts), Beam(3), 3, 5)
+        for row, hypotheses in enumerate(beams):
+            ended = [each for each in hypotheses if len(each.tokens) < 5]  # others were cut, and have no EOS
+            for each in ended:
+                one = {name: latent[row : row + 1] for name, latent in latents.items()}
+                context = model.drafted(one, Tokens.pad([DRAFTS[row]], "en"), of_drafts[row : row + 1])
+                target = Tokens.pad([[*each.tokens, EOS]], "en")
+                expected = model.decoder("en")("reconstruct", "en", context, target).nll()[1]
+                assert float(expected) == pytest.approx(-each.mean * (len(each.tokens) + 1), rel=1e-5)
+
+
+def test_what_drafts_say_is_learnt(build: Callable[..., VectorWriter], tiny: Callable[..., Recipe]) -> None:
+    """All vectors are the same: the drafts alone, each the text with one other token, tell ten sentences apart."""
+    recipe = tiny("writer", columns=["en", "draft_en:en"], **{"weights.language": 50.0})
+    model, rng = build(hidden_share=0.0, d_model=64, ffn_dim=64, decoder_layers=1), np.random.default_rng(0)
+    ids = [[*rng.integers(10, 60, size=3 + row % 3).tolist(), EOS] for row in range(10)]
+    drafts = [[token if place != 1 else 70 for place, token in enumerate(sentence)] for sentence in ids]
+    sides = {"en": Tokens.pad(ids, "en"), "draft_en": Tokens.pad(drafts, "en")}
+    training = Batch(sides, anchor="en", targets=torch.zeros(10, 2 * UNITS))
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for step in range(120):
+        optimizer.zero_grad()
+        out = model(training, lambda posterior: posterior.mean)
+        (recipe.objective(out, step).total / 10).backward()
+        optimizer.step()
+    latents = {"language": torch.zeros(10, 6), "semantic": torch.zeros(10, UNITS)}
+    with torch.no_grad():
+        context = model.eval().drafted(latents, sides["draft_en"], torch.zeros(10, UNITS))
+        written = write(model.decoder("en"), context, GREEDY, 9, torch.Generator())
+    assert written == [sentence[:-1] for sentence in ids]
+
+
+@pytest.mark.parametrize("columns", [("en", "draft_fr:fr"), ("en", "fr", "draft_en:fr")])
+def test_drafts_of_a_missing_column_are_refused(build: Callable[..., VectorWriter], columns: tuple[str, ...]) -> None:
+    draft, _, lang = columns[-1].partition(":")
+    with pytest.raises(UsageError, match=f"{draft}: holds drafts of the column {draft[6:]}:{lang}, which is missing"):
+        build(columns)
+
+
+def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(stirred: Stir) -> None:
+    memory, latent = stirred(LinearMemory(5, 8, 3)).double(), torch.randn(2, 5, dtype=torch.float64)
+    slots = memory.states(latent)
+    assert slots.shape == (2, 3, 8)
+    for number in range(3):
+        rows = slice(8 * number, 8 * number + 8)
+        assert_close(slots[:, number], latent @ memory.slot.weight[rows].T + memory.slot.bias[rows])
+    layout = PackedLayout.of(Tokens.pad([[4, 5, EOS], [6, EOS]], "en"))
+    own = latent @ memory.own.weight.T + memory.own.bias
+    assert_close(memory.at(latent, layout.columns, layout), own[[0, 0, 0, 1, 1]])
+
+
+def test_a_decoder_with_a_linear_memory_writes_as_it_was_taught(stirred: Stir) -> None:
+    """One step at a time gives the scores of teacher forcing; and gradients stay small where all is hidden."""
+    table = make_embedding(20, 8)
+    decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
+    dropped = Tokens.pad([[4, 5, EOS]], "en")
+    decoder.word_dropout = 1.0
+    decoder("reconstruct", "en", torch.zeros(1, 5), dropped).nll()[0].backward()
+    assert max(float(each.grad.abs().max()) for each in decoder.parameters() if each.grad is not None) < 1e3
+    decoder, latent = stirred(decoder).double().eval(), torch.randn(1, 5, dtype=torch.float64)
+    expected = decoder("reconstruct", "en", latent, dropped).logits()
+    state = decoder.start(latent)
+    steps = [decoder.step(torch.tensor([[token]]), state)[0, 0] for token in (EOS, 4, 5)]
+    assert_close(torch.stack(steps), expected)

@@ -3,7 +3,6 @@ concatenated latents and one matrix a product. The decoder that attends to a sou
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from itertools import chain, combinations
 
@@ -11,10 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.generation.options import Beam
-from bgt_core.generation.search import beam, n_best
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates, TransformerDecoder
 from bgt_core.nets.layers import make_embedding, shift_right, sinusoids
 from bgt_core.nets.lstm import LSTMDecoder
@@ -308,38 +305,3 @@ def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
             state.select(torch.tensor([0, 2]))
             rows = rows[[0, 2]]
         last = texts[rows][:, order, position]
-
-
-def log_chances(decoder: AttentionDecoder, source: EncoderStates, past: list[int]) -> Tensor:
-    """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
-    target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
-    scores = decoder("translate", "en", source, target).logits()[-1].detach()
-    scores[[PAD, UNK, BOS]] = -torch.inf
-    if not past:
-        scores[EOS] = -torch.inf
-    return scores.log_softmax(-1)
-
-
-def all_sentences(decoder: AttentionDecoder, source: EncoderStates, longest: int) -> list[tuple[float, list[int]]]:
-    """Every sentence of at most that many tokens with its mean log-probability, EOS counted; the best first."""
-    words, scored = range(4, decoder.words.table.num_embeddings), []
-    for length in range(1, longest + 1):
-        for sentence in itertools.product(words, repeat=length):
-            tokens = [*sentence, EOS] if length < longest else list(sentence)
-            parts = [float(log_chances(decoder, source, tokens[:at])[token]) for at, token in enumerate(tokens)]
-            scored.append((sum(parts) / len(tokens), list(sentence)))
-    return sorted(scored, reverse=True)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_wide_beam_finds_the_best_sentences_of_all(seed: int) -> None:
-    """3 words, at most 3 tokens: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
-    decoder, source = attending(7, seed, layers=1, spread=4.0), sources([3, 6, 1])
-    for row, written in enumerate(n_best(decoder, source, Beam(40), 99, max_length=3)):
-        expected = all_sentences(decoder, only(source, row), 3)
-        assert len(written) == len(expected) == 39
-        assert [best.tokens for best in written] == [tokens for _, tokens in expected]
-        assert [best.mean for best in written] == pytest.approx([mean for mean, _ in expected], rel=1e-4)
-    best = beam(decoder, source, Beam(40), 3)
-    assert best == [written[0] for written in n_best(decoder, source, Beam(40), 5, 3)]
-    assert len({tuple(each.tokens) for each in best}) > 1  # the source decides

@@ -13,7 +13,6 @@ from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.bound.binding import BoundPooling, RolePooling
 from bgt_core.nets.encoders import (
     GRAN,
-    GaussianHead,
     MeanPooling,
     ResidualPooling,
     SharedVarianceHead,
@@ -56,12 +55,6 @@ def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tok
     for row, length in enumerate(lengths):
         alone = average(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         assert_close(alone[0], together[row])
-
-
-def test_weights_are_not_trained_and_not_saved() -> None:
-    average = SIFPooling(torch.rand(9), 4)
-    assert [name for name, _ in average.named_parameters()] == ["table.weight"]
-    assert set(average.state_dict()) == {"table.weight"}
 
 
 def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() -> None:
@@ -194,16 +187,6 @@ def test_with_a_gate_of_1_it_is_the_plain_mean_exactly(training: bool, random_to
         vectors.append(each(side))
     assert torch.equal(*vectors)
     assert vectors[0][[0, 1, 3]].any(1).all()
-
-
-def test_a_head_is_two_linear_maps_without_bias() -> None:
-    head = GaussianHead(6, 3, log_variance=-2.0)
-    posterior = head(torch.zeros(2, 6))
-    assert not posterior.mean.any()
-    assert (posterior.log_variance == -2).all()
-    x = torch.randn(2, 6)
-    assert_close(head(x).mean, x @ head.mean.weight.T)
-    assert_close(head(x).log_variance, x @ head.log_variance.weight.T - 2)
 
 
 def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:

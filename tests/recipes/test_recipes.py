@@ -12,14 +12,12 @@ import torch
 from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint, recipes, training
+from bgt_core import checkpoint, recipes
 from bgt_core.contracts import LANGUAGE, SYNTACTIC, Batch
-from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.output import PositionPrediction
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.training.start import fresh
 
 Tiny = Callable[..., Recipe]
 
@@ -211,7 +209,7 @@ def test_a_value_of_a_wrong_kind_is_refused(name: str, argument: str, value: obj
     assert error.value.exit_code == 2
 
 
-@every_recipe
+@pytest.mark.parametrize("name", ["bgt", "bgt-small", "english-vae-lstm", "sp", "vgvae", "var-siamese-repeat"])
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
@@ -262,18 +260,6 @@ def test_a_value_that_makes_no_model_is_refused(
 def test_what_pairs_columns_needs_two(name: str, tiny: Tiny, tokenizer: Tokenizer) -> None:
     with pytest.raises(UsageError, match="columns en"):
         tiny(name, columns=["en"]).build(tokenizer)
-
-
-def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
-    tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    recipe = tiny("random-encoder", min_tokens=2, seed=4)
-    tokenizer.save(tmp_path / "tokenizer.model")
-    folder = training.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
-    start = fresh(tiny("bgt", seed=4), tokenizer, open_corpus(tmp_path / "run" / "data")).state_dict()
-    loaded = checkpoint.load(folder).model.state_dict()
-    assert all(torch.equal(start[name], value) for name, value in loaded.items())
-    assert training.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:

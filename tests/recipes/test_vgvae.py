@@ -85,16 +85,6 @@ def test_every_row_of_the_table_is_a_setting(
     assert {name.split("/")[0] for name in loss.terms} == {"reconstruct", "kl", *terms}
 
 
-def test_one_latent_alone_and_one_column_alone(tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch) -> None:
-    alone = tiny("vgvae", **(IN_BATCH | {"model.syntactic_dim": 0})).build(tokenizer)
-    assert alone.latents == (SEMANTIC,)
-    assert {prediction.role for prediction in alone(batch).predictions} == {"reconstruct", "paraphrase"}
-    recipe = tiny("vgvae", **(OFF | {"columns": ["en"]}))
-    only = Batch({"en": batch.sides["en"]}, anchor="en", shift=0)
-    out = recipe.build(tokenizer)(only)
-    assert [prediction.name for prediction in out.predictions] == ["reconstruct/en", "position/en"]
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

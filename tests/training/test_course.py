@@ -225,18 +225,6 @@ def test_it_ends_when_information_rises_no_more(informations: list[float], activ
     assert Aggressive(trainer, lambda step: [], informations).active == active
 
 
-def test_reports_say_how_long_it_lasted(topics: tuple[Corpus, int], aggressive: Log) -> None:
-    corpus, _ = topics
-    ends = [row["step"] for row in aggressive.rows if row["kind"] == "information"]
-    epoch = batching(CONFIG).updates(corpus)
-    assert ends == [epoch * (number + 1) for number in range(len(ends))]
-    inner = sum(row["inner_steps"] for row in aggressive.rows if row["kind"] == "train")
-    assert inner == CONFIG.aggressive_steps * ends[-1]  # one group: none to compare it with
-    assert [row["information"] for row in aggressive.rows if row["kind"] == "information"] == [
-        row["information/semantic"] for row in aggressive.rows if row["kind"] == "information"
-    ]
-
-
 @pytest.mark.slow
 def test_a_run_finds_what_it_needs_to_go_on(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -260,18 +248,6 @@ def test_points_are_refused_before_the_work(tiny: Callable[..., Recipe], tsv: Pa
     with pytest.raises(BgtError, match=r"aggressive_steps: .* points") as error:
         training.train(recipe, [tsv], tmp_path / "run", device="cpu")
     assert error.value.exit_code == 2
-
-
-def test_one_worker_measures_for_all(topics: tuple[Corpus, int]) -> None:
-    class Second(Workers):
-        """Of two; the first has told."""
-
-        def sum_over_ranks(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-            assert values == {}
-            return {"information/semantic": torch.tensor(0.7)}
-
-    trainer = Trainer(nn.Identity(), None, None, CONFIG, CPU, Second(rank=1, count=2))  # type: ignore[arg-type]
-    assert information_of(trainer, []) == {"information/semantic": pytest.approx(0.7)}
 
 
 def mined(

@@ -36,18 +36,20 @@ def rows(out: Path) -> list[dict]:
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
-@pytest.fixture(scope="module")
-def recipe(tiny: Callable[..., Recipe]) -> Recipe:
-    """Some twenty steps, dropout and sampling included, a checkpoint every two and a validation every five."""
-    return tiny("bgt-small", epochs=1.4, batch_tokens=350, micro_tokens=250)
-
-
-@pytest.fixture(scope="module")
-def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def whole(small_run: Path) -> Path:
     """The run that nothing interrupts."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    training.train(recipe, [tsv], out, device="cpu")
-    return out
+    return small_run / "run"
+
+
+@pytest.fixture
+def recipe(whole: Path) -> Recipe:
+    return checkpoint.load(whole).recipe
+
+
+@pytest.fixture
+def tsv(small_run: Path) -> Path:
+    return small_run / "pairs.tsv"
 
 
 def one_of_each(reported: list[dict]) -> None:

@@ -16,7 +16,7 @@ from bgt_core.posterior import READOUTS, Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.loop import Trainer
-from bgt_core.training.validate import hashes, retrieval
+from bgt_core.training.validate import retrieval
 from bgt_core.training.validate import validate as validate_trainer
 from bgt_core.training.workers import SINGLE_PROCESS
 
@@ -73,7 +73,7 @@ def test_the_bound_is_one_of_rows_whose_columns_differ(
     assert scores["elbo"] == pytest.approx(torch.cat(bounds).mean().item(), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["bgt", "bgt-plus", "bgt-bound", "vgvae"])
+@pytest.mark.parametrize("name", ["bgt-bound", "vgvae"])
 def test_no_bound_is_above_the_likelihood(
     name: str,
     tiny: Callable[..., Recipe],
@@ -84,7 +84,7 @@ def test_no_bound_is_above_the_likelihood(
     """Each latent that a reconstruction is drawn from has its KL; importance weighting tightens the bound."""
     torch.manual_seed(0)
     model = stirred(tiny(name).build(tokenizer)).eval()
-    likelihood = diagnose(model, [batch], torch.device("cpu"), samples=64).likelihood
+    likelihood = diagnose(model, [batch], torch.device("cpu"), samples=32).likelihood
     assert likelihood.neg_elbo.nats >= likelihood.iwae_nll.nats
 
 
@@ -135,8 +135,3 @@ def test_copies_are_forgiven_in_retrieval() -> None:
     assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
     texts[1, 0] = 8  # no copy now: line 0's French is nearer to it than its own
     assert retrieval(["en", "fr"], means, texts)["retrieval/en-fr"] == 0.75
-
-
-def test_the_same_sentence_has_the_same_number_at_any_padding() -> None:
-    short, long = (Tokens.pad([[4, 5, 2], [5, 4, 2]], "en", length) for length in (3, 7))
-    assert torch.equal(hashes(short), hashes(long)) and len(set(hashes(short).tolist())) == 2

@@ -118,7 +118,7 @@ def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:
-            with killed(draw.randrange(3, 40), monkeypatch):
+            with killed(draw.randrange(5, 60), monkeypatch):
                 folder = training.resume(out, device="cpu")
             break
         except Killed:
@@ -126,8 +126,8 @@ def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
             partials += bool(list(out.glob("*.partial")))
             with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
                 file.write('{"kind": "train", "step": 3')  # a row cut off
-    assert deaths > 3
-    assert partials > 1
+    assert deaths > 2
+    assert partials
     assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
     assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
     one_of_each(rows(out))

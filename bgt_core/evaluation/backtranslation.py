@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from scipy.stats import entropy, spearmanr
@@ -20,7 +19,7 @@ from bgt_core.data.filters import Candidates
 from bgt_core.data.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
-from bgt_core.tables import Estimate, Table
+from bgt_core.tables import Estimate
 
 LONG_WORD = 3  # repetitions of shorter words do not count
 RESAMPLES = 1_000  # for each interval
@@ -86,21 +85,6 @@ class Comparison:
 
     def __getitem__(self, name: str) -> Statistic:
         return next(statistic for statistic in self.statistics if statistic.name == name)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        named = {each.name: asdict(each) for each in self.statistics}
-        return {"pairs": self.pairs, "statistics": {name: _plain(values) for name, values in named.items()}}
-
-    def table(self) -> Table:
-        """A row for each measure."""
-        columns = ["", "references", "translations", "difference", "rho, translations", "rho, all"]
-        fields = ("reference", "translation", "difference", "correlation", "correlation_of_all")
-        rows = [
-            [", ".join(filter(None, (each.name, each.unit))), *(getattr(each, field) for field in fields)]
-            for each in self.statistics
-        ]
-        return Table(columns, rows, digits=2)
 
 
 def compare(
@@ -199,12 +183,3 @@ def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
     error = math.sqrt((1 + rho**2 / 2) / (len(left) - 3)) * NormalDist().inv_cdf((1 + LEVEL) / 2)
     middle = math.atanh(max(-1 + 1e-15, min(1 - 1e-15, rho)))
     return Estimate(100 * rho, 100 * math.tanh(middle - error), 100 * math.tanh(middle + error))
-
-
-def _plain(value: Any) -> Any:
-    """Convert for JSON: estimates become {value, low, high}; NaN and infinity become None."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items() if name != "name"}
-    if isinstance(value, tuple | list):
-        return dict(zip(("value", "low", "high"), map(_plain, value), strict=False))
-    return None if isinstance(value, float) and not math.isfinite(value) else value

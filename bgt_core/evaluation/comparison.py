@@ -157,7 +157,7 @@ class Result:
         """
         check_ending(path)
         if path.suffix in (".parquet", ".csv"):
-            save(self.rows(), {path.suffix[1:]: path})
+            save(self.rows(), path)
         elif path.suffix == ".json":
             write_text(path, json.dumps(self.as_dict(), indent=2, ensure_ascii=False))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bgt_core.errors import UsageError
 from bgt_core.files import atomic_file
 
-__all__ = ["LEGEND", "ROWS", "STDOUT", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
+__all__ = ["LEGEND", "ROWS", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
 
 
 class Estimate(NamedTuple):
@@ -131,7 +131,6 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> N
 
 # A table as CSV, LaTeX, Markdown and Parquet. Numbers are exact in CSV and Parquet, and rounded in the others.
 
-STDOUT = Path("-")
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
 LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
 TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
@@ -145,31 +144,23 @@ TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 }
 
 
-def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
-    """Write these files, "csv", "latex", "md" and "parquet", each complete or not at all. "-" is stdout, for text.
+def save(table: Table, path: Path, note: str = "") -> None:
+    """Write a table in the format of the file's ending, .csv, .parquet, .tex or .md, complete or not at all.
 
-    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound if a
-    file can't be written.
+    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound if
+    the file can't be written.
     """
-    for name, path in files.items():
-        if path == STDOUT:
-            print(TEXTS[name](table, note), end="")
-        elif path:
-            with atomic_file(path) as partial:
-                if name == "parquet":
-                    write_parquet(table, partial)
-                else:
-                    partial.write_text(TEXTS[name](table, note), encoding="utf-8", newline="")
+    with atomic_file(path) as partial:
+        if path.suffix == ".parquet":
+            import pyarrow as pa
+            from pyarrow import parquet
 
-
-def write_parquet(table: Table, path: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    schema = None
-    if list(table.columns) == list(ROWS):  # the same types in every file, also of columns that are empty in this one
-        schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in ROWS.items()])
-    parquet.write_table(pa.Table.from_pylist(table.records(), schema), path)
+            # the same types in every file of `ROWS`, also of columns that are empty in this one
+            known = [(name, pa.type_for_alias(kind)) for name, kind in ROWS.items()]
+            schema = pa.schema(known) if list(table.columns) == list(ROWS) else None
+            parquet.write_table(pa.Table.from_pylist(table.records(), schema), partial)
+        else:
+            partial.write_text(TEXTS[path.suffix](table, note), encoding="utf-8", newline="")
 
 
 def csv_text(table: Table, note: str = "") -> str:
@@ -216,4 +207,4 @@ def markdown_text(table: Table, note: str = "") -> str:
     return "\n".join([*markdown(table), "", *([note, ""] if note else [])])
 
 
-TEXTS: dict[str, Callable[[Table, str], str]] = {"csv": csv_text, "latex": latex_text, "md": markdown_text}
+TEXTS: dict[str, Callable[[Table, str], str]] = {".csv": csv_text, ".tex": latex_text, ".md": markdown_text}

@@ -284,9 +284,9 @@ def write(path: Path, table: ProbeTable, gaps: Sequence[Difference]) -> None:
     elif path.suffix == ".json":
         write_text(path, json.dumps(document(table, gaps), indent=2, ensure_ascii=False))
     elif path.suffix == ".csv":
-        save(long_table(table.cells), {"csv": path})
+        save(long_table(table.cells), path)
     else:
-        save(wide_table(table.cells), {"md" if path.suffix == ".md" else "latex": path}, about(table.cells))
+        save(wide_table(table.cells), path, about(table.cells))
 
 
 def document(table: ProbeTable, gaps: Sequence[Difference]) -> dict[str, Any]:

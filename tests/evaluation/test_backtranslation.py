@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -142,17 +141,6 @@ def test_a_perfect_correlation_of_four_has_an_interval_and_of_three_none(sign: i
         assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)
     else:
         assert words.correlation[:3] == pytest.approx((100 * sign,) * 3)
-
-
-def test_it_is_json_and_a_table() -> None:
-    result = compare(["one word"] * 5, ["one word"] * 5, models={"classifier": Scripted({"one word": 0.5})})
-    document = json.loads(json.dumps(result.as_dict(), allow_nan=False))
-    assert document["statistics"]["trigram entropy"]["reference"] is None  # there is no trigram
-    assert document["statistics"]["words"]["difference"] == {"value": 0, "low": 0, "high": 0}
-    assert document["statistics"]["words"]["correlation"] is None  # of constants
-    lines = result.table().lines()
-    assert lines[2] == ["words", "2.00", "2.00", "0.00 [0.00, 0.00]", "", ""]
-    assert lines[-1][:3] == ["classified right, %", "0.00", "100.00"]
 
 
 def test_what_can_not_be_compared_is_refused() -> None:

@@ -132,6 +132,6 @@ def test_the_long_table_has_every_number_and_the_trail() -> None:
 
 
 def test_markdown_is_a_table_of_escaped_text(tmp_path: Path) -> None:
-    save(Table(["a|b", "n"], [["x|y", 1.25], ["z", None]]), {"md": tmp_path / "t.md"}, "A note.")
+    save(Table(["a|b", "n"], [["x|y", 1.25], ["z", None]]), tmp_path / "t.md", "A note.")
     lines = (tmp_path / "t.md").read_text("utf-8").splitlines()
     assert lines == [r"| a\|b | n |", "| --- | ---: |", r"| x\|y | 1.2 |", "| z |  |", "", "A note."]

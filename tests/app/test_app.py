@@ -15,6 +15,7 @@ import bgt_core
 from app import shell
 from app.core import state, theme
 from bgt_core.data.examples import example_sentences
+from probes.results.store import Cell, write_cells
 from tests.close import assert_close
 
 Open = Callable[..., Any]
@@ -150,13 +151,12 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 
 @pytest.mark.parametrize("page", ["rewrite", "probes", "plane", "similarity", "maps", "languages", "card", "models"])
 def test_heads_of_columns_are_not_cut(
-    opened: Open, start: Start, model_of: Callable, document_of: Callable[..., dict], tmp_path: Path, page: str
+    opened: Open, start: Start, model_of: Callable, cells_of: Callable[..., list[Cell]], tmp_path: Path, page: str
 ) -> None:
     """A character of a head takes up to 6.6 pixels, the margins 16."""
-    documents = {name: document_of(str(model_of(name))) for name in ("three languages", "paraphrases")}
-    for name, document in documents.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(document), "utf-8")
-    models = [argument for name in documents for argument in ("--model", model_of(name))]
+    names = ("three languages", "paraphrases")
+    write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
+    models = [argument for name in names for argument in ("--model", model_of(name))]
     start(*models, "--results", tmp_path)
     parameters = {"rewrite": {"how": "One sentence"}, "models": {"by": "Probes"}}
     app = opened(page, **parameters.get(page, {}))

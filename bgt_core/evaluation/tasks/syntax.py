@@ -296,22 +296,6 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-def neighbour_counts(system: System, pairing: Pairing, lang: str) -> dict[str, Counts]:
-    """Both counts of each query with its nearest neighbour, by measure: (N,).
-
-    It gives the same numbers as the evaluation, without comparing every query with every candidate.
-    """
-    pairs = [
-        counts(Group([query], [group.candidates[row]]), pairing.kind)
-        for group, rows in zip(pairing.groups, neighbours(system, pairing, lang), strict=True)
-        for query, row in zip(group.queries, rows, strict=True)
-    ]
-    return {
-        measure: Counts(*(np.array([pair[measure][side].item() for pair in pairs]) for side in range(2)))
-        for measure in pairs[0]
-    }
-
-
 # Measures of queries and candidates.
 
 

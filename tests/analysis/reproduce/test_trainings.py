@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reproduce import comparisons, datasets, results
+from analysis.reproduce import backtranslation, comparisons, datasets, results, var_siamese, vgvae
 from analysis.reproduce.comparisons import EVERY
 from analysis.reproduce.experiments import ExperimentSpec
-from analysis.reproduce.trainings import Training, as_json, training_of
+from analysis.reproduce.trainings import OTHER_PAPERS, Training, as_json, training_of
 from bgt_core.errors import BgtError
 from bgt_core.recipes import RECIPES
 
@@ -82,17 +82,29 @@ def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> 
             assert not [key for key in then if key != "init_from" and as_json(now[key]) != then[key]]
 
 
-@pytest.mark.parametrize("name", NAMES)
+EVERY_PAPER = {name: comparisons.COMPARISONS[name] for name in NAMES} | {
+    "backtranslation": backtranslation.comparison(["fr-news", "de-ep", "quora", "ppdb"]),
+    "vgvae": vgvae.comparison(),
+    "var-siamese": var_siamese.comparison(),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_PAPER)
 def test_comparisons_name_what_they_have(name: str) -> None:
-    comparison = comparisons.COMPARISONS[name]
+    comparison = EVERY_PAPER[name]
     systems = [system.name for system in comparison.systems]
     assert len(set(systems)) == len(systems)
-    assert {system.against for system in comparison.systems} <= set(systems)
-    assert {name for claim in comparison.claims for name in claim.weights} <= set(systems)
+    assert {each for system in comparison.systems for each in (*system.best_of, system.against)} <= set(systems)
+    assert {each for claim in comparison.claims for each in claim.weights} <= set(systems)
+    assert len({claim.statement for claim in comparison.claims}) == len(comparison.claims)
+    assert set(comparison.published) <= set(systems) or comparison.published is comparisons.MAIN_NUMBERS
+    for system in comparison.systems:
+        assert not system.starts_from or systems.index(system.starts_from) < systems.index(system.name)
+    scales = comparisons.SCALES if name in NAMES else OTHER_PAPERS[name].SCALES
     for scale in ("paper", "small"):
         for system in comparison.systems:
             if system.recipe in RECIPES:
-                training_of(system, comparisons.SCALES[scale], 1, "d").build()
+                training_of(system, scales[scale], 1, "d").build()
 
 
 def test_published_averages_are_those_of_their_years() -> None:

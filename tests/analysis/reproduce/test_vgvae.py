@@ -57,14 +57,8 @@ def test_each_system_has_the_losses_of_its_name_and_both_latents_are_one_trainin
     assert len({training.key for training in by_name.values()}) == len(vgvae.LOSSES) + 4 + len(vgvae.LONGER)
 
 
-def test_every_claim_names_systems_and_the_posters_numbers_are_its_own() -> None:
+def test_the_posters_numbers_are_its_own() -> None:
     whole = vgvae.comparison()
-    names = [system.name for system in whole.systems]
-    assert len(names) == len(set(names))
-    assert {system.against for system in whole.systems} <= set(names)
-    assert {name for claim in whole.claims for name in claim.weights} <= set(names)
-    assert set(whole.published) <= set(names)
-    assert len({claim.statement for claim in whole.claims}) == len(whole.claims)
     assert whole.published["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # Table 1
     assert whole.published["ALL + LSTM, syntactic latent"] == {DEV: 11.3, F1: 38.8}
     by_claim = {

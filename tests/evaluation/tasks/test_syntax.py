@@ -36,7 +36,6 @@ from bgt_core.evaluation.tasks.syntax import (
     Treebank,
     best_choice,
     counts,
-    neighbour_counts,
     neighbours,
     pair_up,
     read_treebank,
@@ -262,9 +261,6 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     # "a b": b b and a d are as near, the first counts; "c c": c d; "a c": c d before a d; "a b c": a a b
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert encoder.asked == [("fr", "semantic")]
-    counted = neighbour_counts(System("x", encoder), pairing, "fr")
-    assert encoder.asked[-1] == ("fr", "semantic")
-    assert counted[TAGS].part.tolist() == [2, 2, 0, 1] and counted[TAGS].whole.tolist() == [2, 2, 2, 3]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x semantic", UPPER_BOUND]
     agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # with c d, b b, a d
@@ -398,17 +394,6 @@ def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: 
 def test_bad_input_is_named(treebank: Write, call: Callable[[Write], None], message: str) -> None:
     with pytest.raises(BgtError, match=message):
         call(treebank)
-
-
-def test_the_counts_of_neighbours_alone_are_those_of_the_table(trees: list[str], treebank: Write) -> None:
-    pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
-    encoder = ExternalEncoder("shape", shape, fingerprint="")
-    table = measured({"shape": encoder}, pairing, resamples=100)
-    counts = neighbour_counts(System("shape", encoder), pairing, "en")
-    assert list(counts) == [key.score for key in table.scores]
-    for measure, (part, whole) in counts.items():
-        assert part.shape == whole.shape == (len(pairing.queries),)
-        assert 100 * part.sum() / whole.sum() == pytest.approx(table.value((measure,), "shape"))
 
 
 def test_files_are_read_and_queries_drawn_by_the_seed(trees: list[str], treebank: Write) -> None:

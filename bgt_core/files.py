@@ -1,4 +1,4 @@
-"""Files that are complete or absent, locks that end with their process, and hashes of files.
+"""Files that are complete or absent, in one piece or in portions; locks that end with their process; hashes.
 
 Every file is first written under another name in the same folder and then renamed: a reader finds the old file or the
 new one, never half of either, even if the process or the machine stops.

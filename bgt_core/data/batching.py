@@ -1,9 +1,13 @@
-"""Choose the rows of an update from each part of a mixture: shares by temperature and by kind.
+"""Turn a corpus into batches: choose the pairs of step s, and cut them to fit a device.
 
-The size n of a corpus is its tokens, weighted by kind; the corpora share an update in proportion to n^(1/T)
-(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"), and the kinds of a corpus share its part in
-proportion to their tokens times their weights. With T = 1 each corpus gets its share of the tokens; the higher T, the
-more equal the shares are.
+An optimiser step is an *update*: a uniformly random set of pairs, or one drawn by temperature and weights. It depends
+on (seed, step) alone, so training can start anywhere without a saved position, and it is the same on every device. It
+is then sorted by length and cut into micro-batches, for memory; gradients add up over them.
+
+With a temperature T, the corpora of a mixture share an update in proportion to n^(1/T) (Arivazhagan et al. 2019,
+"Massively multilingual NMT in the wild"), where the size n of a corpus is its tokens, weighted by kind; the kinds of a
+corpus share its part in proportion to their tokens times their weights. With T = 1 each corpus gets its share of the
+tokens; the higher T, the more equal the shares are.
 """
 
 from __future__ import annotations
@@ -107,8 +111,6 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> 
         for ids, shuffle in zip(sentences, chosen, strict=True)
     ]
 
-
-# Turn a corpus into batches: choose the pairs of step s, and cut them to fit a device.
 
 AHEAD = 2  # updates made before they are needed
 WINDOW = 8192  # validation pairs sorted together

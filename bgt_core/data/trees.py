@@ -1,4 +1,4 @@
-"""Turn space-separated tokens back into ordinary text.
+"""Files of parsed sentences: bracketed trees (Penn Treebank) and CoNLL-U; and tokens turned back into ordinary text.
 
 SentEval's files are tokenised as by Moses ("I can 't", "&quot;"), xprobe's in a way of their own ("l' action",
 "Madrid ' in"), trees as in the Penn Treebank ("ca n't", "-LRB-"). The models read text, so tokens are joined before

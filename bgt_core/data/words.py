@@ -1,4 +1,4 @@
-"""The words and marks of a sentence, and the sentence without each of them.
+"""The words and marks of a sentence, and the sentence without each of them; how similar two languages' writing is.
 
 The names in capitals are parts of regular expressions, for all that tells words from marks.
 """

@@ -108,7 +108,7 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
         for path in value if isinstance(value, list | tuple) else [value]:
             built = name == "store" and given.get("source")
             made = name in ELSEWHERE or (name == "data" and given.get("download"))
-            if not isinstance(path, Path) or (made and not built):
+            if not isinstance(path, Path) or str(path) == "-" or (made and not built):
                 continue
             if name in OUTPUTS or built:
                 outputs[path] = modified(path)

@@ -41,7 +41,7 @@ from bgt_core.splitting.fit import found_in_pool
 from bgt_core.splitting.gather import MOST_UNITS
 from bgt_core.tables import Estimate
 from bgt_core.vectors.compare import unit
-from probes.classifiers.mlp import MLPProbe
+from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
 CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # pairs

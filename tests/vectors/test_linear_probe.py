@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe, held_out_hits
-from probes.classifiers.mlp import MLPProbe
+from probes.measures.measure import MLPProbe
 from tests.close import assert_close
 
 PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]

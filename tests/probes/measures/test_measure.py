@@ -15,8 +15,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe
-from probes.classifiers.mlp import MLPProbe
 from probes.measures.measure import (
+    MLPProbe,
     bits,
     codelength,
     embed_items,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 import typer
+from probes.cli import app as bgt_probe
+from probes.cli.card import app as card
 
 from bgt_core.__main__ import main
 from bgt_core.cli import evaluate
@@ -20,8 +22,6 @@ from bgt_core.cli import program as bgt
 from bgt_core.cli.errors import Command, Group, Named, name_option, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
-from probes.cli import app as bgt_probe
-from probes.cli.card import app as card
 
 group = typer.Typer(cls=Group)
 
@@ -44,48 +44,41 @@ def command(
     raise UsageError("9: expected less", parameter=parameter)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ("command level", "--confidence 9: expected less"),
-        ("command max_items", "--max-items 9: expected less"),
-        ("command json", "--json 9: expected less"),
-        ("command source", "IN 9: expected less"),
-        ("command parameter", "PARAMETER 9: expected less"),
-        ("command elsewhere", "elsewhere 9: expected less"),
-        ("--latent a", "--latent 'x': choose others"),
-    ],
-)
-def test_commands_name_their_own_options(
-    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, arguments: str, expected: str
-) -> None:
-    monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
-    with pytest.raises(SystemExit) as end:
-        run(group, "program")
-    assert end.value.code == 2
-    assert capsys.readouterr().err == f"program: {expected}\n"
+@pytest.fixture
+def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, str]]:
+    """said_by(arguments): exit code and stderr of the program above."""
+
+    def call(arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
+        with pytest.raises(SystemExit) as end:
+            run(group, "program")
+        return end.value.code, capsys.readouterr().err  # type: ignore[return-value]
+
+    return call
 
 
 @pytest.mark.parametrize(
     ("arguments", "start"),
     [
-        ("command level --seed -1", "--seed: "),
+        ("command level", "--confidence 9: expected less\n"),
+        ("command max_items", "--max-items 9: expected less\n"),
+        ("command json", "--json 9: expected less\n"),
+        ("command source", "IN 9: expected less\n"),
+        ("command parameter", "PARAMETER 9: expected less\n"),
+        ("command elsewhere", "elsewhere 9: expected less\n"),
+        ("--latent a", "--latent 'x': choose others\n"),
+        ("command level --seed -1", "--seed: "),  # of the parser of the arguments
         ("command level -l high", "--confidence: "),
         ("command level --nothing", "No such option: --nothing"),
         ("command", "PARAMETER: missing"),
         ("nothing", "No such command 'nothing'"),
     ],
 )
-def test_the_parser_of_the_arguments_answers_in_one_line_too(
-    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, arguments: str, start: str
+def test_an_error_is_one_line_that_names_the_command_s_own_option(
+    said_by: Callable[[str], tuple[int, str]], arguments: str, start: str
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
-    with pytest.raises(SystemExit) as end:
-        run(group, "program")
-    assert end.value.code == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"program: {start}")
-    assert told.count("\n") == 1
+    code, err = said_by(arguments)
+    assert code == 2 and err.startswith(f"program: {start}") and err.count("\n") == 1
 
 
 @group.command(cls=Command)
@@ -104,26 +97,15 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("number", range(len(FAILURES)))
-def test_too_little_memory_is_one_line_and_a_code(
-    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    monkeypatch.setattr("sys.argv", ["program", "fail", str(number)])
-    with pytest.raises(SystemExit) as end:
-        run(group, "program")
-    told = capsys.readouterr().err
-    assert end.value.code == 6 and told.startswith("program: out of memory: ") and told.count("\n") == 1
+def test_too_little_memory_is_one_line_and_a_code(said_by: Callable[[str], tuple[int, str]], number: int) -> None:
+    code, err = said_by(f"fail {number}")
+    assert code == 6 and err.startswith("program: out of memory: ") and err.count("\n") == 1
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_warning_is_one_line(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    def warn(context: Any) -> None:
-        warnings.warn("slow:\n  use another", stacklevel=1)
-
-    monkeypatch.setattr(Command, "invoke", lambda self, context: warn(context))
-    monkeypatch.setattr("sys.argv", ["program", "fail", "0"])
-    with pytest.raises(SystemExit):
-        run(group, "program")
-    assert capsys.readouterr().err == "program: slow: use another\n"
+def test_a_warning_is_one_line(said_by: Callable[[str], tuple[int, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Command, "invoke", lambda *_: warnings.warn("slow:\n  use another", stacklevel=1))
+    assert said_by("fail 0")[1] == "program: slow: use another\n"
 
 
 @pytest.mark.parametrize("program", [bgt, bgt_probe, card])

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 import torch
 import typer
-from probes.cli import app as bgt_probe
-from probes.cli.card import app as card
 
 from bgt_core.__main__ import main
 from bgt_core.cli import evaluate
@@ -22,6 +20,8 @@ from bgt_core.cli import program as bgt
 from bgt_core.cli.errors import Command, Group, Named, name_option, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
+from probes.cli import app as bgt_probe
+from probes.cli.card import app as card
 
 group = typer.Typer(cls=Group)
 

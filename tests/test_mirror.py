@@ -12,9 +12,8 @@ PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 # Whole programs, and what no module of ours holds: documents, the tree, a file that several modules read.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
-analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py
-probes/tasks/test_parsed_tasks.py test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py
-test_mirror.py test_structure.py
+analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
+test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py test_mirror.py test_structure.py
 """.split()
 
 # Folders of small modules that one file tests together.
@@ -22,12 +21,12 @@ TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tes
 
 # Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
 WITHOUT_A_FILE = """
-app/core/component.py app/core/writing.py app/languages/chart.py app/languages/page.py
-bgt_core/__init__.py bgt_core/contracts.py bgt_core/data/sources.py bgt_core/data/web.py bgt_core/device.py
-bgt_core/errors.py bgt_core/evaluation/edit_distance.py bgt_core/generation/options.py bgt_core/generation/writer.py
-bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py
-bgt_core/models/vgvae.py bgt_core/splitting/neural.py bgt_core/training/settings.py bgt_core/vectors/file.py
-probes/__init__.py probes/classifiers/baselines.py probes/result.py probes/task.py
+app/core/component.py app/core/writing.py app/languages/chart.py app/languages/page.py bgt_core/__init__.py
+bgt_core/contracts.py bgt_core/data/sources.py bgt_core/data/web.py bgt_core/device.py bgt_core/errors.py
+bgt_core/evaluation/edit_distance.py bgt_core/generation/options.py bgt_core/generation/writer.py
+bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py bgt_core/models/vgvae.py
+bgt_core/splitting/neural.py bgt_core/training/settings.py bgt_core/vectors/file.py probes/__init__.py
+probes/classifiers/baselines.py probes/result.py probes/task.py
 """.split()
 
 

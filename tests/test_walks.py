@@ -1,0 +1,108 @@
+"""How many of our files one call passes: a reader who follows a sentence or a setting opens that many.
+
+A profiler counts the files whose functions run. What runs once, when a module is imported, is not counted.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import bgt_core
+from bgt_core.training import course
+from tests.conftest import Done
+
+EMBED, EMBEDDER, STEP, SETTING = 40, 13, 16, 7  # files, now; wanted are 25, 12, 15, 5
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
+SIZES = "model.d_model=16 vocab_size=400 train.epochs=1 train.batch_tokens=2000 valid_pairs=20".split()
+RATE = 0.001234  # of learning, a number that nothing else has
+
+
+class Walk:
+    """The files of ours whose functions run inside the block, in threads too."""
+
+    def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
+        self.counts, self.importing, self.files = counts, threading.local(), set[str]()
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event not in ("call", "return"):
+            return
+        name, depth = frame.f_code.co_filename, getattr(self.importing, "depth", 0)
+        if frame.f_code.co_name == "<module>":
+            self.importing.depth = depth + (1 if event == "call" else -1)
+        elif not depth and name.startswith(OURS) and name not in self.files and self.counts(frame):
+            self.files.add(name)
+
+    def __enter__(self) -> Walk:
+        threading.setprofile(self)
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    def passes_at_most(self, count: int) -> None:
+        names = sorted(str(Path(name).relative_to(ROOT)) for name in self.files)
+        assert 1 < len(names) <= count, f"{len(names)} files, at most {count}:\n" + "\n".join(names)
+
+
+def test_a_sentence_is_embedded_by_a_command(bgt: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("Where is the dog?\n", "utf-8")
+    with Walk() as walk:
+        done = bgt("embed", tmp_path / "in.txt", "--out", tmp_path / "out.npy")
+    assert done.code == 0, done.err
+    walk.passes_at_most(EMBED)
+
+
+def test_a_sentence_is_embedded_by_a_model_in_memory() -> None:
+    model = bgt_core.load()
+    with Walk() as walk:
+        model.embed("Where is the dog?", lang="en")
+    walk.passes_at_most(EMBEDDER)
+
+
+def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    walk, step = Walk(), course.train_step
+
+    def counted(*arguments: Any) -> Any:
+        with walk:
+            return step(*arguments)
+
+    monkeypatch.setattr(course, "train_step", counted)
+    assert trains().code == 0
+    walk.passes_at_most(STEP)
+
+
+def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
+    """Files of functions that hold the rate: by itself, as text, in a mapping, or in the settings of a training."""
+
+    def holds(value: Any) -> bool:
+        match value:
+            case float():
+                return value == RATE
+            case str():
+                return value.endswith(f"={RATE}")
+            case dict():
+                return any(type(each) is float and each == RATE for each in value.values())
+        return getattr(value, "learning_rate", None) == RATE
+
+    with Walk(lambda frame: any(map(holds, frame.f_locals.values()))) as walk:
+        assert trains().code == 0
+    walk.passes_at_most(SETTING)
+
+
+@pytest.fixture
+def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
+    """Train a small model for one epoch by a command."""
+    settings = [*SIZES, f"train.learning_rate={RATE}"]
+    options = [part for setting in settings for part in ("--set", setting)]
+    return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

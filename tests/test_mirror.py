@@ -13,7 +13,8 @@ PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
-test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py test_mirror.py test_structure.py test_walks.py
+test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_house.py test_mirror.py test_structure.py
+test_walks.py
 """.split()
 
 # Folders of small modules that one file tests together.

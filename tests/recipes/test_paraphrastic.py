@@ -22,6 +22,7 @@ from bgt_core.errors import NotFound, UsageError
 from bgt_core.evaluation.backtranslation import compare
 from bgt_core.grammar import Pair, pairs
 from bgt_core.nets.encoders import GRAN
+from bgt_core.tables import Estimate
 
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]
 
@@ -189,11 +190,13 @@ def test_it_filters_and_is_compared(
     assert left and set(left) <= kept and not any("indeed" in text for text in left)
     assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"classifier": score.fingerprint}
     rows = zip(*read_pairs(backtranslated, ("reference", "translation", "_"), Skipped()), strict=True)
-    document = compare(*rows, models={"classifier": score}).as_dict()["statistics"]
-    assert document["classified right"]["reference"] > 95 and document["classified right"]["translation"] > 95
-    assert document["classifier"]["reference"] > 0.9 > 0.1 > document["classifier"]["translation"]
-    assert document["words"]["correlation_of_all"]["high"] < 0  # translations are longer
-    assert document["unigram repetition"]["difference"]["high"] < 0
+    measures = compare(*rows, models={"classifier": score})
+    right, probability = measures["classified right"], measures["classifier"]
+    assert right.reference is not None and right.reference > 95 and right.translation > 95
+    assert probability.reference is not None and probability.reference > 0.9 > 0.1 > probability.translation
+    correlation, repeated = measures["words"].correlation_of_all, measures["unigram repetition"].difference
+    assert correlation is not None and correlation.high < 0  # translations are longer
+    assert isinstance(repeated, Estimate) and repeated.high < 0
 
 
 def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:

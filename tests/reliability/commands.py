@@ -62,7 +62,7 @@ def commands() -> dict[str, Command]:
         "split": Command(
             "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
         ),
-        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
+        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--out", "{out}/p.csv"]),
     }
 
 

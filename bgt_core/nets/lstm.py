@@ -28,6 +28,9 @@ class LSTM(nn.LSTM):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """As `nn.LSTM`."""
         device = self.weight_ih_l0.device
+        if device.type == "meta":  # shapes alone: one step has them, and torch would walk all of them in Python
+            output, state = super().forward(input[:, :1], hx)
+            return output.expand(-1, input.shape[1], -1), state
         if device.type != "cpu" or not torch.is_autocast_enabled("cpu") or resolve(device, "auto") == "bf16":
             return super().forward(input, hx)
         with torch.autocast("cpu", enabled=False):

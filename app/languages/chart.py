@@ -25,7 +25,7 @@ def second_latents(gaps: pd.DataFrame) -> str:
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Semantic minus second latent in points, with intervals; rows of `app.languages.compute.with_paper`.
+    """Semantic minus second latent in points, with intervals; rows of `app.languages.page.with_paper`.
 
     Tasks are ordered by group and mean gap. Each has a row per language, model (numbered if several) and run, in the
     language's colour and symbol; stars were run here.

@@ -59,9 +59,7 @@ def export(
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            "--card", help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."
-        ),
+        typer.Option("--card", help="Measured figures and other facts to keep with it, a JSON object (checkpoint)."),
     ] = None,
     latent: Annotated[
         str | None,

@@ -21,7 +21,6 @@ from bgt_core.cli.errors import Command, Group, Named, name_option, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
 from probes.cli import app as bgt_probe
-from probes.cli.card import app as card
 
 group = typer.Typer(cls=Group)
 
@@ -108,7 +107,7 @@ def test_a_warning_is_one_line(said_by: Callable[[str], tuple[int, str]], monkey
     assert said_by("fail 0")[1] == "program: slow: use another\n"
 
 
-@pytest.mark.parametrize("program", [bgt, bgt_probe, card])
+@pytest.mark.parametrize("program", [bgt, bgt_probe])
 def test_every_command_answers_in_this_way(program: typer.Typer) -> None:
     def commands(command: Any) -> Iterator[Any]:
         names = command.list_commands(None) if hasattr(command, "list_commands") else []

@@ -13,7 +13,7 @@ from app.core import startup, theme
 from app.core.results import chart as probe_charts
 from app.core.results import gather, reading, task_names
 from app.languages import chart as gap_charts
-from app.languages.compute import with_paper
+from app.languages.page import with_paper
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
 from probes.tasks import TASKS

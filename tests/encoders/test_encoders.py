@@ -7,13 +7,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
 import bgt_core
-from bgt_core import bulk
+from bgt_core import bulk, encoders
 from bgt_core.encoders import named_encoder, open_encoder, with_kind
 from bgt_core.encoders.baseline import reference_encoders
 from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
@@ -480,3 +481,15 @@ def test_a_changed_encoder_is_refused_and_an_unknown_one_is_not() -> None:
         DataError, match=r"^baseline:words: has changed since the split was made .*it was other, now it is"
     ):
         named_encoder("baseline:words", "other", lambda _: words, "the split")
+
+
+def test_a_kind_from_outside_is_a_module_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("bgt_core.encoders.counting")
+    module.open_encoder = lambda name, device, precision: ExternalEncoder(  # type: ignore[attr-defined]
+        f"counting:{name}", lambda texts, *_: np.array([[text.count(name), 1.0] for text in texts])
+    )
+    monkeypatch.setitem(sys.modules, "bgt_core.encoders.counting", module)
+    monkeypatch.setitem(encoders.KINDS, "counting", encoders.Kind("LETTER", "counts a letter", "Counts letters"))
+    np.testing.assert_array_equal(open_encoder("counting:o").embed(["of", "no one"], lang="en"), [[1, 1], [2, 1]])
+    with pytest.raises(UsageError, match="counting:: names no encoder"):
+        open_encoder("counting:")

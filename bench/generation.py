@@ -138,12 +138,6 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
     return MarianMTModel(config).eval()
 
 
-def lengths_of(count: int) -> list[int]:
-    """Numbers of tokens of the sources; outputs without a fixed length have the same."""
-    draw = np.random.default_rng(0)
-    return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
-
-
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Each size, exact and in bf16."""
     agreement = shipped_agreement(8 if options.toy else 256)
@@ -155,8 +149,9 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     recipe = recipes.build(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
-    draw = np.random.default_rng(1)
-    ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
+    normal, draw = np.random.default_rng(0).normal(0, 0.5, size.sentences), np.random.default_rng(1)
+    read = np.clip(np.round(12 * np.exp(normal)), 4, 30).astype(int).tolist()  # tokens of the sources
+    ids = [draw.integers(4, size.vocab, n).tolist() for n in read]
     lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     embedders = {form: Embedder(model, tokenizer, ("en", "fr"), form) for form in ("fp32", "bf16")}

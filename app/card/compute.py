@@ -57,11 +57,6 @@ def meanings() -> dict[str, str]:
     return dict(line.split("\t") for line in (HERE / "settings.tsv").read_text("utf-8").splitlines())
 
 
-def sentence_case(name: str) -> str:
-    """Format a heading: units and acronyms keep their case."""
-    return name[:1].upper() + name[1:] if name.split(" ")[0].islower() else name
-
-
 def readable(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"

@@ -161,7 +161,9 @@ def records(card: Mapping[str, object]) -> None:
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             rows_of = pd.DataFrame(value, dtype=object)
             rows_of = rows_of.map(lambda cell: "" if cell != cell else compute.readable(cell))
-            rows_of = rows_of.rename(columns=compute.sentence_case)
+            rows_of = rows_of.rename(  # units and acronyms keep their case
+                columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
+            )
             if len(rows_of) > LONG:
                 frame(rows_of, f"The model's card: {title}", height=360)
             else:

@@ -44,14 +44,12 @@ def failing() -> Iterator[None]:
         problem(error)
 
 
-def written_out(table: pd.DataFrame) -> pd.DataFrame:
-    """Escape a table for `st.table`, which reads Markdown: cells and titles stay unchanged, addresses stay links."""
-    return table.map(partial(verbatim, addresses=True)).rename(columns=partial(verbatim, addresses=True))
-
-
 def table(rows: pd.DataFrame, alt: str) -> None:
-    """Show all rows of a table at once, with cells unchanged; `alt` is the alternative text."""
-    st.table(written_out(rows), border="horizontal", hide_index=True, alt=alt)
+    """Show all rows of a table at once, with cells and titles unchanged and addresses as links; `alt` is the
+    alternative text."""
+    escape_cell = partial(verbatim, addresses=True)  # st.table reads Markdown
+    shown = rows.map(escape_cell).rename(columns=escape_cell)
+    st.table(shown, border="horizontal", hide_index=True, alt=alt)
 
 
 def frame(
@@ -65,18 +63,13 @@ def frame(
     return st.dataframe(rows, hide_index=True, alt=alt, column_config=columns, **settings)
 
 
-def how_to_read(text: str) -> None:
-    """Show a closed box of Markdown at the end of a page: it explains the figures and terms."""
-    with st.expander("How to read this", icon=":material/help:"):
-        st.markdown(text)
-
-
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show the box of `help/NAME.md`, without the lines on a second latent, {second}, that a model does not have, and
-    those on generated text, {writes}, if it can't generate."""
+    """Show `help/NAME.md` in a closed box at the end of a page, without the lines on a second latent, {second}, that a
+    model does not have, and those on generated text, {writes}, if it can't generate."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
-    how_to_read("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
+    with st.expander("How to read this", icon=":material/help:"):
+        st.markdown("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
 
 
 def written(text: str) -> None:

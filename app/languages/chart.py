@@ -42,7 +42,8 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
             lines.heading(task_names.group(task))
         lines.name(plain(task_names.title(task)))
         for row in in_order(gaps[gaps["task"] == task], models).itertuples():
-            y[row.Index] = lines.slim(row_name(row, models), row.live)
+            number = f" {models.index(row.model) + 1}" if len(models) > 1 else ""
+            y[row.Index] = lines.slim(f"{language_name(row.lang)}{number}{' ★' if row.live else ''}", row.live)
     named = set[str]()  # a language has one entry in the legend; the rows are numbered by model
     for (lang, model, live), part in gaps.groupby(["lang", "model", "live"], sort=False):
         title = plain(" · ".join([language_name(lang), *([model] if len(models) > 1 else [])]))
@@ -94,11 +95,6 @@ def in_order(part: pd.DataFrame, models: list[str]) -> pd.DataFrame:
         model_at=part["model"].map(models.index),
         run_here=part["live"].astype(int),
     ).sort_values(["lang_at", "model_at", "run_here"], kind="stable")
-
-
-def row_name(row: Any, models: list[str]) -> str:
-    parts = [language_name(row.lang), *([str(models.index(row.model) + 1)] if len(models) > 1 else [])]
-    return " ".join(parts) + (" ★" if row.live else "")
 
 
 def hover(row: Any) -> str:

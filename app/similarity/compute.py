@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -76,20 +77,18 @@ def split(scored: pd.DataFrame, name: str, langs: tuple[str, str] = ("en", "en")
     if name == "all":
         return scored
     if name == NEGATION:
-        left, right = (negations(scored[side].tolist(), lang) for side, lang in zip(SIDES, langs, strict=True))
-        inside = (left != right) & set(langs).issubset(rows.NEGATION_LANGS)
+        if not set(langs).issubset(rows.NEGATION_LANGS):
+            return scored.head(0)
+        left, right = (  # in English by the rule of Hard STS, "not" or "'t"
+            negated(scored[side]) if lang == "en" else scored[side].map(partial(rows.negated, lang=lang)).to_numpy(bool)
+            for side, lang in zip(SIDES, langs, strict=True)
+        )
+        inside = left != right
     else:
         rule = RULES[name]
         gold = scored["gold"].between(rule.low, rule.high).to_numpy()
         inside = extreme(scored["swer"].to_numpy(), rule.end, rule.share) & gold
     return scored[np.asarray(inside)]
-
-
-def negations(sentences: Sequence[str], lang: str) -> np.ndarray:
-    """Which sentences (N,) are negated; in English by the rule of Hard STS, "not" or "'t"."""
-    if lang == "en":
-        return negated(sentences)
-    return np.array([lang in rows.NEGATION_LANGS and rows.negated(text, lang) for text in sentences], bool)
 
 
 def misjudged(scored: pd.DataFrame) -> pd.Series:

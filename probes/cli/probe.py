@@ -304,13 +304,15 @@ def document(table: ProbeTable, gaps: Sequence[Difference]) -> dict[str, Any]:
 
 def about(cells: Sequence[Cell]) -> str:
     """Describe the numbers of a table in one line."""
-    from probes.data.load import BUILT
+    from probes.data.load import BUILT, VERBATIM
     from probes.data.sources import LABELLED
 
     first = cells[0].result
     probes = "of one probe" if first.seeds == 1 else f"mean of {first.seeds} probe seeds"
     if cells[0].trail["probe"] == "senteval":
-        whole = all(map(takes_all_as_senteval, cells))
+        whole = all(
+            cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
+        )  # in the file's order, its text unchanged and repeats included
         items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
@@ -319,13 +321,6 @@ def about(cells: Sequence[Cell]) -> str:
         "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), Holm over the table"
         f"{'; labelled files cleaned: tokens joined to text, each sentence once' if cleaned else ''}"
     )
-
-
-def takes_all_as_senteval(cell: Cell) -> bool:
-    """Whether the items are a labelled file's, in its order, with its text unchanged and repeats included."""
-    from probes.data.load import VERBATIM
-
-    return cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out
 
 
 def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:

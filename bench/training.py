@@ -20,24 +20,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import nn
 
 from bench import released, straight
 from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, peak_memory, product_rate
 from bench.straight import CLIP, DROPOUT, Form
-from bench.workload import (
-    UPDATE,
-    Pair,
-    SizedTokenizer,
-    batch_of,
-    our_batches,
-    pairs_of,
-    released_batches,
-    tokens_of,
-)
+from bench.workload import UPDATE, Pair, SizedTokenizer, batch_of, pairs_of, released_batches, tokens_of
 from bgt_core import recipes
 from bgt_core.contracts import Batch
+from bgt_core.data.batching import split_to_fit
 from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.output import TiedOutput
@@ -184,7 +177,9 @@ def our_form(
     model: BGT, recipe: Recipe, pairs: Sequence[Pair], precision: str, device: torch.device, tokens: int
 ) -> Form:
     """The library's own."""
-    cut, optimizer = our_batches(pairs, tokens), make_optimizer(model, recipe.train)
+    lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
+    cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # the shortest first
+    optimizer = make_optimizer(model, recipe.train)
     batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
 
     def step(number: int) -> None:

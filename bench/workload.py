@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bgt_core.contracts import EOS, Batch, Tokens
-from bgt_core.data.batching import split_to_fit
 from bgt_core.data.text import Tokenizer
 
 UPDATE = 25_000  # tokens on the longer side, as in the recipe
@@ -75,12 +74,6 @@ def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
     """The side that explains the rows alternates over batches."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
-
-
-def our_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """Micro-batches as `data.batching` cuts them, the shortest first."""
-    lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-    return [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]
 
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:

@@ -76,6 +76,9 @@ def reproduce(
     may share a folder.
     """
     tune_training()
+    import threadpoolctl
+    import torch
+
     from analysis.reproduce import trainings
     from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.cli.progress import Progress
@@ -93,7 +96,10 @@ def reproduce(
         raise UsageError("is needed: the folder of data to train and measure on.", parameter="data")
     if not out:
         raise UsageError("is needed: the output folder of the trainings.", parameter="out")
-    use_threads(threads)
+    check_least(1, threads=threads)
+    if threads is not None:
+        torch.set_num_threads(threads)
+        threadpoolctl.threadpool_limits(threads)
     check_bootstrap(resamples, level)
     plan = trainings.plan_trainings(
         names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, resamples=resamples, say=say
@@ -129,18 +135,6 @@ def report(plan: TrainingPlan, folder: Path, level: float) -> None:
 
 def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def use_threads(count: int | None) -> None:
-    """Limit the threads of this process; one per core where it is None."""
-    check_least(1, threads=count)
-    if count is None:
-        return
-    import threadpoolctl
-    import torch
-
-    torch.set_num_threads(count)
-    threadpoolctl.threadpool_limits(count)
 
 
 def numbers(seeds: str | None) -> list[int]:

@@ -45,7 +45,13 @@ _figure = mounted("figure")
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
     """Show a figure in the browser's theme; `name` is the file name of a saved drawing. A chart with `on_select` always
     shows its buttons, the lasso among them, above the figure."""
-    figure, config = draw(theme=theme.current()), theme.tools(name)
+    figure = draw(theme=theme.current())
+    config: dict[str, Any] = {
+        "displaylogo": False,
+        "scrollZoom": False,
+        "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": name},
+    }
     if "on_select" in settings:
         config["displayModeBar"] = True
         colours = {"color": SOFT[theme.current()], "activecolor": INK[theme.current()], "bgcolor": "rgba(0, 0, 0, 0)"}

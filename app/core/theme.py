@@ -49,16 +49,6 @@ def current() -> str:
     return st.context.theme.type or "light"
 
 
-def tools(name: str) -> dict[str, object]:
-    """Plotly's own buttons: lasso, pan, zoom, home, and a vector drawing saved as NAME.svg."""
-    return {
-        "displaylogo": False,
-        "scrollZoom": False,
-        "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
-        "toImageButtonOptions": {"format": "svg", "filename": name},
-    }
-
-
 def cycled(values: Sequence[str], index: int) -> str:
     """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 combinations."""
     return values[index % len(values)]

@@ -36,8 +36,10 @@ EXCLUDED = {
     # a wide table scrolls inside its box, which Streamlit gives no tabindex; browsers focus such a box themselves
     "scrollable-region-focusable": "[data-testid=stTable]",
 }
-VIOLATIONS = """async excluded => {
-  const { violations } = await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+VIOLATIONS = """async ([excluded, rules, part]) => {
+  const options = { runOnly: rules, resultTypes: ["violations"] };
+  const { violations } = await axe.run(part || document, options);
   const kept = (rule, { target: [selector] }) =>
     !(excluded[rule] && document.querySelector(selector)?.closest(excluded[rule]));
   return violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
@@ -178,12 +180,13 @@ def settle() -> Callable[[Page], None]:
 
 
 @pytest.fixture
-def violations() -> Callable[[Page], list[str]]:
-    """violations(page): what is seriously or critically wrong, as rule, markup and reason."""
+def violations() -> Callable[..., list[str]]:
+    """violations(page, part, rules): what is seriously or critically wrong, as rule, markup and reason."""
 
-    def find(page: Page) -> list[str]:
-        page.evaluate(AXE_SCRIPT)
-        return page.evaluate(VIOLATIONS, EXCLUDED)
+    def find(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
+        if not page.evaluate("typeof axe === 'object'"):
+            page.evaluate(AXE_SCRIPT)
+        return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
 
     return find
 

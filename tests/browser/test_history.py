@@ -7,28 +7,33 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import HEADINGS
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
 Turn = Callable[[Page, str], None]
-FIELDS = [  # page and tab, label of the field
-    ("", "Your sentence"),
-    ("style", "Meanings, one per line"),
-    ("latents", "Find in sentences"),
+FIELDS = [  # page and label of the field
+    ("A sentence", "Your sentence"),
+    ("Meaning by style", "Meanings, one per line"),
+    ("Two latents", "Find in sentences"),
 ]
 
 
-@pytest.mark.parametrize(("place", "label"), FIELDS)
 def test_back_brings_back_what_was_typed(
-    visit: Visit, settle: Callable[[Page], None], turn_to: Turn, address: str, place: str, label: str
+    visit: Visit, settle: Callable[[Page], None], turn_to: Turn, address: str
 ) -> None:
-    page = visit(f"{address}/{place}", quiet_404=True)
-    field = page.get_by_label(label, exact=True)
-    field.fill("Tu es en retard.")
-    field.blur()
-    settle(page)
+    page = visit(address, quiet_404=True)
+    for title, label in FIELDS:
+        if title != FIELDS[0][0]:
+            turn_to(page, title)
+        page.get_by_label(label, exact=True).fill("Tu es en retard.")
+        page.get_by_label(label, exact=True).blur()
+        settle(page)
     for title in ("Probes", "Model and data"):
         turn_to(page, title)
-    page.go_back()
-    expect(page.get_by_role("heading", level=1, name="Probes")).to_be_visible(timeout=60_000)
-    page.go_back()
-    expect(field).to_have_value("Tu es en retard.", timeout=60_000)
+    for title in ("Probes", *(title for title, _ in reversed(FIELDS))):
+        page.go_back()
+        heading = page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))
+        expect(heading).to_be_visible(timeout=60_000)
+        if label := dict(FIELDS).get(title):
+            expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)

@@ -40,8 +40,8 @@ from torch import nn
 
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
+from bgt_core.models.seq2seq import Translator
 from bgt_core.models.siamese import ReferenceClassifier, Siamese
-from bgt_core.models.translator import Translator
 from bgt_core.nets.decoder import AttentionDecoder
 from bgt_core.nets.encoders import GRAN, Encoder, MeanPooling
 from bgt_core.nets.layers import Transformer

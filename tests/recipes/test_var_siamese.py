@@ -19,9 +19,9 @@ from bgt_core.contracts import SEMANTIC, Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
+from bgt_core.recipes.var_siamese import ParaphraseVAE, VarSiamese
 from tests.close import FLOAT32, assert_close
 
 Tiny = Callable[..., Recipe]

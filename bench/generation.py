@@ -24,8 +24,8 @@ import bgt_core
 from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate, turns
 from bench.workload import SizedTokenizer
 from bgt_core import recipes
+from bgt_core.backend import autocast
 from bgt_core.contracts import EOS, PAD, Tokens
-from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
 from bgt_core.generation.generate import generate
 from bgt_core.generation.options import Beam

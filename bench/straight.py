@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bgt_core.backend import autocast
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Outputs, Tokens
-from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.encoders import ResidualPooling
 from bgt_core.nets.layers import sinusoids

@@ -29,9 +29,9 @@ from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, peak_me
 from bench.straight import CLIP, DROPOUT, Form
 from bench.workload import UPDATE, Pair, SizedTokenizer, batch_of, pairs_of, released_batches, tokens_of
 from bgt_core import recipes
+from bgt_core.backend import autocast
 from bgt_core.contracts import Batch
 from bgt_core.data.batching import split_to_fit
-from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core.backend import on_grid
+from bgt_core.backend import INT8, PRECISIONS, autocast, check_precision, on_grid, resolve, warn_if_slow
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve, warn_if_slow
 from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, quantised

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.data.columns import lang_codes, split_langs
-from bgt_core.data.languages import known_lang, takes
+from bgt_core.data.columns import known_lang, lang_codes, split_langs, takes
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES
 from probes.measures.controls import curve, erase

@@ -41,8 +41,8 @@ from analysis.reproduce.datasets import Dataset, Say, read_dataset
 from analysis.reproduce.experiments import Comparison, ExperimentSpec
 from bgt_core import checkpoint, recipes
 from bgt_core import training as runs
+from bgt_core.backend import pick_device
 from bgt_core.data.corpus import Corpus
-from bgt_core.device import pick_device
 from bgt_core.errors import Interrupted, NotFound, UsageError, check_choice
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import RECIPES, Recipe

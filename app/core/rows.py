@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from bgt_core import grammar
+from bgt_core.data.columns import primary
 from bgt_core.data.examples import example_sentences
-from bgt_core.data.languages import primary
 from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.facts import has_negation

@@ -56,10 +56,10 @@ def diagnose(
     NLL predicts text worse than word frequencies do. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
+    from bgt_core.backend import pick_device
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.batching import validation
     from bgt_core.data.corpus import open_corpus
-    from bgt_core.device import pick_device
 
     check_least(2, limit=limit)
     check_least(1, samples=samples)

@@ -87,7 +87,7 @@ def generate(
 ) -> None:
     """Write the meaning of one sentence in the style of another, or text from vectors."""
     from bgt_core.capabilities import VectorModel
-    from bgt_core.data.languages import known_lang
+    from bgt_core.data.columns import known_lang
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
 

@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.data import filters, manifest
-from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, read_columns
+from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
 from bgt_core.data.filters import Candidates, Filter, Seen
-from bgt_core.data.languages import primary
 from bgt_core.data.parallel import Audit, Skipped, check_labelled, chunks, pair_file, source_files, suffix
 from bgt_core.data.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.text import Tokenizer, normalise

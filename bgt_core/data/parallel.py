@@ -22,8 +22,7 @@ from typing import IO, NamedTuple, Protocol
 import numpy as np
 import zstandard
 
-from bgt_core.data.columns import SKIPPED, read_columns
-from bgt_core.data.languages import NAMES, matching, primary
+from bgt_core.data.columns import NAMES, SKIPPED, matching, primary, read_columns
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lines, no_number, number, uncompressed
 from bgt_core.errors import DataError, NotFound, UsageError

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bgt_core.data.languages import primary
+from bgt_core.data.columns import primary
 
 APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bgt_core.data.columns import split_langs
-from bgt_core.data.languages import THREE_LETTERS, lang_code, lang_hint
+from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_langs
 from bgt_core.data.web import request
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import parse_json

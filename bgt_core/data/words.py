@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from bgt_core.data.columns import UNSPACED
-from bgt_core.data.languages import primary
+from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import INVISIBLE, Tokenizer, normalise
 from bgt_core.errors import DataError
 

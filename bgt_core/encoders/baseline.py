@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from bgt_core import PRETRAINED, checkpoint, recipes
+from bgt_core.backend import pick_device, usual_defaults
 from bgt_core.contracts import EOS, SentenceEncoder
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import pick_device, usual_defaults
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError

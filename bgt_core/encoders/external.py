@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides

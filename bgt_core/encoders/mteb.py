@@ -20,7 +20,7 @@ from mteb.models.model_meta import ScoringFunction
 from bgt_core import PRETRAINED, checkpoint, load
 from bgt_core.checkpoint import WEIGHTS
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.languages import lang_code
+from bgt_core.data.columns import lang_code
 from bgt_core.errors import UsageError
 
 

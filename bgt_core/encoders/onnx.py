@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from bgt_core import checkpoint
 from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
 from bgt_core.encoders.external import ExternalEncoder

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from bgt_core import PRETRAINED, checkpoint
+from bgt_core.backend import pick_device
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
-from bgt_core.device import pick_device
 from bgt_core.embedder import Embedder
 from bgt_core.encoders import Opens, identity, named_encoder
 from bgt_core.errors import DataError, UsageError

@@ -10,7 +10,7 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.capabilities import TranslationModel, VectorModel
-from bgt_core.checkpoint import WEIGHTS, Checkpoint, check_card, hub
+from bgt_core.checkpoint import WEIGHTS, Checkpoint, check_card, upload
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import check_absent, read_json
@@ -113,7 +113,7 @@ def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, objec
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
     """Upload a checkpoint and its model card to the repository ORG/NAME of the hub; return its address.
 
-    Raises UsageError for a checkpoint with training state, and as `hub.push`.
+    Raises UsageError for a checkpoint with training state, and as `checkpoint.upload`.
     """
     loaded = checkpoint.load(path)
     if checkpoint.OPTIMIZER in loaded.config["files"]:
@@ -125,7 +125,7 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
     if isinstance(loaded.model, VectorModel):
         use = use.replace("load(", "open_encoder(")
     readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
-    return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
+    return upload(name, {**files, "README.md": readme.encode()}, private=private)
 
 
 def read_figures(path: Path) -> dict[str, object]:

@@ -30,11 +30,10 @@ from torch import Tensor
 from torch.nn import Identity
 
 from bgt_core import checkpoint
-from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
-from bgt_core.checkpoint.hub import is_path
+from bgt_core.backend import autocast, check_precision, pick_device, warn_if_slow
+from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, is_path
 from bgt_core.contracts import SEMANTIC, Tokens
-from bgt_core.data.languages import known_lang
-from bgt_core.device import autocast, check_precision, pick_device, warn_if_slow
+from bgt_core.data.columns import known_lang
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.encoders.publish import model_card

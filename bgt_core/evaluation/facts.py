@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from text_to_num import alpha2digit, text2num
 
-from bgt_core.data.columns import UNSPACED
-from bgt_core.data.languages import primary
+from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.properties import APOSTROPHES
 from bgt_core.data.words import COMBINING, MARK
 

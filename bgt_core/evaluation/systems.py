@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.data.words import spans, without
 from bgt_core.errors import BgtError, DataError, UsageError

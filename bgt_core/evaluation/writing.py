@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.data.columns import UNSPACED
-from bgt_core.data.languages import lang_hint, primary
+from bgt_core.data.columns import UNSPACED, lang_hint, primary
 from bgt_core.data.properties import final_mark
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval, pearson

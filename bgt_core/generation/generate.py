@@ -16,7 +16,7 @@ import torch
 
 from bgt_core.capabilities import CorrectingModel
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Tokens
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search

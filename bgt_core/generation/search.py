@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Model, SentenceEncoder
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import torch
 
+from bgt_core.backend import autocast
 from bgt_core.capabilities import TranslationModel
 from bgt_core.contracts import Tokens
-from bgt_core.data.languages import matching
+from bgt_core.data.columns import matching
 from bgt_core.data.parallel import Translation
 from bgt_core.data.text import normalise
-from bgt_core.device import autocast
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bgt_core.contracts import SEMANTIC, Prediction, Tokens
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative

@@ -13,9 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Int8Weight, Linear, linear, linear_int8, matmul_dtype
+from bgt_core.backend import Int8Weight, Linear, cpu_has, linear, linear_int8, matmul_dtype
 from bgt_core.contracts import EOS, UNK, Posterior, Tokens
-from bgt_core.device import cpu_has
 from bgt_core.nets.layers import Dropout, make_embedding
 from bgt_core.nets.operations import PackedLayout, exact
 from bgt_core.posterior import Gaussian, Point, VonMisesFisher

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bgt_core.backend import resolve
 from bgt_core.contracts import Role, Tokens
-from bgt_core.device import resolve
 from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.layers import Dropout, shift_right, xavier_linear
 from bgt_core.nets.operations import PackedLayout, exact

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from torch import nn
 
+from bgt_core.backend import check_precision
 from bgt_core.data.columns import LABEL, parse_columns, parse_weights
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import check_precision
 from bgt_core.errors import DataError, UsageError, check_choice, check_least, did_you_mean
 from bgt_core.files import parse_json
 from bgt_core.models.latent import LatentModel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.languages import lang_code
+from bgt_core.data.columns import lang_code
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.splitting import linear, neural
 from bgt_core.splitting.gather import Data, Gathered, HeldOut, Statistics, check_data, gather, needed_rows, statistics

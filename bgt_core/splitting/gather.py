@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers

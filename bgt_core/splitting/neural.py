@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bgt_core.device import usual_defaults
+from bgt_core.backend import usual_defaults
 from bgt_core.splitting import linear
 from bgt_core.splitting.gather import HeldOut, Statistics
 from bgt_core.splitting.parts import Hidden, Map, Split

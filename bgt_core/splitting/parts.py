@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.vectors.convert import matrix

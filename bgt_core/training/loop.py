@@ -13,9 +13,9 @@ from statistics import fmean
 import torch
 from torch import Tensor, nn
 
+from bgt_core.backend import autocast, release_memory, seed_everything
 from bgt_core.contracts import Batch, Loss, Model
 from bgt_core.data.batching import StepBatch
-from bgt_core.device import autocast, release_memory, seed_everything
 from bgt_core.errors import Diverged
 from bgt_core.nets.bound.erasing import WithoutLanguage
 from bgt_core.objectives import Sum

@@ -16,10 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bgt_core.backend import linear
+from bgt_core.backend import autocast, linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
-from bgt_core.device import autocast
 from bgt_core.training.loop import Trainer
 
 BLOCK = 1_024  # rows compared with all others at once

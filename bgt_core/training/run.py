@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core import checkpoint, recipes
+from bgt_core.backend import keep_memory, pick_device, usual_defaults, warn_if_slow
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
@@ -24,7 +25,6 @@ from bgt_core.data.columns import Source, canonical_column, parse_source, read_c
 from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
 from bgt_core.data.store import read_targets
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import keep_memory, pick_device, usual_defaults, warn_if_slow
 from bgt_core.encoders import open_encoder
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
 from bgt_core.files import PARTIAL, atomic_file, file_lock, json_lines, remove, write_text, writing

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bgt_core.backend import autocast, seed_everything
 from bgt_core.contracts import Batch, Outputs, Posterior, Tokens
-from bgt_core.device import autocast, seed_everything
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.output import LabelPrediction

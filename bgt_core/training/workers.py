@@ -23,8 +23,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException, start_processes
 
+from bgt_core.backend import pick_device
 from bgt_core.contracts import Model
-from bgt_core.device import pick_device
 from bgt_core.errors import BgtError, UsageError, check_least
 from bgt_core.recipes.recipe import TrainConfig
 

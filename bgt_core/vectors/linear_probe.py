@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from bgt_core.device import usual_defaults
+from bgt_core.backend import usual_defaults
 
 MEMORY = 10  # steps that L-BFGS stores
 CHUNK = 2**20  # scores computed at once: they fit the cache

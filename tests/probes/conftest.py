@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bgt_core.device import pick_device
+from bgt_core.backend import pick_device
 from probes.cli import main
 
 

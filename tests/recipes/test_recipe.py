@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core.device import pick_device
+from bgt_core.backend import pick_device
 from bgt_core.errors import BgtError
 from bgt_core.recipes.recipe import TrainConfig
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.data.languages import known_lang
+from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample, pearson, spearman
 from bgt_core.evaluation.comparison import Result, Statistic

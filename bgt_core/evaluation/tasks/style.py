@@ -19,9 +19,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.clean import copy_key
-from bgt_core.data.columns import UNSPACED
+from bgt_core.data.columns import UNSPACED, known_lang, primary, takes
 from bgt_core.data.examples import differing, style_sentences
-from bgt_core.data.languages import known_lang, primary, takes
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.data.textfile import text_lines, uncompressed
 from bgt_core.errors import DataError, NotFound

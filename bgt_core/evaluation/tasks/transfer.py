@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.data.languages import primary
+from bgt_core.data.columns import primary
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample

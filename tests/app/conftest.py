@@ -269,11 +269,10 @@ def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> st
     return "python:letters_of:letters"
 
 
-@pytest.fixture
-def exported(saved: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
     pytest.importorskip("onnxscript")
-    onnx.export(checkpoint.load(saved), tmp_path / "exported")
-    return tmp_path / "exported"
+    return made_once("exported", lambda folder: onnx.export(checkpoint.load(saved), folder))
 
 
 @pytest.fixture

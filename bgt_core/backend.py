@@ -148,7 +148,6 @@ def _prepack_int8(rounded: Tensor) -> Tensor:
 def _onednn_int8(
     x: Tensor, scale: float, zero: int, weight: Int8Weight, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """See `linear_int8`."""
     matrix = weight.packed, weight.scales, weight.zeros, bias
     return torch.ops.onednn.qlinear_pointwise(x, scale, zero, *matrix, 1.0, 0, dtype, "none", [], "")
 
@@ -195,7 +194,6 @@ def _probe() -> tuple[bool, bool]:
 
 
 def _is_intel() -> bool:
-    """Whether this is an Intel processor."""
     cpuinfo = Path("/proc/cpuinfo")  # Linux, where platform.processor() is often empty
     return "GenuineIntel" in (cpuinfo.read_text() if cpuinfo.exists() else platform.processor())
 

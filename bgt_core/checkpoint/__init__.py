@@ -185,7 +185,8 @@ def _is_record(value: object) -> bool:
     return all(_is_plain(cell) for cells in value.values() for cell in (cells if isinstance(cells, list) else [cells]))
 
 
-# Fetch models from the Hugging Face hub, and upload them. Needs the extra `hub`.
+# Fetch models from the Hugging Face hub, and upload them. Needs the extra `hub`. HF_TOKEN or `hf auth login` identifies
+# the user, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 uses the cache alone.
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
 SHIPPED = Path(__file__).resolve().parents[1] / "pretrained"  # a folder for each model inside the package

@@ -77,7 +77,12 @@ def save(
         if metrics:
             (partial / METRICS).write_bytes(metrics)
         if optimizer is not None:
-            save_tensors(optimizer_state(model, optimizer), partial / OPTIMIZER)
+            state = {  # AdamW's, as "exp_avg/encoders.en..."; a frozen parameter has none
+                f"{key}/{name}": value.detach().cpu().contiguous()
+                for name, parameter in model.named_parameters()
+                for key, value in optimizer.state[parameter].items()
+            }
+            save_tensors(state, partial / OPTIMIZER)
         config = {
             "format": FORMAT,
             "version": __version__,
@@ -185,15 +190,6 @@ def copy(tensor: Tensor, value: Tensor, name: str, path: Path) -> None:
         raise DataError(f"{path}: parameter '{name}' {shapes}.")
     with torch.no_grad():
         tensor.copy_(value)
-
-
-def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """AdamW's state by parameter name: "exp_avg/encoders.en...", "step/..."; a frozen parameter has none."""
-    return {
-        f"{key}/{name}": value.detach().cpu().contiguous()
-        for name, parameter in model.named_parameters()
-        for key, value in optimizer.state[parameter].items()
-    }
 
 
 def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:

@@ -305,7 +305,6 @@ _FAMILIAR = (r"\w+s([ıiuü])n", r"\w{2,}[dt]([ıiuü])n")
 
 
 def _turkish(text: str) -> list[str]:
-    """The sentence in the other form of address."""
     value = PROPERTIES["address"].value(text, "tr")
     pronouns = {"siz": _TO_SEN, "sen": _TO_SIZ}.get(value)
     if pronouns is None:

@@ -28,7 +28,7 @@ from bgt_core.data.sources import PUBLISHED, Choice
 from bgt_core.data.textfile import lines
 from bgt_core.data.web import HEADERS, TIMEOUT, explained, remote_size
 from bgt_core.errors import BgtError, DataError, NotFound
-from bgt_core.files import alone, file_lock, sha256_file, writing
+from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 
 SPARE = 5  # bytes of disk for each byte of an archive: the archive, its files, and ours
 SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20
@@ -137,7 +137,7 @@ def _write_down(
             facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
             records["files"][path.relative_to(out).as_posix()] = facts
         records["sources"][choice.stem] = entry
-        manifest.write_manifest(out, records)
+        write_json(out / manifest.NAME, records, indent=1)
 
 
 def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:
@@ -351,7 +351,6 @@ def _rows(files: Sequence[Path]) -> Iterator[Row]:
 
 
 def _cell(line: bytes) -> bytes:
-    """Turn a line into a cell of a TSV."""
     return line.replace(b"\t", b" ").replace(b"\r", b" ").strip()
 
 

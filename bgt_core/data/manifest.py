@@ -40,11 +40,6 @@ def read_manifest(folder: Path) -> Json:
     return manifest
 
 
-def write_manifest(folder: Path, manifest: Json) -> None:
-    """Replace the manifest of `folder`; NotFound if it can't be written."""
-    files.write_json(folder / NAME, manifest, indent=1)
-
-
 def facts(path: Path) -> Json:
     """Bytes and SHA-256 of a file; NotFound if it can't be read."""
     try:

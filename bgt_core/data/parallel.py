@@ -102,7 +102,8 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{lang}{end}")).is_file()] for lang in langs]
     if not all(sides):  # files may be named by other codes, as corpus.eng_Latn
-        beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in siblings(source)}
+        paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
+        beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(lang, beside) for lang in langs]
         sides = [side or ([beside[code]] if code else []) for side, code in zip(sides, others, strict=True)]
     if all(sides):
@@ -114,11 +115,6 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
     what = f"{source} is a folder" if source.is_dir() else f"no file {source}"
     aligned = " and ".join(f"{source.name}.{lang}" for lang in langs)
     raise NotFound(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
-
-
-def siblings(source: Path) -> list[Path]:
-    """The files X.* beside a path X."""
-    return [path for path in sorted(source.parent.glob(f"{glob.escape(source.name)}.*")) if path.is_file()]
 
 
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:

@@ -127,10 +127,6 @@ def _politeness(text: str) -> str:
     return "polite" if _POLITE.search(text) else "plain" if _PLAIN.search(text) else ""
 
 
-def _sentence_type(text: str) -> str:
-    return {".": "statement", "?": "question", "!": "exclamation"}.get(final_mark(text), "")
-
-
 class Property(NamedTuple):
     """A property of wording: a rule for each language that has it."""
 
@@ -142,12 +138,13 @@ class Property(NamedTuple):
         return rule(text.translate(APOSTROPHES)) if rule else ""
 
 
+_OF_MARK = {".": "statement", "?": "question", "!": "exclamation"}
 PROPERTIES = {
     "address": Property(_ADDRESS),
     "politeness": Property({"ja": _politeness}),
     "contraction": Property({"en": _one_of(_ENGLISH)}),
     "question-form": Property({"fr": _question_form}),
-    "sentence-type": Property({"": _sentence_type}),
+    "sentence-type": Property({"": lambda text: _OF_MARK.get(final_mark(text), "")}),
 }
 
 

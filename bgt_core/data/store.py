@@ -200,7 +200,6 @@ def tokenise(rows: Sequence[Row], settings: Json, tokenizer: Tokenizer) -> Token
 
 
 def _dtype(tokenizer: Tokenizer) -> np.dtype:
-    """The dtype of the stored ids."""
     return np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
 
 

@@ -116,8 +116,6 @@ class Tree:
 
 @dataclass
 class _Open:
-    """A bracket being read."""
-
     location: str  # file and line
     label: str = ""
     word: str = ""

@@ -35,7 +35,7 @@ from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, v
 from bgt_core.recipes.vgvae import vgvae
 from bgt_core.recipes.writer import writer
 
-__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "TrainConfig", "build", "on_top_of", "parse_overrides"]
+__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "TrainConfig", "build", "parse_overrides"]
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     "bgt": bgt,
@@ -76,19 +76,15 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
     if name not in RECIPES:
         raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} Choose from {', '.join(RECIPES)}.")
     recipe = RECIPES[name]()
-    if base := overrides.get("base"):
-        recipe = on_top_of(recipe, str(base))
+    if base := str(overrides.get("base") or ""):  # the same second stage on the model of another recipe
+        if not recipe.base:
+            raise UsageError(f"Recipe '{name}' is not a second stage; leave base out.")
+        if base not in RECIPES or base == name:
+            hint = did_you_mean(base, RECIPES)
+            raise UsageError(f"base '{base}' is not a recipe for the model of a second stage.{hint}")
+        recipe = replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))
     try:
         named = {full_name(recipe, key): value for key, value in overrides.items()}
         return override(recipe, named)
     except UsageError as error:
         raise UsageError(f"Recipe '{name}': {error}") from None
-
-
-def on_top_of(recipe: Recipe, base: str) -> Recipe:
-    """The same second stage on the model of another recipe."""
-    if not recipe.base:
-        raise UsageError(f"Recipe '{recipe.name}' is not a second stage; leave base out.")
-    if base not in RECIPES or base == recipe.name:
-        raise UsageError(f"base '{base}' is not a recipe for the model of a second stage.{did_you_mean(base, RECIPES)}")
-    return replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))

@@ -13,7 +13,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import lang_code
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.splitting import linear, neural
-from bgt_core.splitting.gather import Data, Gathered, HeldOut, Statistics, check_data, gather, needed_rows, statistics
+from bgt_core.splitting.gather import Data, Gathered, HeldOut, check_data, gather, needed_rows, statistics
 from bgt_core.splitting.parts import Split
 from bgt_core.vectors import compare
 from bgt_core.vectors.compare import BLOCK, ROUNDING, cosine_similarity
@@ -77,7 +77,9 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
     """Fit one method on what `gather` returned, and score it on the rows held out; errors as `split`."""
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
-    check_variances(sums)
+    for lang, covariance in sums.covariances.items():
+        if np.trace(covariance) <= CONSTANT * np.square(sums.means[lang]).sum():
+            raise DataError(f"The vectors of all sentences in {lang} are the same; use another encoder or text.")
     if factors and factors > sums.width:
         raise UsageError(f"{factors}: the vectors have {sums.width} units; give at most as many", parameter="factors")
     held_out = [each.sample(each.held_out) for each in gathered]
@@ -106,13 +108,6 @@ def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
                 f"{needed:,}, as it fits their covariances. Give more, or use another method.",
                 parameter="data",
             )
-
-
-def check_variances(sums: Statistics) -> None:
-    """Raise DataError for a language whose vectors are all the same."""
-    for lang, covariance in sums.covariances.items():
-        if np.trace(covariance) <= CONSTANT * np.square(sums.means[lang]).sum():
-            raise DataError(f"The vectors of all sentences in {lang} are the same; use another encoder or text.")
 
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:

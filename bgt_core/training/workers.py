@@ -186,7 +186,6 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
 
 
 def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
-    """The main function of a new worker."""
     torch.set_num_threads(threads)
     with Workers(number + 1, count, dist.TCPStore(HOST, port, is_master=False)) as workers:
         try:

@@ -59,8 +59,7 @@ def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> N
     assert least_cosine(alone, exact[::20]) >= 0.99999
 
 
-@pytest.mark.parametrize("latent", ["semantic", "language"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "latent"), [(MODELS[0], "semantic"), (MODELS[1], "language")])
 def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str, tmp_path: Path) -> None:
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")

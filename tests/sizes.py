@@ -28,7 +28,7 @@ def commands(program: Any, name: str) -> dict[str, int]:
 
 
 def sizes() -> dict[str, int]:
-    """Lines of Python outside and inside tests, commands, their options, and lines of the README."""
+    """Lines of Python outside and inside tests, files, commands, their options, and lines of the README."""
     from bgt_core.cli import program as bgt
     from probes.cli import app as bgt_probe
 
@@ -38,6 +38,7 @@ def sizes() -> dict[str, int]:
     return {
         "lines of Python outside tests": sum(python.values()) - inside,
         "lines of Python in tests": inside,
+        "files of Python outside tests": sum(not name.startswith("tests/") for name in python),
         "commands": len(named),
         "options": sum(named.values()),
         "lines of README.md": lines("README.md")["README.md"],

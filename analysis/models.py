@@ -363,7 +363,7 @@ def chosen(given: list[Styled]) -> Iterator[Styled]:
 
 @app.command("style")
 def write_style_examples(data: Path, out: Path) -> None:
-    """Choose the sentences that show what a language adds, one a line, and say how many each language has.
+    """Choose the sentences that show what a language adds, one per line, and print how many each language has.
 
     They are Tatoeba's, and no model was trained on them: pairs whose English sentence is held out, and Tatoeba's test
     sets. Sentences of one translation that differ in one property come first.

@@ -159,8 +159,8 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, Draws]:
     """Areas under the ROC curve of labelled pairs by every distance.
 
-    A second stage has its probability too, with its accuracy, and beside it those of tf-idf and logistic regression on
-    the same labels. A probability from 0.5 on is taken for a duplicate.
+    A second stage also gives its probability of a duplicate, with its accuracy (0.5 or more is a duplicate). Beside it
+    stand tf-idf and logistic regression, trained on the same labels.
     """
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD)}
     second_stage = isinstance(embedder.model, DuplicateModel)

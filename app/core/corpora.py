@@ -56,7 +56,7 @@ def change(**parts: Any) -> None:
 
 
 def in_address() -> None:
-    """Write the key of the session's texts into the address: each page starts with an address of its own."""
+    """Write the key of the session's texts into the address, which is new on each page."""
     key = st.session_state.get("own_key", "")
     if key and st.query_params.get(PARAMETER) != key:
         st.query_params[PARAMETER] = key

@@ -174,7 +174,7 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)
     needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
-    key = st.session_state.get("own_key", "")  # for a tab of its own
+    key = st.session_state.get("own_key", "")  # needed if the link is opened in a new tab
     parameters = {"data": st.session_state.get("data", ""), corpora.PARAMETER: key}
     label = "See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps"
     more = {name: value for name, value in parameters.items() if value}

@@ -19,7 +19,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample, pearson, spearman
-from bgt_core.evaluation.comparison import Result, Statistic
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.sts_files import StsScores, StsSet, dataset_warnings, read_scores, read_sets, write_scores
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Latent, Task, one_path
@@ -122,12 +122,6 @@ def parse_sets(text: str) -> list[str]:
     return names
 
 
-def average(result: Result, system: str | None = None) -> float:
-    """A system's mean over SemEval years, by default that of the only system; UsageError without years."""
-    years = span([key.year for key in result.scores if key.dataset == "all"])
-    return result.value((years, "average", "mean Pearson"), system)
-
-
 def score_sets(system: System, sets: Sequence[StsSet]) -> StsScores:
     """Compare every pair of these sets; errors name the set."""
     cosines = []
@@ -202,7 +196,7 @@ def span(years: Iterable[str]) -> str:
     return f"{semeval[0]}-{semeval[-1]}" if whole else ", ".join(semeval)
 
 
-def explain(sets: Sequence[StsSet], aggregates: Collection[str] = ("mean",)) -> str:
+def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
     """Explain the scores of years in words; published ones also differ by whether 2013 has its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""

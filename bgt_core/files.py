@@ -1,4 +1,4 @@
-"""Files that are complete or absent, in one piece or in portions; locks that end with their process; hashes.
+"""Files that are complete or absent; locks that end with their process; hashes.
 
 Every file is first written under another name in the same folder and then renamed: a reader finds the old file or the
 new one, never half of either, even if the process or the machine stops.
@@ -6,15 +6,13 @@ new one, never half of either, even if the process or the machine stops.
 
 from __future__ import annotations
 
-import errno
 import glob
 import hashlib
 import json
 import os
 import platform
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -253,111 +251,6 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
         if isinstance(error, OSError) and error.errno:
             raise NotFound(f"{file}: can't be read ({error.strerror}).") from None
         raise DataError(f"{file}: not {expected}, or damaged ({str(error)[:200]}).") from None
-
-
-def check_output(out: Path) -> None:
-    """Raise NotFound if the file `out` can't be made: it is a folder, or its own folder does not exist."""
-    with writing(out):
-        for is_wrong, code in ((out.is_dir(), errno.EISDIR), (not out.parent.is_dir(), errno.ENOENT)):
-            if is_wrong:
-                raise OSError(code, os.strerror(code))
-
-
-class Portions:
-    """The finished portions of a file that takes long to make: one that exists is not made again.
-
-    They are files in the folder OUT.partial, each complete or absent, beside the inputs that they were made from. Use
-    `portions`, which opens and locks the folder.
-    """
-
-    def __init__(self, out: Path):
-        self.out, self.folder = out, out.with_name(out.name + PARTIAL)
-        self.counts: Counter[str] = Counter()  # of rows, and others that the maker counts, in all portions so far
-
-    def make(self, number: int, work: Callable[[], tuple[bytes | memoryview, dict[str, int]]]) -> None:
-        """Make a portion unless it exists: `work` returns its bytes and its counts."""
-        path, record = (self.folder / f"{number:08}{suffix}" for suffix in ("", ".json"))
-        if not record.exists():
-            data, counts = work()
-            with atomic_file(path) as partial:
-                partial.write_bytes(data)
-            write_json(record, {"bytes": len(memoryview(data).cast("B")), **counts}, indent=None)
-        counts = read_json(record)
-        if path.stat().st_size != counts.pop("bytes"):
-            raise DataError(f"{path}: damaged; remove {self.folder} to start over.")
-        self.counts.update(counts)
-
-    def join(self, header: bytes, record: Callable[[Path], Mapping[str, object]]) -> None:
-        """Put header and portions into OUT, and `record(file)` into OUT.json, and remove the portions."""
-        with atomic_file(self.out) as partial:
-            with partial.open("wb") as file:
-                file.write(header)
-                for path in sorted(self.folder.glob("[0-9]*[0-9]")):
-                    with path.open("rb") as portion:
-                        shutil.copyfileobj(portion, file, 2**20)
-            described = record(partial)
-            record_path(self.out).unlink(missing_ok=True)  # a file must never be beside another file's record
-        write_json(record_path(self.out), described, indent=1)
-        shutil.rmtree(self.folder)
-
-
-@contextmanager
-def portions(out: Path, inputs: Mapping[str, object], *, maker: str, known: bool) -> Iterator[Portions]:
-    """Open the portions of `out` that exist, and keep other processes from making them.
-
-    Args:
-        out: The file to make.
-        inputs: JSON that determines its content.
-        maker: What makes the content, as "an encoder", for messages.
-        known: Whether the inputs name the maker, so that another run can continue its work.
-
-    Raises:
-        UsageError: Another process makes them, or they were begun from other inputs, or from unknown ones.
-        NotFound: They can't be written.
-    """
-    parts = Portions(out)
-    begun = parts.folder / "inputs.json"
-    with alone(out):
-        if begun.exists() and any(parts.folder.glob("[0-9]*.json")):
-            if not known:
-                raise UsageError(
-                    f"{parts.folder}: begun with {maker} that has no fingerprint, so it may be another one now; remove "
-                    "it to start over."
-                )
-            if difference := describe_difference(read_json(begun), inputs):
-                raise UsageError(
-                    f"{parts.folder}: begun with {difference}; give the same to continue, or remove it to start over."
-                )
-        write_json(begun, inputs)
-        try:
-            yield parts
-        except BaseException as error:
-            if not any(parts.folder.glob("[0-9]*.json")):
-                shutil.rmtree(parts.folder, ignore_errors=True)
-            elif isinstance(error, KeyboardInterrupt):
-                after = f" after row {parts.counts['rows']:,}" if parts.counts["rows"] else ""
-                way = f"the same command continues {out}{after}" if known else f"remove {parts.folder}"
-                error.add_note(f"Stopped; {way}.")
-            raise
-
-
-def discard_portions(out: Path, inputs: Mapping[str, object]) -> None:
-    """Remove the portions of a complete file, which a killed process left."""
-    folder = out.with_name(out.name + PARTIAL)
-    if (folder / "inputs.json").exists():
-        with alone(out):
-            if read_json(folder / "inputs.json") == inputs:
-                shutil.rmtree(folder)
-
-
-def describe_difference(record: Mapping[str, object], expected: Mapping[str, object]) -> str:
-    """The entries of `record` that differ from the expected ones: "latent language, text 3fa8..."; hashes are
-    shortened."""
-    return ", ".join(
-        f"{key} {' '.join(word[:16] for word in str(record.get(key)).split())}"
-        for key in expected
-        if record.get(key) != expected[key]
-    )
 
 
 def record_path(path: Path) -> Path:

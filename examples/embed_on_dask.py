@@ -3,7 +3,8 @@
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 
 All workers must see the folders of text and output. Without --scheduler, two workers are started on this machine.
-If a worker is lost, another one continues from its last chunk. If the job is stopped, the same command continues.
+If a worker is lost, another one embeds its shard. If the job is stopped, the same command makes the shards that
+are missing.
 Needs `pip install "bgt[bulk]"` here and on the workers.
 """
 

@@ -2,25 +2,25 @@
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-If the process is killed, the same call continues, and gives the same bytes on the same kind of device with
-the same number of threads; if the file is complete it does nothing (see `files.portions`). Encoders are told
-apart by their `fingerprint`; files of an encoder without one are never continued.
+A file is complete or absent; a complete one of the same text, encoder and settings is not made again. Encoders are told
+apart by their `fingerprint`; files of an encoder without one are always made again.
 
-Shards are for parallel processes, on one machine or many: shard (2, 4) embeds the second quarter of the lines
-into vectors-00002-of-00004.npy. The parts in order equal the whole, bit for bit, because shards are cut between chunks;
-`join` makes them one file. No two processes write to the same file, so any shared file system will do.
+Shards are for parallel processes, on one machine or many, and for work that may be stopped: shard (2, 4) embeds the
+second quarter of the lines into vectors-00002-of-00004.npy. The parts in order equal the whole, bit for bit, because
+shards are cut between chunks; `join` makes them one file. No two processes write to the same file, so any shared file
+system will do.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -31,17 +31,7 @@ from bgt_core import __version__
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.textfile import line_lists, lines, uncompressed
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.files import (
-    alone,
-    atomic_file,
-    check_output,
-    describe_difference,
-    discard_portions,
-    portions,
-    record_path,
-    write_json,
-    writing,
-)
+from bgt_core.files import alone, atomic_file, record_path, write_json, writing
 from bgt_core.vectors.file import SUFFIXES, header, read
 
 CHUNK = 8_192  # lines embedded and written together
@@ -69,44 +59,53 @@ def embed_file(
     """Embed each line of `source`, empty ones too, as a row of `out`, in order.
 
     `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe. Stdin and pipes are first copied to a file
-    beside `out`, so that the text can be checked before the work, and resumed if it comes again. `out` is a .npy of (N,
-    D) float32, or a .safetensors with that as "vectors"; with `shard`, (number from 1, count), it is `part(out,
-    *shard)`. An existing file is replaced when the new one is complete. `report` gets the number of rows done and of
-    all rows, after each chunk.
+    beside `out`, so that the text can be checked before the work. `out` is a .npy of (N, D) float32, or a .safetensors
+    with that as "vectors"; with `shard`, (number from 1, count), it is `part(out, *shard)`. An existing file is
+    replaced when the new one is complete. `report` gets the number of rows done and of all rows, after each chunk.
 
     Raises NotFound if the text is absent or `out` can't be written, DataError for text that is damaged, blank, not
     UTF-8 or changed meanwhile, UsageError for a language or latent that the encoder lacks, and if another process is
-    writing `out`, or `out` was begun from other text, with other settings, by another encoder, or by one without a
-    fingerprint.
+    writing `out`.
     """
     out = part(out, *shard) if shard else out
     check(out)
     width = encoder.embed([], lang=lang, latent=latent).shape[1]
-    known = bool(encoder.fingerprint)
     with _file(source, out) as file:
         before = stat_signature(file)
         total, text = validate_and_hash(file, source)
         first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
+        rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        if known and _is_made_from(out, inputs):
-            discard_portions(out, inputs)
-            report(last - first, last - first)
-            return Written(out, last - first, width)
-        with portions(out, inputs, maker="an encoder", known=known) as parts:
+        with suppress(BgtError):  # absent, or not one of our files: it will be replaced
+            if encoder.fingerprint and read(out)[0] == inputs:
+                report(rows, rows)
+                return Written(out, rows, width)
 
-            def vectors(start: int, chunk: bytes) -> tuple[bytes, dict[str, int]]:
-                rows = encoder.embed(_decode(chunk, start, source).split("\n"), lang=lang, latent=latent)
-                return np.ascontiguousarray(rows, "<f4").tobytes(), {"rows": len(rows)}
-
-            report(0, last - first)
+        def vectors() -> Iterator[np.ndarray]:
+            done = 0
+            report(done, rows)
             for start, chunk in _chunks(file, first, last):
-                parts.make(start, partial(vectors, start, chunk))
-                report(parts.counts["rows"], last - first)
-            if parts.counts["rows"] != last - first or stat_signature(file) != before:
+                of_chunk = encoder.embed(_decode(chunk, start, source).split("\n"), lang=lang, latent=latent)
+                yield of_chunk
+                done += len(of_chunk)
+                report(done, rows)
+            if done != rows or stat_signature(file) != before:
                 raise DataError(f"{source}: changed while it was read; embed it again.")
-            parts.join(header(out.suffix, last - first, width), lambda _: {"rows": last - first, **inputs})
-    return Written(out, last - first, width)
+
+        return _write(out, rows, width, vectors(), inputs)
+
+
+def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
+    """Write N vectors of D units in one file, and its record."""
+    with alone(out), atomic_file(out) as work:
+        with work.open("wb") as file:
+            file.write(header(out.suffix, rows, width))
+            for some in vectors:
+                file.write(np.ascontiguousarray(some, "<f4").data)
+        record_path(out).unlink(missing_ok=True)  # a file must never be beside another file's record
+    write_json(record_path(out), {"rows": rows, **inputs}, indent=1)
+    return Written(out, rows, width)
 
 
 def check(out: Path) -> None:
@@ -116,11 +115,12 @@ def check(out: Path) -> None:
     check_output(out)
 
 
-def _is_made_from(out: Path, inputs: dict[str, object]) -> bool:
-    try:
-        return read(out)[0] == inputs
-    except BgtError:  # absent, or not one of our files: it will be replaced
-        return False
+def check_output(out: Path) -> None:
+    """Raise NotFound if the file `out` can't be made: it is a folder, or its own folder does not exist."""
+    with writing(out):
+        for is_wrong, code in ((out.is_dir(), errno.EISDIR), (not out.parent.is_dir(), errno.ENOENT)):
+            if is_wrong:
+                raise OSError(code, os.strerror(code))
 
 
 def join(out: Path, shards: int) -> Written:
@@ -132,19 +132,11 @@ def join(out: Path, shards: int) -> Written:
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
     whole, end = parts[0][0], 0
-    for path, (provenance, vectors) in zip(paths, parts, strict=True):
+    for path, (made, vectors) in zip(paths, parts, strict=True):
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
-        if provenance != expected:
-            difference = describe_difference(provenance, expected)
-            raise DataError(f"{path}: made with {difference}, unlike {paths[0]}; embed one of them again.")
-    with alone(out), atomic_file(out) as work:
-        with work.open("wb") as file:
-            file.write(header(out.suffix, end, whole["width"]))
-            for _, vectors in parts:
-                vectors.tofile(file)
-        record_path(out).unlink(missing_ok=True)  # a file must never be beside another file's record
-    write_json(record_path(out), {"rows": end, **whole, "lines": [0, end]}, indent=1)
-    return Written(out, end, whole["width"])
+        if other := [f"{key} {str(made.get(key))[:16]}" for key in expected if made.get(key) != expected[key]]:
+            raise DataError(f"{path}: made with {', '.join(other)}, unlike {paths[0]}; embed one of them again.")
+    return _write(out, end, whole["width"], (vectors for _, vectors in parts), {**whole, "lines": [0, end]})
 
 
 @contextmanager
@@ -180,7 +172,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
     return total, digest.hexdigest()
 
 
-def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+def _chunks(file: Path, first: int, last: int) -> Iterator[tuple[int, bytes]]:
     """Yield lines `first` to `last`, many at a time: (lines of the file before them, the lines).
 
     Chunks end at multiples of CHUNK, so that the cuts do not depend on where reading began.
@@ -198,14 +190,16 @@ def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tup
 
 
 def _decode(chunk: bytes, first: int, name: Path) -> str:
+    """The text of a chunk after `first` lines; DataError with file and line for bytes that are not UTF-8, and NULs."""
     try:
-        if "\0" not in (text := chunk.decode()):
-            return text
+        text = chunk.decode()
+        wrong, problem = chunk.find(b"\0"), "has a NUL; expected text. To remove them: tr -d '\\0'"
     except UnicodeDecodeError as error:
-        number = first + 1 + chunk.count(b"\n", 0, error.start)
-        raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
-    number = first + 1 + chunk.count(b"\n", 0, chunk.index(b"\0"))
-    raise DataError(f"{name}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")
+        wrong, problem = error.start, "not UTF-8; convert the file to UTF-8."
+    if wrong < 0:
+        return text
+    number = first + 1 + chunk.count(b"\n", 0, wrong)
+    raise DataError(f"{name}:{number}: {problem}")
 
 
 def part(out: Path, number: int, shards: int) -> Path:

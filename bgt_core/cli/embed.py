@@ -26,7 +26,8 @@ def embed(
     precision: options.PrecisionOption = "auto",
     shard: options.ShardOption = None,
 ) -> None:
-    """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
+    """Embed sentences: one row per line, in order. What is complete is not made again: of long work, embed --shard by
+    --shard."""
     from bgt_core import bulk
 
     numbers = parse_shard(shard) if shard else None

@@ -139,7 +139,8 @@ def backtranslate(
 ) -> None:
     """Translate one side of translations into the language of the other: each reference gets a paraphrase.
 
-    A run that was stopped continues when it is started again. The cost is in nats per token, and nan for --command.
+    What is complete is not made again: of long work, translate --shard by --shard. The cost is in nats per token, and
+    nan for --command.
     Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file

@@ -179,8 +179,8 @@ def build(
     Labelled pairs `dev` turn scores into probabilities, which hold for similar pairs. Without `dev`, the probabilities
     of a siamese network are used as they are, and cosines give none. `model` is the spec of `encoder`, which is stored.
 
-    A stopped build continues; a build of the same questions by the same encoder keeps the vectors. Raises UsageError if
-    `out` holds another store or other files, DataError for a text without questions and for labelled pairs that can't
+    A build of the same questions by the same encoder keeps the vectors. Raises UsageError if `out` holds another store
+    or other files, DataError for a text without questions and for labelled pairs that can't
     be calibrated on, and otherwise as `bulk.embed_file`.
     """
     load_faiss()

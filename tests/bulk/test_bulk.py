@@ -1,14 +1,12 @@
-"""Files to vectors: the rows are those of `Embedder.embed`, whatever stops the work, cuts it or packs the text."""
+"""Files to vectors: the rows are those of `Embedder.embed`, whatever cuts or packs the text."""
 
 from __future__ import annotations
 
-import copy
 import gzip
 import io
 import lzma
 import os
 import resource
-import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -16,19 +14,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 import zstandard
 from safetensors.numpy import load_file
 
 import bgt_core
 from bgt_core import bulk
 from bgt_core.embedder import Embedder
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from bgt_core.vectors.compare import ComparesByCosine
 from tests.close import assert_close
 
-Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
+Names = Callable[[], list[str]]
 ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 4
 WIDTH = 12  # of the tiny model's semantic latent
@@ -108,61 +105,6 @@ def test_every_source_gives_the_same_bytes(
     assert not list(Path().glob("*.partial*"))
 
 
-class Counting(Embedder):
-    """Knows how many sentences it was given."""
-
-    read_so_far = 0
-
-    def embed(self, sentences: list[str], **how: str) -> np.ndarray:
-        self.read_so_far += len(sentences)
-        return super().embed(sentences, **how)
-
-
-def test_stopped_at_any_moment_it_continues_to_the_same_bytes(
-    model: Embedder, text: Path, sentences: list[str], states: States
-) -> None:
-    work = Path("work")
-    work.mkdir()
-    (work / text).write_text("\n".join(sentences[:10]))
-    made = set()
-    for state in states(work, lambda: bulk.embed_file(model, work / text, work / "x.npy", lang="en")):
-        encoder = Counting(model.model, model.tokenizer, model.langs, model.precision)
-        bulk.embed_file(encoder, state / text, state / "x.npy", lang="en")
-        assert (state / "x.npy").read_bytes() == (work / "x.npy").read_bytes()
-        assert sorted(path.name for path in state.iterdir()) == [text.name, "x.npy", "x.npy.json"]
-        made.add(encoder.read_so_far)
-    assert made == {0, 2, 6, 10}  # what was there was not made again
-
-
-@pytest.mark.parametrize("changed", ["text", "model", "latent", "precision"])
-def test_what_was_begun_with_something_else_is_left_alone(
-    changed: str, model: Embedder, text: Path, expected: np.ndarray, saved: Path, begin: Begin, names: Names
-) -> None:
-    out = Path("x.npy")
-    begin(8, bulk.embed_file, model, text, out, lang="en")
-    before = {path: path.read_bytes() for path in Path("x.npy.partial").iterdir()}
-    other, arguments, raw = model, {"lang": "en"}, text.read_bytes()
-    if changed == "text":
-        text.write_bytes(raw.replace(b"e", b"o", 1))
-    elif changed == "model":
-        other = Embedder(copy.deepcopy(model.model), model.tokenizer, model.langs, model.precision)
-        with torch.no_grad():
-            next(other.model.parameters()).flatten()[-1] += 1e-3
-    elif changed == "precision":
-        other = bgt_core.load(saved, "cpu", "bf16")
-    else:
-        arguments |= {changed: {"lang": "fr", "latent": "language"}[changed]}
-    named = {"model": r"encoder \w{16} fp32 cpu", "precision": "encoder"}.get(changed, changed)
-    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{named}.*remove it to start over") as error:
-        bulk.embed_file(other, text, out, **arguments)
-    assert error.value.exit_code == 2
-    assert {path: path.read_bytes() for path in Path("x.npy.partial").iterdir()} == before
-    text.write_bytes(raw)
-    os.utime(text, (0, 0))  # a new date is no change
-    bulk.embed_file(model, text, out, lang="en")
-    assert out.read_bytes() == saved_by_numpy(expected)
-
-
 class OtherEncoder(ComparesByCosine):
     """An encoder of somebody else: every unit of a vector is `value`."""
 
@@ -175,39 +117,10 @@ class OtherEncoder(ComparesByCosine):
         return np.full((len(sentences), 3), self.value, dtype=np.float32)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        ("weights 1", "weights 2", "begun with encoder weights 1; give the same to continue"),
-        ("weights 1", "", "begun with an encoder that has no fingerprint"),
-        ("", "weights 2", "begun with encoder ; give the same"),
-        ("", "", "begun with an encoder that has no fingerprint"),
-    ],
-)
-def test_rows_of_two_outside_encoders_are_not_mixed(
-    text: Path, first: str, second: str, reason: str, begin: Begin
-) -> None:
-    out = Path("x.npy")
-    begin(8, bulk.embed_file, OtherEncoder(1, first), text, out, lang="en")
-    with pytest.raises(UsageError, match=reason) as error:
-        bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
-    assert "\n" not in str(error.value) and not out.exists()
-    shutil.rmtree("x.npy.partial")
-    bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
-    assert (np.load(out) == 2).all()
-    bulk.embed_file(OtherEncoder(3, second), text, out, lang="en")  # complete: nothing to do, where that is certain
-    assert (np.load(out) == (2 if second else 3)).all()
-
-
-def test_a_damaged_portion_is_named(model: Embedder, text: Path, expected: np.ndarray, begin: Begin) -> None:
-    out = Path("x.npy")
-    begin(8, bulk.embed_file, model, text, out, lang="en")
-    os.truncate("x.npy.partial/00000004", 30)
-    with pytest.raises(BgtError, match=r"00000004: damaged; remove x\.npy\.partial to start over"):
-        bulk.embed_file(model, text, out, lang="en")
-    shutil.rmtree("x.npy.partial")
-    bulk.embed_file(model, text, out, lang="en")
-    assert out.read_bytes() == saved_by_numpy(expected)
+def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
+    for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
+        bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
+        assert (np.load("x.npy") == rows).all()  # complete: nothing to do, where that is certain
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -247,9 +160,7 @@ def test_shards_in_order_are_the_whole(
     assert (out.read_bytes(), Path(f"{out}.json").read_bytes()) == joined
 
 
-def test_join_takes_whole_parts_of_one_making(
-    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
-) -> None:
+def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray, names: Names) -> None:
     out, raw = Path("x.npy"), text.read_bytes()
     first = bulk.embed_file(model, text, out, lang="en", shard=(1, 2)).path
     with pytest.raises(BgtError, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
@@ -282,9 +193,7 @@ def test_join_takes_whole_parts_of_one_making(
     assert out.read_bytes() == saved_by_numpy(expected)
 
 
-def test_what_is_complete_is_not_made_again(
-    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
-) -> None:
+def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expected: np.ndarray, names: Names) -> None:
     out = Path("x.npy")
     bulk.embed_file(model, text, out, lang="en")
     written = out.stat().st_mtime_ns
@@ -293,8 +202,6 @@ def test_what_is_complete_is_not_made_again(
     assert (done, out.stat().st_mtime_ns) == ([22], written)
     out.write_bytes(b"something else")  # no longer what the record says
     bulk.embed_file(model, text, out, lang="en")
-    assert out.read_bytes() == saved_by_numpy(expected)
-    begin(8, bulk.embed_file, model, text, out, lang="en", latent="language")  # the complete one stays meanwhile
     assert out.read_bytes() == saved_by_numpy(expected)
     bulk.embed_file(model, text, out, lang="en", latent="language")
     assert np.load(out).shape == (22, 6)
@@ -322,16 +229,16 @@ def test_two_at_once_do_not_mix(model: Embedder, text: Path, expected: np.ndarra
     assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
 
 
-def test_a_full_disk_loses_nothing(model: Embedder, text: Path, expected: np.ndarray) -> None:
+def test_a_full_disk_leaves_nothing(model: Embedder, text: Path, expected: np.ndarray, names: Names) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (128 + 4 * WIDTH * 10, limit[1]))  # portions fit, the whole does not
+    resource.setrlimit(resource.RLIMIT_FSIZE, (128 + 4 * WIDTH * 10, limit[1]))
     try:
         with pytest.raises(BgtError, match=r"x\.npy: can't be written \(File too large\)") as error:
             bulk.embed_file(model, text, Path("x.npy"), lang="en")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert error.value.exit_code == 3
-    assert len(list(Path("x.npy.partial").glob("*.json"))) == 7  # six portions, and what they are made from
+    assert names() == ["text.txt"]
     bulk.embed_file(model, text, Path("x.npy"), lang="en")
     assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
 
@@ -352,15 +259,11 @@ def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, te
     assert "x.npy" not in names()
 
 
-def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path, begin: Begin, names: Names) -> None:
-    begin(8, bulk.embed_file, model, text, Path("x.npy"), lang="en")
-    before = names()
+def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path, names: Names) -> None:
     text.write_bytes(text.read_bytes() + b"fine\ncaf\xe9\n")
     with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
         bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
-    with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
-        bulk.embed_file(model, text, Path("y.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
-    assert names() == before
+    assert names() == ["text.txt"]
 
 
 def test_long_lines_make_short_chunks(

@@ -259,31 +259,6 @@ def test_a_language_has_one_spelling_in_every_command(lang: str, bgt: Bgt, here:
     assert done.code == 2 and "Did you mean 'fr'?" in done.err
 
 
-def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "CHUNK", 1)
-    command = ("embed", "text.txt", "--out", "x.npy", "--model", "model")
-    model, lines = bgt_core.load("model"), Path("text.txt").read_text().splitlines()
-    expected = np.concatenate([model.embed([line], lang="en") for line in lines])
-    seen: list[list[str]] = []
-    real = bgt_core.Embedder.embed
-
-    def stopped(self: bgt_core.Embedder, sentences: list[str], **how: str) -> np.ndarray:
-        seen.append(sentences)
-        if len(seen) == 3:  # the second sentence, after the question for the width
-            raise KeyboardInterrupt
-        return real(self, sentences, **how)
-
-    monkeypatch.setattr(bgt_core.Embedder, "embed", stopped)
-    done = bgt(*command)
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "bgt: Stopped; the same command continues x.npy after row 1.\n"
-    assert not Path("x.npy").exists()
-    done = bgt(*command)
-    assert (done.code, done.err) == (0, "x.npy: 2 x 12 float32, semantic latent\n")
-    assert seen[3:] == [[], ["Anna reads."]]
-    np.testing.assert_array_equal(np.load("x.npy"), expected)
-
-
 def test_an_interruption_tells_what_it_leaves(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

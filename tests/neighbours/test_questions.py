@@ -150,7 +150,7 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
     assert calibrated.calibration and calibrated.calibration.slope > 0
 
 
-def test_a_stopped_build_continues(
+def test_a_stopped_build_is_started_again(
     text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bgt_core.bulk.CHUNK", 100)

@@ -8,6 +8,7 @@ computes it: the number of workers only changes the order of sums.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -165,19 +166,22 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        with Workers(0, count, store) as workers:
-            yield workers
-    except RuntimeError as error:  # raised by torch if a connection is lost
+        # A worker that ends before it connects (a script without that line) would be waited for until PATIENCE ends.
+        while not store.check([f"worker {number}" for number in range(1, count)]):
+            context.join(0.1)
         try:
+            with Workers(0, count, store) as workers:
+                yield workers
+        except RuntimeError:  # raised by torch if a connection is lost; the worker that ended says more
             context.join(SECONDS)
-        except ProcessExitedException as ended:
-            code = ended.exit_code
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise BgtError(f"worker {ended.error_index + 1} of {count} {how}.") from error
-        except ProcessRaisedException as ended:
-            last = ended.msg.strip().splitlines()[-1]
-            raise BgtError(f"worker {ended.error_index + 1} of {count} failed: {last}.") from error
-        raise
+            raise
+    except ProcessExitedException as ended:
+        code = ended.exit_code
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        raise BgtError(f"worker {ended.error_index + 1} of {count} {how}.") from ended
+    except ProcessRaisedException as ended:
+        last = ended.msg.strip().splitlines()[-1]
+        raise BgtError(f"worker {ended.error_index + 1} of {count} failed: {last}.") from ended
     finally:
         torch.set_num_threads(threads)
         for process in context.processes:
@@ -187,7 +191,10 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
 
 def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
     torch.set_num_threads(threads)
-    with Workers(number + 1, count, dist.TCPStore(HOST, port, is_master=False)) as workers:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first worker, which a terminal interrupts too, ends this one
+    store = dist.TCPStore(HOST, port, is_master=False)
+    store.set(f"worker {number + 1}", "")
+    with Workers(number + 1, count, store) as workers:
         try:
             work(workers, *arguments)
         except BgtError as error:  # the first worker meets the same error, and reports it

@@ -162,6 +162,13 @@ def test_a_worker_that_fails_says_why() -> None:
         workers.wait()
 
 
+def test_a_script_without_a_main_block_does_not_wait_for_workers_that_cannot_start(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("from bgt_core.training.workers import joined\nwith joined(2, print): pass\n")
+    command = [sys.executable, tmp_path / "script.py"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=120)
+    assert done.returncode and b"worker 1 of 2 ended with exit code 1." in done.stderr
+
+
 def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

@@ -61,7 +61,7 @@ from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.evaluation.writing import RANDOM
 from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
-from bgt_core.nets.bound.erasing import WithoutLanguage
+from bgt_core.nets.bound import WithoutLanguage
 from bgt_core.tables import markdown_text
 
 app = typer.Typer(pretty_exceptions_enable=False)

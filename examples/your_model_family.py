@@ -3,8 +3,8 @@
     python examples/your_model_family.py
 
 The network takes the maximum of each unit over the tokens of a sentence. To keep a family, move the network to
-bgt_core/nets, the model to bgt_core/models and the recipe to bgt_core/recipes, and list the recipe in `RECIPES`
-there: then `bgt train` knows it.
+bgt_core/nets, the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml there: then
+`bgt train` knows it.
 """
 
 from __future__ import annotations

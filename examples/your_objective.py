@@ -2,8 +2,8 @@
 
     python examples/your_objective.py
 
-To keep an objective, move `Distance` to a file in bgt_core/objectives and name it in the `Sum` of a recipe in
-bgt_core/recipes: then `bgt train` knows it, and `--set objective.distance.weight=0.5` changes it.
+To keep an objective, move `Distance` to a file in bgt_core/objectives, list it in `PARTS` of recipes/recipe.py, and
+name it in a recipe of recipes.toml: then `bgt train` knows it, and `--set objective.distance.weight=0.5` changes it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ from bgt_core.encoders.distances import PROBABILITY
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.tasks.pairs import ACCURACY, LabelledPairs, read_labelled
 from bgt_core.files import write_text
-from bgt_core.recipes.var_siamese import COLUMNS
 
 SEED = 1  # seed of the choice of labelled rows; a smaller share is a subset of a larger one
 
@@ -123,6 +122,7 @@ def read_questions(folder: Path) -> QuestionFiles:
 NAME = "var-siamese"
 SECOND_STAGE = "var-siamese"
 SEEDS = (1, 2)
+COLUMNS = ("gold:label", "a:en", "b:en")
 SIZES = {"d_model": 100, "hidden_dim": 100, "semantic_dim": 100, "log_variance": -3.0}  # of the VAE
 FIRST: dict[str, object] = {
     **{f"model.{name}": value for name, value in SIZES.items()},

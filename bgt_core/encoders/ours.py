@@ -1,5 +1,5 @@
 """Models of ours: loaded from a checkpoint, and a writer with the encoder whose vectors it writes from
-(`models.writer`)."""
+(`recipes.writer`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Objectives: `(Outputs, step) -> Loss`. A recipe has a `Sum` of named parts, which use outputs only.
 
-A new one is a subclass of `Part` in one file; a recipe names it in its `Sum`. Its own data are columns of text, labels
-or vectors that belong to the rows: it reads them from the batch of the outputs, `Outputs.batch`.
+A new one is a subclass of `Part` in one file, listed in `PARTS` of `recipes.recipe`; a recipe names it. Its own data
+are columns of text, labels or vectors of the rows: it reads them from the batch of the outputs, `Outputs.batch`.
 """
 
 from __future__ import annotations

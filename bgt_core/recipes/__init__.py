@@ -1,70 +1,142 @@
-"""Recipes: one function per system, one literal list of them.
+"""Recipes: one system each, listed with their settings in recipes.toml; and settings by dotted names.
 
 A recipe's settings are its ablations: `bgt train bgt --set model.readout=mean` trains the variant of the released
 code, and `bgt-mean` is a name for it. A checkpoint stores the recipe's name and all its settings, from which it
-is rebuilt.
+is rebuilt. Its model alone needs neither objectives nor the settings of a training (`model_of`).
+
+A setting is named `train.learning_rate`, or `learning_rate` while only one setting ends in that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, cast
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.errors import UsageError, did_you_mean
-from bgt_core.recipes.bgt import (
-    bgt,
-    bgt_mean,
-    bgt_plus,
-    bgt_small,
-    bgt_without_langvars,
-    bgt_without_prior,
-    bilingual_trans,
-    english_ae,
-    english_trans,
-    english_trans_lstm,
-    english_vae,
-    english_vae_lstm,
-    pair_classifier,
-    random_encoder,
-)
-from bgt_core.recipes.bound import bgt_bound
-from bgt_core.recipes.paraphrastic import avg, bilstm, gran, reference_classifier, sp, translator
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig, full_name, override, parse_overrides
-from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, var_siamese_repeat
-from bgt_core.recipes.vgvae import vgvae
-from bgt_core.recipes.writer import writer
 
-__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "TrainConfig", "build", "parse_overrides"]
+if TYPE_CHECKING:
+    from bgt_core.data.text import Tokenizer
+    from bgt_core.models.latent import LatentModel
+    from bgt_core.recipes.recipe import DataConfig as DataConfig
+    from bgt_core.recipes.recipe import Recipe as Recipe
+    from bgt_core.recipes.recipe import TrainConfig as TrainConfig
 
-RECIPES: dict[str, Callable[[], Recipe]] = {
-    "bgt": bgt,
-    "bgt-plus": bgt_plus,
-    "bgt-small": bgt_small,
-    "bgt-bound": bgt_bound,
-    "bgt-mean": bgt_mean,
-    "bgt-without-langvars": bgt_without_langvars,
-    "bgt-without-prior": bgt_without_prior,
-    "random-encoder": random_encoder,
-    "bilingual-trans": bilingual_trans,
-    "english-trans": english_trans,
-    "english-ae": english_ae,
-    "english-vae": english_vae,
-    "english-trans-lstm": english_trans_lstm,
-    "english-vae-lstm": english_vae_lstm,
-    "sp": sp,
-    "bilstm": bilstm,
-    "avg": avg,
-    "gran": gran,
-    "vgvae": vgvae,
-    "translator": translator,
-    "writer": writer,
-    "var-siamese-repeat": var_siamese_repeat,
-    "var-siamese-reformulate": var_siamese_reformulate,
-    "pair-classifier": pair_classifier,
-    "reference-classifier": reference_classifier,
-    "var-siamese": var_siamese,
-}
+TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
+LARGEST = 2**31
+# upper limits of sizes, by the end of a setting's name
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
+
+
+class ModelConfig(Protocol):
+    """The sizes of a model family, and the code that builds a model: a frozen dataclass."""
+
+    @property
+    def semantic_dim(self) -> int:
+        """Units of the semantic latent."""
+        ...
+
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
+        """Build an untrained model for these columns, each with its language."""
+        ...
+
+
+class WideAsTokens:
+    """The sizes of a model whose semantic latent is as wide as its token vectors."""
+
+    d_model: int
+
+    @property
+    def semantic_dim(self) -> int:
+        """Units of the semantic latent."""
+        return self.d_model
+
+
+def listed(name: str) -> dict[str, Any]:
+    """A recipe as it is listed, with what it takes from the one that it is like; lists are tuples."""
+
+    def joined(below: Any, above: Any) -> Any:
+        if not isinstance(above, dict):
+            return tuple(above) if isinstance(above, list) else above
+        below = below if isinstance(below, dict) else {}
+        return below | {key: joined(below.get(key), value) for key, value in above.items()}
+
+    own = TABLE[name]
+    return joined(listed(own["like"]) if "like" in own else {}, own)
+
+
+def make(name: str) -> Recipe:
+    """The recipe of that name, as it is listed."""
+    from bgt_core.recipes.recipe import PARTS, DataConfig, Recipe, Sum, TrainConfig
+
+    settings = listed(name)
+    return Recipe(
+        name=name,
+        model=model_of(name),
+        objective=Sum({part: PARTS[part](**given) for part, given in settings["objective"].items()}),
+        data=DataConfig(**settings.get("data", {})),
+        train=TrainConfig(**settings.get("train", {})),
+        base=settings.get("base", ""),
+        freeze=settings.get("freeze", ()),
+    )
+
+
+# A recipe of your own may be added under its name, as a function without arguments.
+RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name in TABLE if name[0] != "_"}
+
+
+def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = None) -> ModelConfig:
+    """The configuration of a recipe's model.
+
+    Args:
+        name: The recipe.
+        base: For a second stage, the recipe of the model underneath; by default the one listed.
+        settings: Those that differ from the recipe's, by their dotted names without "model.".
+
+    Raises:
+        UsageError: An unknown recipe or setting, or a value of another type.
+    """
+    known_recipe(name)
+    if name in TABLE:
+        entry = listed(name)
+        module, _, kind = entry["class"].partition(".")
+        below = {"base": model_of(base or entry["base"])} if "base" in entry else {}
+        config = getattr(import_module(f"bgt_core.recipes.{module}"), kind)(**below, **entry.get("model", {}))
+    else:
+        config = RECIPES[name]().model
+    return override(config, {full_name(config, key): value for key, value in (settings or {}).items()})
+
+
+def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, str]]:
+    """The configuration of a checkpoint's model, and the language of each of its columns of text.
+
+    Raises UsageError as `model_of`, and for invalid columns.
+    """
+    for key in arguments:
+        if key.partition(".")[0] not in ("model", "objective", "data", "train", "base", "init_from", "freeze"):
+            raise UsageError(f"no setting '{key}'.")
+    settings = {key.removeprefix("model."): value for key, value in arguments.items() if key.startswith("model.")}
+    columns = checked("data.columns", arguments.get("data.columns"), ())
+    return model_of(name, str(arguments.get("base") or ""), settings), langs_of(columns)
+
+
+def langs_of(columns: Sequence[str]) -> dict[str, str]:
+    """The language of each column of text: ("a:en", "fr", "gold:label") -> {"a": "en", "fr": "fr"}."""
+    return {column: lang for column, lang in parse_columns(columns).items() if lang != LABEL}
+
+
+def known_recipe(name: str) -> None:
+    """Raise UsageError for an unknown recipe."""
+    if name not in RECIPES:
+        raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} Choose from {', '.join(RECIPES)}.")
 
 
 def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
@@ -73,8 +145,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
     "base" is the recipe of the model under a second stage. Raises UsageError for an unknown name or a value of another
     type.
     """
-    if name not in RECIPES:
-        raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} Choose from {', '.join(RECIPES)}.")
+    known_recipe(name)
     recipe = RECIPES[name]()
     if base := str(overrides.get("base") or ""):  # the same second stage on the model of another recipe
         if not recipe.base:
@@ -82,9 +153,93 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
         if base not in RECIPES or base == name:
             hint = did_you_mean(base, RECIPES)
             raise UsageError(f"base '{base}' is not a recipe for the model of a second stage.{hint}")
-        recipe = replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))
+        recipe = replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=model_of(base)))
     try:
-        named = {full_name(recipe, key): value for key, value in overrides.items()}
-        return override(recipe, named)
+        return override(recipe, {full_name(recipe, key): value for key, value in overrides.items()})
     except UsageError as error:
         raise UsageError(f"Recipe '{name}': {error}") from None
+
+
+def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting's dotted name and value; settings are the fields of dataclasses and the keys of mappings."""
+    for name, value in members(config).items():
+        if is_dataclass(value) or isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{name}.")
+        elif value is not None:
+            yield prefix + name, value
+
+
+def members(config: Any) -> dict[str, Any]:
+    """The named values of a dataclass, but for a recipe's name, or of a mapping."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    return {field.name: getattr(config, field.name) for field in fields(config) if field.name != "name"}
+
+
+def override(config: Any, overrides: Mapping[str, Any]) -> Any:
+    """The same configuration with other values at these dotted names, each checked against the value it replaces."""
+    current = members(config)
+    here: dict[str, Any] = {}
+    below: dict[str, dict[str, Any]] = {}
+    for name, value in overrides.items():
+        head, dot, rest = name.partition(".")
+        if dot:
+            below.setdefault(head, {})[rest] = value
+        else:
+            here[head] = checked(name, value, current[head])
+    for head, nested in below.items():
+        here[head] = override(current[head], nested)
+    if not isinstance(config, Mapping):
+        return replace(config, **here)
+    rebuilt: Callable[[dict[str, Any]], Any] = type(config)  # a type that is made from a mapping
+    return rebuilt({**current, **here})
+
+
+def checked(name: str, value: Any, default: Any) -> Any:
+    """Convert the value, a list to a tuple; UsageError if its type differs from the default's."""
+    kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
+    if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
+        raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
+    if isinstance(value, int):
+        limit = next((size for ending, size in SIZES.items() if name.endswith(ending)), None)
+        least, most = (1 - LARGEST, LARGEST) if limit is None else (0, limit)
+        if not least <= value < most:
+            raise UsageError(f"{name}={str(value)[:40]} should be a number from {least:,} to {most - 1:,}.")
+    if isinstance(default, float):
+        if not math.isfinite(value):
+            raise UsageError(f"{name}={value!r} should be a finite number.")
+        return float(value)
+    return tuple(value) if isinstance(default, tuple) else value
+
+
+def full_name(config: Any, name: str) -> str:
+    """The dotted name of a setting that is given in full or by its end; UsageError if it is unknown or ambiguous."""
+    known = [key for key, _ in flatten(config)]
+    if name in known:
+        return name
+    ends = [key for key in known if key.endswith("." + name)]
+    if len(ends) > 1:
+        raise UsageError(f"'{name}' is ambiguous: use {' or '.join(ends)}.")
+    if not ends:
+        short = [key.rpartition(".")[2] for key in known]
+        raise UsageError(f"no setting '{name}'.{did_you_mean(name, [*known, *short])} Choose from {', '.join(known)}.")
+    return ends[0]
+
+
+def parse_overrides(texts: list[str]) -> dict[str, object]:
+    """["d_model=128", "readout=mean"] -> {"d_model": 128, "readout": "mean"}: values are JSON, or else text."""
+    overrides: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f"'{text}' is not of the form NAME=VALUE, as in d_model=128.")
+        overrides[key] = value
+        with suppress(ValueError, RecursionError):
+            overrides[key] = json.loads(value)
+    return overrides
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("DataConfig", "Recipe", "TrainConfig"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module("bgt_core.recipes.recipe"), name)

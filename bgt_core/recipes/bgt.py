@@ -16,19 +16,19 @@ for the systems with a prior or an LSTM. Its baselines with a margin loss are in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bgt_core.backend import Linear
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Role
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Role
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
 from bgt_core.models.bgt import BGT
+from bgt_core.models.latent import LatentModel
 from bgt_core.models.seq2seq import Seq2Seq
-from bgt_core.models.siamese import PairClassifier
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import (
     Encoder,
@@ -41,12 +41,9 @@ from bgt_core.nets.encoders import (
 )
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
-from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.objectives import Sum
-from bgt_core.objectives.elbo import CrossEntropy, Elbo
-from bgt_core.objectives.similarity import Contrast, Distillation, Margin
+from bgt_core.nets.output import LabelPrediction, OutputLayer, PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.posterior import Point
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig, WideAsTokens
+from bgt_core.recipes import ModelConfig, WideAsTokens
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
@@ -71,42 +68,56 @@ def output(table: Table, vocab_size: int, width: int, latent: int, tie_embedding
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
 
 
-def builders(
-    vocab_size: int,
-    *,
-    width: int,
-    encoder_layers: int,
-    decoder_layers: int,
-    ffn_dim: int,
-    heads: int,
-    dropout: float,
-    tie_embeddings: bool,
-    fuse: Collection[str],
-    word_dropout: float = 0.0,
-    kind: str = "transformer",
-) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-    """Return functions that make an encoder's body, and a decoder for a latent of a given width.
+@dataclass(frozen=True, kw_only=True)
+class PaperConfig(WideAsTokens):
+    """The sizes of the paper's nets: encoders of 5 layers, decoders of 1."""
 
-    `fuse` says where the latent enters the decoder. `ffn_dim`, `heads` and `word_dropout` are the Transformer's.
-    UsageError for an unknown kind or fusion.
-    """
-    check_choice(FUSIONS, body=kind)
-    if not fuse or not set(fuse) <= set(FUSIONS[kind]):
-        raise UsageError(f"fuse {[*fuse]}: for {kind} choose one or more of {', '.join(FUSIONS[kind])}")
-    table = tables(vocab_size, width, tie_embeddings)
+    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders; "word" too, with LSTMs "hidden"
+    prior: bool = False  # without one, posteriors are points without KL
+    tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
+    d_model: int = 1024
+    encoder_layers: int = 5
+    decoder_layers: int = 1
+    ffn_dim: int = 1024
+    heads: int = 8
+    dropout: float = 0.3
+    readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
+    log_variance: float = 0.0  # initial value of posteriors
 
-    def body() -> nn.Module:
-        if kind == "lstm":
-            return BiLSTM(table(), encoder_layers, dropout)
-        return Transformer(table(), encoder_layers, ffn_dim, heads, dropout)
+    body = "transformer"
+    word_dropout = 0.0
 
-    def decoder(latent: int) -> nn.Module:
-        layer = output(table, vocab_size, width, latent, tie_embeddings, "logit" in fuse)
-        if kind == "lstm":
-            return LSTMDecoder(table(), layer, latent, decoder_layers, dropout, fuse)
-        return TransformerDecoder(table(), layer, latent, decoder_layers, ffn_dim, heads, dropout, word_dropout, fuse)
+    def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
+        """Return functions that make an encoder's body, and a decoder for a latent of a given width.
 
-    return body, decoder
+        Raises:
+            UsageError: An unknown body, or a fusion that its decoders don't have.
+        """
+        check_choice(FUSIONS, body=self.body)
+        if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
+            text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
+            raise UsageError(f"fuse {[*self.fuse]}: {text}")
+        width, dropout = self.d_model, self.dropout
+        table = tables(vocab_size, width, self.tie_embeddings)
+
+        def body() -> nn.Module:
+            if self.body == "lstm":
+                return BiLSTM(table(), self.encoder_layers, dropout)
+            return Transformer(table(), self.encoder_layers, self.ffn_dim, self.heads, dropout)
+
+        def decoder(latent: int) -> nn.Module:
+            layer = output(table, vocab_size, width, latent, self.tie_embeddings, "logit" in self.fuse)
+            if self.body == "lstm":
+                return LSTMDecoder(table(), layer, latent, self.decoder_layers, dropout, self.fuse)
+            sizes = self.decoder_layers, self.ffn_dim, self.heads, dropout, self.word_dropout
+            return TransformerDecoder(table(), layer, latent, *sizes, self.fuse)
+
+        return body, decoder
+
+    def head(self) -> nn.Module:
+        """A new head for an encoder's body."""
+        width = self.d_model
+        return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
 
 
 def teacher_head(latent: int, units: int) -> nn.Module | None:
@@ -117,54 +128,24 @@ def teacher_head(latent: int, units: int) -> nn.Module | None:
     return Linear(latent, units, bias=False) if units else None
 
 
-NO_FREE_NATS = {SEMANTIC: 0.0, LANGUAGE: 0.0}
-
-
 @dataclass(frozen=True, kw_only=True)
-class BGTConfig(WideAsTokens):
-    """Three encoders of 5 layers and four decoders of 1, without shared tables: the paper's sizes.
+class BGTConfig(PaperConfig):
+    """Three encoders and four decoders, without shared tables.
 
     Beyond the paper, `average` makes the semantic mean a weighted average of token vectors that the Transformer
     corrects.
     """
 
-    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders; "word" too
-    prior: bool = True  # without one, posteriors are points without KL
+    prior: bool = True
     language_latents: bool = True  # without them, all sides are reconstructed from the semantic latent alone
-    tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
-    d_model: int = 1024
-    encoder_layers: int = 5
-    decoder_layers: int = 1
-    ffn_dim: int = 1024
-    heads: int = 8
-    dropout: float = 0.3
     word_dropout: float = 0.0  # share of past tokens hidden from the decoders
     average: bool = False
-    readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
-    log_variance: float = 0.0  # initial value of posteriors
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
         langs, width = dict.fromkeys(columns.values()), self.d_model
-        body, decoder = builders(
-            tokenizer.vocab_size,
-            width=width,
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            ffn_dim=self.ffn_dim,
-            heads=self.heads,
-            dropout=self.dropout,
-            tie_embeddings=self.tie_embeddings,
-            fuse=self.fuse,
-            word_dropout=self.word_dropout,
-        )
-
-        def encoder() -> Encoder:
-            reader = body()
-            return Encoder(
-                reader, GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
-            )
+        body, decoder = self.nets(tokenizer.vocab_size)
 
         def averaging() -> Encoder:
             pooling = ResidualPooling(SIFPooling(torch.from_numpy(tokenizer.probabilities()), width), body())
@@ -172,8 +153,8 @@ class BGTConfig(WideAsTokens):
 
         return BGT(
             encoders={
-                SEMANTIC: averaging() if self.average else encoder(),
-                **{lang: encoder() if self.language_latents else NoLatent() for lang in langs},
+                SEMANTIC: averaging() if self.average else Encoder(body(), self.head()),
+                **{lang: Encoder(body(), self.head()) if self.language_latents else NoLatent() for lang in langs},
             },
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
@@ -228,133 +209,20 @@ class BGTSmallConfig:
         )
 
 
-def bgt() -> Recipe:
-    """The paper's model at the paper's sizes:
-
-        bgt train bgt --langs en,fr --data opensubtitles.en-fr.tsv.gz --out runs/bgt
-
-    Published with 1,000,000 pairs, 20 epochs: STS 2012-2016 average 73.1 (Pearson x 100). Not yet trained by us at this
-    size. Past the paper, and off: a margin loss on the semantic means (`objective.margin.weight`), a softmax over the
-    batch (`objective.contrast.weight`), and weights of each kind of latent's KL (`objective.elbo.weights.semantic`).
-    """
-    return Recipe(
-        name="bgt",
-        model=BGTConfig(),
-        objective=Sum(
-            {
-                "elbo": Elbo(weights={SEMANTIC: 1.0, LANGUAGE: 1.0}, free_nats=NO_FREE_NATS),
-                "margin": Margin(weight=0.0),
-                "contrast": Contrast(weight=0.0),
-                "distillation": Distillation(weight=0.0),
-            }
-        ),
-        train=TrainConfig(batch_tokens=25_000),
-    )
-
-
-def bgt_plus() -> Recipe:
-    """The paper's model with our improvements, each optional: an average that the Transformer corrects, a margin loss,
-    KL weights, narrow initial posteriors, word dropout."""
-    paper, elbo = bgt(), Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS)
-    return replace(
-        paper,
-        name="bgt-plus",
-        model=BGTConfig(average=True, log_variance=-3.0, word_dropout=0.2),
-        objective=Sum({**paper.objective, "elbo": elbo, "margin": Margin(weight=200.0)}),
-    )
-
-
-def bgt_mean() -> Recipe:
-    """Reconstruction from posterior means, as in the released code."""
-    return replace(bgt(), name="bgt-mean", model=BGTConfig(readout="mean"))
-
-
-def bgt_without_langvars() -> Recipe:
-    """Both sides are reconstructed from the semantic latent alone; published 72.3.
-
-    The paper describes it twice, as BGT without its language variables (this) and as BilingualTrans with a prior
-    (`bilingual-trans` with `model.prior=true`); the code was not released.
-    """
-    return replace(bgt(), name="bgt-without-langvars", model=BGTConfig(language_latents=False))
-
-
-def bgt_without_prior() -> Recipe:
-    """Posteriors that are points, without KL; published 71.6, with 50,000 tokens per update."""
-    paper = bgt()
-    train = replace(paper.train, batch_tokens=50_000)
-    return replace(paper, name="bgt-without-prior", model=BGTConfig(prior=False), train=train)
-
-
-def random_encoder() -> Recipe:
-    """The paper's model before training; published 48.1."""
-    paper = bgt()
-    return replace(paper, name="random-encoder", train=replace(paper.train, epochs=0.0))
-
-
-def bgt_small() -> Recipe:
-    """The small model: the paper's parts, made to learn on a laptop in an hour.
-
-        bgt train bgt-small --langs en,fr --data pairs.tsv.xz --out runs/small
-
-    Differences from `bgt`: the semantic mean is the average of the sentence's token vectors, and a margin
-    loss trains it too (averages are good after minutes, Transformers after days); language latents are narrow; KL
-    weights allow the semantic latent much information and the language latents little; one token table serves
-    all nets, tied to the output; decoders use word dropout.
-
-    An average does not hold the order of words; the semantic latent of `bgt-bound` does.
-
-    With a teacher (`--teacher`) the average may learn the weight of each token (`model.train_rarity=true`).
-    """
-    return Recipe(
-        name="bgt-small",
-        model=BGTSmallConfig(),
-        objective=Sum(
-            {
-                "elbo": Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
-                "margin": Margin(margin=0.6, weight=200.0),
-                "distillation": Distillation(weight=0.0),
-            }
-        ),
-        data=DataConfig(vocab_size=8_000, min_tokens=3, valid_pairs=2_000),
-        train=TrainConfig(
-            epochs=2.5,
-            batch_tokens=2_000,
-            micro_tokens=2_000,
-            learning_rate=3e-3,
-            warmup_steps=150,
-            cooldown=0.4,
-            valid_every=400,
-            save_every=400,
-        ),
-    )
-
-
 TASKS = ("translate-both", "translate", "reconstruct")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqConfig(WideAsTokens):
+class Seq2SeqConfig(PaperConfig):
     """One encoder, and one decoder per target language.
 
     `task` is "translate-both" (each column from another), "translate" (the others from the first column) or
-    "reconstruct" (the first from itself). With `body="lstm"`, `fuse` takes "word", "hidden", "attention" and "logit" in
-    any combination; `ffn_dim` and `heads` are the Transformer's. BilingualTrans with `prior=true` is the stricter
-    reading of the paper's "BGT w/o LangVars": see `bgt_without_langvars`.
+    "reconstruct" (the first from itself). `ffn_dim` and `heads` are the Transformer's. BilingualTrans with `prior=true`
+    is the stricter reading of the paper's "BGT w/o LangVars": see `bgt-without-langvars`.
     """
 
     task: str = "translate-both"
-    body: str = "transformer"
-    fuse: tuple[str, ...] = ("attention", "logit")
-    prior: bool = False
-    tie_embeddings: bool = False
-    d_model: int = 1024
-    encoder_layers: int = 5
-    decoder_layers: int = 1
-    ffn_dim: int = 1024
-    heads: int = 8
-    dropout: float = 0.3
-    readout: str = "sample"
-    log_variance: float = 0.0
+    body: str = "transformer"  # or "lstm"
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)
@@ -367,72 +235,17 @@ class Seq2SeqConfig(WideAsTokens):
         first, *others = columns
         sources = columns if self.task == "translate-both" else {first: columns[first]}
         written = others if self.task == "translate" else sources
-        width = self.d_model
-        body, decoder = builders(
-            tokenizer.vocab_size,
-            width=width,
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            ffn_dim=self.ffn_dim,
-            heads=self.heads,
-            dropout=self.dropout,
-            tie_embeddings=self.tie_embeddings,
-            fuse=self.fuse,
-            kind=self.body,
-        )
-        reader = body()  # first, because it raises the error for a bad `d_model`
-        head = GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
-        decoders = {lang: decoder(width) for lang in dict.fromkeys(columns[column] for column in written)}
-        return Seq2Seq(Encoder(reader, head), decoders, sources, role, self.readout)
-
-
-def bilingual_trans() -> Recipe:
-    """Each language from the other; 50,000 tokens per update, losses averaged over directions (released code)."""
-    return Recipe(
-        name="bilingual-trans",
-        model=Seq2SeqConfig(),
-        objective=Sum({"elbo": Elbo(weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}, average_predictions=True)}),
-        train=TrainConfig(batch_tokens=50_000),
-    )
-
-
-def english_trans() -> Recipe:
-    """The others from the first."""
-    return replace(bilingual_trans(), name="english-trans", model=Seq2SeqConfig(task="translate"))
-
-
-def english_ae() -> Recipe:
-    """The first from itself; needs no second column."""
-    train = TrainConfig(batch_tokens=25_000)
-    return replace(bilingual_trans(), name="english-ae", model=Seq2SeqConfig(task="reconstruct"), train=train)
-
-
-def english_vae() -> Recipe:
-    """The first from a sample of its posterior; needs no second column."""
-    return replace(english_ae(), name="english-vae", model=Seq2SeqConfig(task="reconstruct", prior=True))
-
-
-# One layer each way and Logit (paper, app. A), Adam at a fixed rate (sec. 4.2), the batch it does best with (app. B).
-LSTM_TRAIN = TrainConfig(batch_tokens=25_000, learning_rate=1e-3, warmup_steps=0)
-
-
-def english_trans_lstm() -> Recipe:
-    """`english_trans` with LSTMs."""
-    model = Seq2SeqConfig(task="translate", body="lstm", fuse=("logit",), encoder_layers=1)
-    return replace(bilingual_trans(), name="english-trans-lstm", model=model, train=LSTM_TRAIN)
-
-
-def english_vae_lstm() -> Recipe:
-    """`english_vae` with LSTMs; the paper trained these with `train.aggressive_steps=100`."""
-    model = Seq2SeqConfig(task="reconstruct", prior=True, body="lstm", fuse=("logit",), encoder_layers=1)
-    return replace(bilingual_trans(), name="english-vae-lstm", model=model, train=LSTM_TRAIN)
+        body, decoder = self.nets(tokenizer.vocab_size)
+        encoder = Encoder(body(), self.head())
+        decoders = {lang: decoder(self.d_model) for lang in dict.fromkeys(columns[column] for column in written)}
+        return Seq2Seq(encoder, decoders, sources, role, self.readout)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassifierConfig:
     """The model underneath, and the number of classes."""
 
-    base: ModelConfig = field(default_factory=BGTSmallConfig)
+    base: ModelConfig
     classes: int = 3
 
     def __post_init__(self) -> None:
@@ -449,17 +262,24 @@ class PairClassifierConfig:
         return PairClassifier(base, self.semantic_dim, self.classes)
 
 
-def pair_classifier() -> Recipe:
-    """A linear classifier on semantic means, which stay fixed as in `init_from`; `freeze=[]` trains them too.
+class PairClassifier(LatentModel):
+    """Classify the first two columns of a batch into K classes, from their semantic means u and v.
 
-    The model underneath is that of the checkpoint `init_from`.
+    A linear map of [u ; v ; |u - v| ; u * v] (Conneau et al. 2017, sec. 3.1). The encoders are those of `base` and keep
+    its parameter names, so that its checkpoint fits; the decoders of `base` are dropped.
     """
-    return Recipe(
-        name="pair-classifier",
-        base="bgt-small",
-        model=PairClassifierConfig(),
-        objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=("a:en", "b:en", "gold:label"), min_tokens=1, valid_pairs=500),
-        train=TrainConfig(epochs=5.0, batch_tokens=5_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
-        freeze=("encoders",),
-    )
+
+    def __init__(self, base: LatentModel, width: int, classes: int):
+        super().__init__(base.langs, dict(base.encoders.items()))
+        self.classifier = nn.Linear(4 * width, classes)
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        if batch.labels is None or len(batch.sides) < 2:
+            raise UsageError("a pair classifier needs two columns and labels: columns a:en, b:en, gold:label")
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        left, right = [posterior.mean for posterior in semantic.values()][:2]  # (B, L)
+        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
+
+    def logits(self, left: Tensor, right: Tensor) -> Tensor:
+        """Semantic means (B, L), (B, L) -> scores (B, K)."""
+        return self.classifier(torch.cat([left, right, (left - right).abs(), left * right], dim=-1))

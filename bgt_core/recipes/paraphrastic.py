@@ -33,25 +33,25 @@ papers' sizes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
+from bgt_core.models.latent import LatentModel
 from bgt_core.models.seq2seq import Translator
-from bgt_core.models.siamese import ReferenceClassifier, Siamese
 from bgt_core.nets.decoder import AttentionDecoder
 from bgt_core.nets.encoders import GRAN, Encoder, MeanPooling
 from bgt_core.nets.layers import Transformer
 from bgt_core.nets.lstm import BiLSTM, LastState
-from bgt_core.objectives import Sum
-from bgt_core.objectives.elbo import CrossEntropy
-from bgt_core.objectives.similarity import Margin
+from bgt_core.nets.output import LabelPrediction
 from bgt_core.posterior import Point
+from bgt_core.recipes import WideAsTokens
 from bgt_core.recipes.bgt import output, tables
-from bgt_core.recipes.recipe import DataConfig, Recipe, TrainConfig, WideAsTokens
 
 BODIES = ("average", "lstm")
 
@@ -77,32 +77,6 @@ class SiameseConfig(WideAsTokens):
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(body, Point))
 
 
-def sp() -> Recipe:
-    """The mean of token vectors, trained by the margin loss alone, with the settings of the released code."""
-    return Recipe(
-        name="sp",
-        model=SiameseConfig(),
-        objective=Sum({"margin": Margin()}),
-        train=TrainConfig(
-            epochs=10.0,
-            batch_tokens=2_500,
-            micro_tokens=25_000,
-            learning_rate=1e-3,
-            warmup_steps=0,
-            weight_decay=0.0,
-            mega_batch=60,
-            mega_batch_warmup=150,
-        ),
-    )
-
-
-def bilstm() -> Recipe:
-    """The mean of a BiLSTM's states, trained as `sp`."""
-    average = sp()
-    train = replace(average.train, scramble=0.3, micro_tokens=2_000)
-    return replace(average, name="bilstm", model=SiameseConfig(body="lstm"), train=train)
-
-
 @dataclass(frozen=True, kw_only=True)
 class GRANConfig(WideAsTokens):
     """One gated recurrent average for all columns."""
@@ -117,25 +91,6 @@ class GRANConfig(WideAsTokens):
         """An untrained model."""
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(GRAN(table, self.dropout), Point))
-
-
-def avg() -> Recipe:
-    """The mean of token vectors, trained on paraphrases by the margin loss alone."""
-    return Recipe(
-        name="avg",
-        model=SiameseConfig(d_model=300),
-        objective=Sum({"margin": Margin(both_sides=True)}),
-        data=DataConfig(columns=("a:en", "b:en"), vocab_size=5_000, min_tokens=1, valid_pairs=1_000),
-        train=TrainConfig(
-            epochs=20.0, batch_tokens=2_000, micro_tokens=25_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0
-        ),
-    )
-
-
-def gran() -> Recipe:
-    """The mean of gated token vectors, trained as `avg` for 3 epochs: it converges much faster."""
-    average = avg()
-    return replace(average, name="gran", model=GRANConfig(), train=replace(average.train, epochs=3.0))
 
 
 READERS = ("average", "lstm")
@@ -158,25 +113,6 @@ class ReferenceClassifierConfig(WideAsTokens):
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         body = LastState(table, self.dropout) if self.body == "lstm" else MeanPooling(table, self.dropout)
         return ReferenceClassifier(tuple(dict.fromkeys(columns.values())), Encoder(body, Point), self.d_model)
-
-
-def reference_classifier() -> Recipe:
-    """Classify references (the first column) and translations (the second), with the paper's rate and epochs.
-
-    `model.body` is average or lstm. A reference with several translations, one row each, is used equally often with
-    each: on average that equals the paper's random choice among them. Validation reports `accuracy/COLUMN`: the share
-    of references classified as references, and of translations as translations (the paper's + and - Acc).
-
-    The paper starts from the word vectors of paragram-sl999; `init_from` takes those of a trained `sp` or `avg` of the
-    same `d_model`.
-    """
-    return Recipe(
-        name="reference-classifier",
-        model=ReferenceClassifierConfig(),
-        objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=("reference:en", "translation:en"), min_tokens=1, valid_pairs=5_000),
-        train=TrainConfig(epochs=10.0, batch_tokens=2_500, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,12 +143,43 @@ class TranslatorConfig(WideAsTokens):
         return Translator(encoder, decoders, source, lang)
 
 
-def translator() -> Recipe:
-    """Translate from the first column into the others, with case."""
-    return Recipe(
-        name="translator",
-        model=TranslatorConfig(),
-        objective=Sum({"cross_entropy": CrossEntropy(("translate",), label_smoothing=0.1)}),
-        data=DataConfig(lowercase=False, min_tokens=1),
-        train=TrainConfig(batch_tokens=25_000, learning_rate=7e-4, weight_decay=0.0),
-    )
+class Siamese(LatentModel):
+    """One encoder for every language; nothing is decoded and no latent has a KL term (paper, sec. 4: SP, BiLSTM)."""
+
+    def __init__(self, langs: Sequence[str], encoder: nn.Module):
+        super().__init__(langs, {SEMANTIC: encoder})
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        encode = self.encoders[SEMANTIC]
+        semantic = {column: encode(side) for column, side in batch.sides.items()}
+        negatives = {column: encode(side) for column, side in batch.negatives.items()}
+        return Outputs(semantic, posteriors={}, negatives=negatives)
+
+
+class ReferenceClassifier(LatentModel):
+    """Classify whether people wrote a sentence or a machine translated it (Wieting, Mallinson & Gimpel 2017, sec.
+    5.6.1).
+
+    Each row of two columns gives two examples: the first column's sentence is a reference, class 1, the second's a
+    translation, class 0. A linear map of the sentence's vector, and softmax. Both are trained; in the released code the
+    linear map keeps its random values.
+    """
+
+    def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):
+        super().__init__(langs, {SEMANTIC: encoder})
+        self.classifier = nn.Linear(width, 2)
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        if len(batch.sides) != 2:
+            raise UsageError("a reference classifier needs two columns: columns reference:en, translation:en")
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        predictions = [
+            LabelPrediction(logits := self.classifier(posterior.mean), logits.new_full((len(batch),), label), column)
+            for label, (column, posterior) in zip((1, 0), semantic.items(), strict=True)
+        ]
+        return Outputs(semantic, {}, predictions)
+
+    @torch.no_grad()
+    def reference_probability(self, vectors: Tensor) -> Tensor:
+        """The probability of being a reference, from the sentences' vectors (N, L): (N,) float64."""
+        return self.classifier(vectors).double().softmax(-1)[:, 1]

@@ -32,7 +32,7 @@ Not yet trained by us at the paper's size.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -47,13 +47,9 @@ from bgt_core.nets.layers import Dropout, make_embedding
 from bgt_core.nets.lstm import FinalStates, FirstCellDecoder
 from bgt_core.nets.operations import exact
 from bgt_core.nets.output import LabelPrediction, Perceptron, PlainOutput
-from bgt_core.objectives import Sum
-from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.posterior import Gaussian, readout_named
 from bgt_core.posterior.distances import FEATURES, features, terms_named
-from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe, TrainConfig
-
-COLUMNS = ("gold:label", "a:en", "b:en")
+from bgt_core.recipes import ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +91,7 @@ class ParaphraseVAEConfig:
 class VarSiameseConfig:
     """The model underneath, and a perceptron with one hidden layer over features of two of its posteriors."""
 
-    base: ModelConfig = field(default_factory=ParaphraseVAEConfig)
+    base: ModelConfig
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # of the perceptron
     dropout: float = 0.0  # on its input, and on its hidden units
@@ -116,52 +112,6 @@ class VarSiameseConfig:
         base = self.base.build(tokenizer, columns)
         return VarSiamese(base, self.semantic_dim, self.features, self.hidden_dim, self.dropout)
 
-
-BOUND = Elbo(
-    warmup_steps=0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002, weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}
-)
-
-
-def var_siamese_repeat() -> Recipe:
-    """Stage one without labels: each question from a draw of its own posterior, a VAE of sentences."""
-    return Recipe(
-        name="var-siamese-repeat",
-        model=ParaphraseVAEConfig(reformulate=False),
-        objective=Sum({"elbo": BOUND}),
-        data=DataConfig(columns=COLUMNS, min_tokens=1, max_tokens=60, valid_pairs=1_000),
-        train=TrainConfig(
-            epochs=5.0, batch_tokens=4_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
-        ),
-    )
-
-
-def var_siamese_reformulate() -> Recipe:
-    """Stage one: each question from its own posterior, and from that of its duplicate."""
-    repeat = var_siamese_repeat()
-    return replace(
-        repeat,
-        name="var-siamese-reformulate",
-        model=ParaphraseVAEConfig(),
-        objective=Sum({"elbo": BOUND, "paraphrase": CrossEntropy(("paraphrase",))}),
-    )
-
-
-def var_siamese() -> Recipe:
-    """Stage two: classify duplicates, on the model of `init_from`, all of which is trained."""
-    return Recipe(
-        name="var-siamese",
-        base="var-siamese-reformulate",
-        model=VarSiameseConfig(),
-        objective=Sum({"cross_entropy": CrossEntropy()}),
-        data=DataConfig(columns=COLUMNS, min_tokens=1, max_tokens=60, valid_pairs=1_000),
-        train=TrainConfig(
-            epochs=3.0, batch_tokens=2_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
-        ),
-    )
-
-
-# The variational siamese network (Deudon 2018): posteriors of sentences are first trained to generate the sentence and
-# its paraphrase, and then to tell whether two sentences mean the same.
 
 DUPLICATE = 1  # the label of two sentences that mean the same
 

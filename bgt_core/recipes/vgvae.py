@@ -50,11 +50,7 @@ from bgt_core.models.latent import WritingModel
 from bgt_core.nets.encoders import Encoder, GaussianHead, MeanPooling, NoLatent, VonMisesFisherHead
 from bgt_core.nets.lstm import BiLSTM, TwoLatentDecoder
 from bgt_core.nets.output import BagOfWords, PerceptronOutput, PositionPredictor
-from bgt_core.objectives import Sum
-from bgt_core.objectives.elbo import CrossEntropy, Elbo
-from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import readout_named
-from bgt_core.recipes.recipe import DataConfig, Recipe, TrainConfig
 
 BODIES = ("average", "lstm")
 DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")
@@ -111,39 +107,6 @@ class VGVAEConfig:
             position = PositionPredictor(reader.table, self.syntactic_dim, *sizes, self.positions)
         decoders = {lang: decoder() for lang in langs}
         return VGVAE(langs, encoders, decoders, position, self.readout)
-
-
-def vgvae() -> Recipe:
-    """Averages, a bag of words and all losses: the table's ALL."""
-    return Recipe(
-        name="vgvae",
-        model=VGVAEConfig(),
-        objective=Sum(
-            {
-                "elbo": Elbo(
-                    warmup_steps=0,
-                    weights={SEMANTIC: 1.2e-3, SYNTACTIC: 1.2e-2},
-                    free_nats={SEMANTIC: 0.0, SYNTACTIC: 0.0},
-                ),
-                "margin": Margin(margin=0.4, weight=12.0, mined_only=True),
-                "paraphrase": CrossEntropy(("paraphrase",)),
-                "position": CrossEntropy(("position",)),
-            }
-        ),
-        data=DataConfig(columns=("a:en", "b:en"), min_tokens=1, max_tokens=32, valid_pairs=1_000),
-        train=TrainConfig(
-            epochs=50.0,
-            batch_tokens=450,
-            learning_rate=1e-3,
-            warmup_steps=0,
-            weight_decay=0.0,
-            mega_batch=20,
-            mega_batch_start=2.0,
-        ),
-    )
-
-
-# The vMF-Gaussian variational autoencoder of paraphrases: meaning in one latent, syntax in another.
 
 
 class VGVAE(WritingModel):

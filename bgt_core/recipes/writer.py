@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import cast
 
-from bgt_core.contracts import LANGUAGE
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Readout, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
-from bgt_core.models.writer import DRAFT, CorrectingDecoder, DraftReader, LinearMemory, StoredVector, VectorWriter
+from bgt_core.models.latent import WritingModel
+from bgt_core.nets.decoder import KVCache, Memory, TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead
-from bgt_core.nets.layers import Transformer, make_embedding
-from bgt_core.nets.output import LanguageOutput, TiedOutput
-from bgt_core.objectives import Sum
-from bgt_core.objectives.elbo import Elbo
-from bgt_core.recipes.bgt import bgt_small
-from bgt_core.recipes.recipe import Recipe
+from bgt_core.nets.layers import CrossAttention, Transformer, make_embedding, xavier_linear
+from bgt_core.nets.operations import PackedLayout
+from bgt_core.nets.output import LanguageOutput, SentencePrediction, TiedOutput
+from bgt_core.posterior import Gaussian, readout_named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,19 +81,236 @@ class WriterConfig:
         )
 
 
-def writer() -> Recipe:
-    """Write text back from the vectors of any encoder, which stays as it is.
+class LinearMemory(Memory):
+    """Read a latent by linear maps: one for each slot, and one that every token gets.
 
-        bgt train writer --encoder sentence-transformers:all-MiniLM-L6-v2 --data en-fr=pairs.tsv.xz --out runs/writer
-
-    The semantic latent is the encoder's vector. Language latents learn what the vector leaves out; their KL limits how
-    much. Vectors are computed once, before training. A checkpoint names the encoder and does not contain it.
+    Args:
+        latent: Units of a decoder's latent, L.
+        width: Width of the decoder, H.
+        slots: Number of slots for attention, S.
     """
-    small = bgt_small()
-    return Recipe(
-        name="writer",
-        model=WriterConfig(),
-        objective=Sum({"elbo": Elbo(warmup_steps=100, label_smoothing=0.0, weights={LANGUAGE: 0.25})}),
-        data=replace(small.data, min_tokens=1),
-        train=replace(small.train, epochs=10.0),
-    )
+
+    def __init__(self, latent: int, width: int, slots: int):
+        super().__init__()
+        self.own, self.slot = xavier_linear(latent, width), xavier_linear(latent, slots * width)
+        # a hidden latent and a dropped word are both 0; the gradients of a layer norm of 0 explode
+        nn.init.normal_(self.own.bias, std=width**-0.5)
+        self.width = width
+
+    def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
+        """See `Memory.at`: the same at every position."""
+        return layout.repeat(self.own(latent))
+
+    def states(self, latent: Tensor) -> Tensor:
+        """See `Memory.states`."""
+        return self.slot(latent).unflatten(-1, (-1, self.width))
+
+
+@dataclass(frozen=True, eq=False)
+class Drafted:
+    """The input of a `CorrectingDecoder` for B sentences: latents, and the states of a draft of each."""
+
+    latent: Tensor  # (B, L)
+    states: Tensor  # (N, H), for the N tokens of the drafts
+    drafts: Tokens  # (B, T)
+
+    def __len__(self) -> int:
+        return len(self.latent)
+
+    @property
+    def device(self) -> torch.device:
+        """Their device."""
+        return self.latent.device
+
+
+class DraftReader(nn.Module):
+    """Read drafts: a Transformer over their tokens, to each of which a linear map of what the draft lacks is added.
+
+    Args:
+        body: The Transformer.
+        units: Units of the difference of the vector asked for and the draft's.
+    """
+
+    def __init__(self, body: Transformer, units: int):
+        super().__init__()
+        self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
+
+    def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
+        """Latents (B, L), drafts (B, T), differences (B, D) -> the input of a decoder."""
+        layout = PackedLayout.of(drafts)
+        return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
+
+
+class CorrectingDecoder(TransformerDecoder):
+    """p(sentence | latent, draft): its layers attend to a draft's tokens beside the slots of the latent.
+
+    Given a latent alone, it is a `TransformerDecoder` with the same parameters.
+    """
+
+    def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
+        """Predict `target` (B, T) from latents (B, L), or from drafts as well."""
+        latent, attended, real = self.given(context)
+        return self.predict(role, column, latent, target, attended, real)
+
+    def start(self, context: Tensor | Drafted) -> KVCache:
+        """The initial state of a search for each latent, or draft."""
+        latent, attended, real = self.given(context)
+        return self.begin(latent, latent, attended, real)
+
+    def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
+        """Latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask of the real ones."""
+        if isinstance(context, Tensor):
+            return context, self.slots(context), None
+        layout = PackedLayout.of(context.drafts)
+        slots = cast(list[Tensor], self.slots(context.latent))
+        drafts = [cast(CrossAttention, layer.cross).keys_values(context.states, layout) for layer in self.layers]
+        always = layout.mask.new_ones(len(context), slots[0].shape[3])
+        real = torch.cat([always, layout.mask], dim=1)[:, None, None]  # (B, 1, 1, S)
+        return context.latent, [torch.cat(pair, dim=3) for pair in zip(slots, drafts, strict=True)], real
+
+
+DRAFT = "draft_"  # prefix of a column with drafts of the column that the rest of its name names
+LENGTH = 16.0  # of a standardised vector, whatever its width: steps of the optimiser then move decoders alike
+
+
+class StoredVector(nn.Module):
+    """In place of a semantic encoder: vectors that were computed before, with Gaussian noise.
+
+    Args:
+        units: Units of a vector, D.
+        log_variance: Log of the noise's variance, as a share of the vectors' own.
+        encoder: The encoder that computes the vectors, as `--model` names one.
+        fingerprint: Of its vectors in training; "" if unknown.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, units: int, log_variance: float, encoder: str, fingerprint: str = ""):
+        super().__init__()
+        self.log_variance = log_variance + math.log(LENGTH**2 / units)
+        self.encoder, self.fingerprint = encoder, fingerprint
+        self.register_buffer("mean", torch.zeros(units))
+        self.register_buffer("scale", torch.ones(()))
+
+    @torch.no_grad()
+    def fit(self, vectors: Tensor) -> None:
+        """Take mean and scale from vectors of training text, (N, D)."""
+        power = 2.0 ** min(
+            int(torch.frexp(vectors.abs().max()).exponent), 127
+        )  # squares then neither overflow nor vanish
+        vectors = vectors / power
+        mean = vectors.mean(0)
+        length = (vectors - mean).square().sum(1).mean().sqrt()
+        self.mean.copy_(mean * power)
+        self.scale.copy_(length.clamp(min=1e-6) / LENGTH * power)
+
+    def standardise(self, vectors: Tensor) -> Tensor:
+        """Shift to mean 0, and scale to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""
+        return (vectors - self.mean) / self.scale
+
+    def posterior(self, vectors: Tensor) -> Gaussian:
+        """A Gaussian around each standardised vector, (B, D)."""
+        mean = self.standardise(vectors)
+        return Gaussian(mean, torch.full_like(mean, self.log_variance))
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
+        """UsageError: the other encoder reads text, not tokens."""
+        raise UsageError(
+            f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
+            "`bgt_core.open_encoder`, or give vectors."
+        )
+
+
+class VectorWriter(WritingModel):
+    """Decoders that write a sentence from another encoder's vector of it and from a language latent.
+
+    Only the language encoders and the decoders learn. A batch brings the vectors of its columns as targets, one after
+    another, (B, C * D); without targets each row has the mean vector. In training, each latent is hidden in
+    `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So it can also write from
+    one latent alone, and tell how many nats each holds.
+
+    Args:
+        semantic: The stored vectors.
+        encoders: A language encoder for each language.
+        decoders: A decoder of [language ; standardised vector] for each language.
+        hidden_share: Share of the rows in which a latent is hidden, from 0 to below 1.
+
+    Raises:
+        UsageError: The share is out of range.
+    """
+
+    def __init__(
+        self,
+        semantic: StoredVector,
+        encoders: Mapping[str, nn.Module],
+        decoders: Mapping[str, nn.Module],
+        hidden_share: float,
+        reader: DraftReader | None = None,
+    ):
+        super().__init__(tuple(decoders), {SEMANTIC: semantic, **encoders})
+        if not 0 <= hidden_share < 1:
+            raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
+        self.decoders, self.reader = nn.ModuleDict(decoders), reader
+        self.hidden_share, self.readout = hidden_share, readout_named("sample")
+
+    @property
+    def stored(self) -> StoredVector:
+        """What stands for the semantic encoder."""
+        return self.encoders[SEMANTIC]  # type: ignore[return-value]
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout, predictions = readout or self.readout, []
+        vectors = self.stored.mean.expand(len(batch), len(batch.sides), -1)
+        if batch.targets is not None:
+            vectors = batch.targets.view(vectors.shape)
+        given = {column: vectors[:, number] for number, column in enumerate(batch.sides)}
+        written = {column: side for column, side in batch.sides.items() if not column.startswith(DRAFT)}
+        semantic = {column: self.stored.posterior(given[column]) for column in written}
+        language = {column: self.encoders[side.lang](side) for column, side in written.items()}
+        for column, side in written.items():
+            parts = [self.hidden(readout(posterior[column])) for posterior in (language, semantic)]
+            context: Tensor | Drafted = torch.cat(parts, dim=-1)
+            drafts = batch.sides.get(DRAFT + column)
+            if self.reader and drafts and not (self.training and torch.rand(()) < self.hidden_share):
+                context = self.reader(context, drafts, self.lacking(given[column], given[DRAFT + column]))
+            predictions.append(self.decoders[side.lang]("reconstruct", column, context, side))
+        return Outputs(semantic, {LANGUAGE: language}, predictions)
+
+    def lacking(self, vectors: Tensor, of_drafts: Tensor) -> Tensor:
+        """What drafts lack, from the vectors asked for and the drafts' own: (B, D) each -> (B, D)."""
+        return (vectors - of_drafts) / self.stored.scale
+
+    def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
+        """The input of a decoder that corrects drafts.
+
+        Args:
+            latents: As `join` takes them.
+            drafts: The drafts, (B, T).
+            of_drafts: Their vectors, as the encoder gives them, (B, D).
+
+        Raises:
+            UsageError: The model reads no drafts.
+        """
+        if self.reader is None:
+            raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
+        return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))
+
+    @property
+    def semantic_table(self) -> nn.Embedding:
+        """The decoders' token table, (V, H): the semantic encoder is another model's."""
+        return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
+
+    def hidden(self, latent: Tensor) -> Tensor:
+        """In training, replace a latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
+        if not self.training or not self.hidden_share:
+            return latent
+        return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)
+
+    def join(self, latents: Mapping[str, Tensor]) -> Tensor:
+        """The input of a decoder, from language latents and vectors as the encoder gives them: (B, L_lang + D)."""
+        return torch.cat([latents[LANGUAGE], self.stored.standardise(latents[SEMANTIC])], dim=-1)
+
+    def prior_mean(self, latent: str, like: Tensor) -> Tensor:
+        """See `WritingModel.prior_mean`; of the vectors, the mean over training text."""
+        return self.stored.mean.expand_as(like) if latent == SEMANTIC else super().prior_mean(latent, like)

@@ -17,7 +17,7 @@ from bgt_core.backend import autocast, release_memory, seed_everything
 from bgt_core.contracts import Batch, Loss, Model
 from bgt_core.data.batching import StepBatch
 from bgt_core.errors import Diverged
-from bgt_core.nets.bound.erasing import WithoutLanguage
+from bgt_core.nets.bound import WithoutLanguage
 from bgt_core.objectives import Sum
 from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.workers import Workers

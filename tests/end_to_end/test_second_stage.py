@@ -19,8 +19,8 @@ from bgt_core import checkpoint, training
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.models.siamese import PairClassifier
 from bgt_core.recipes import Recipe
+from bgt_core.recipes.bgt import PairClassifier
 from bgt_core.training.loop import train_step
 
 COLUMNS = ("a:en", "b:en", "gold:label")

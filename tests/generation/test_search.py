@@ -25,7 +25,7 @@ from bgt_core.generation.search import (
     n_best,
     sample,
 )
-from bgt_core.nets.bound.binding import MemoryReader
+from bgt_core.nets.bound import MemoryReader
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import LSTMDecoder

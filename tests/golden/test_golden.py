@@ -16,8 +16,7 @@ import torch
 
 from bgt_core import recipes, training
 from bgt_core.errors import BgtError
-from bgt_core.recipes import RECIPES
-from bgt_core.recipes.recipe import full_name
+from bgt_core.recipes import RECIPES, full_name
 from bgt_core.training import loop
 
 PAIRS = Path(__file__).with_name("pairs.tsv")

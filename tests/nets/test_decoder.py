@@ -16,7 +16,7 @@ from bgt_core.nets.decoder import AttentionDecoder, EncoderStates, TransformerDe
 from bgt_core.nets.layers import make_embedding, shift_right, sinusoids
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.recipes.bgt import FUSIONS, builders
+from bgt_core.recipes.bgt import FUSIONS, Seq2SeqConfig
 from tests.close import assert_close
 
 V, H, L = 19, 8, 5
@@ -37,9 +37,11 @@ Stir = Callable[[nn.Module], nn.Module]
 def made(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, layers: int = 2
 ) -> LSTMDecoder | TransformerDecoder:
-    sizes = {"width": H, "encoder_layers": 1, "decoder_layers": layers, "ffn_dim": 12, "heads": 2, "dropout": 0.2}
+    config = Seq2SeqConfig(
+        body=kind, fuse=fuse, tie_embeddings=share, d_model=H, decoder_layers=layers, ffn_dim=12, heads=2, dropout=0.2
+    )
     torch.manual_seed(0)
-    _, decoder = builders(V, **sizes, tie_embeddings=share, fuse=fuse, kind=kind)
+    _, decoder = config.nets(V)
     return stirred(decoder(L)).double().eval()
 
 

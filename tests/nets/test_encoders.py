@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.nets.bound.binding import BoundPooling, RolePooling
+from bgt_core.nets.bound import BoundPooling, RolePooling
 from bgt_core.nets.encoders import (
     GRAN,
     MeanPooling,

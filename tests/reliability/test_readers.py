@@ -90,7 +90,7 @@ def test_shapes_are_compared_before_anything_is_built(
     def never(*_: object) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("bgt_core.checkpoint.weights.load_tensors", never)
+    monkeypatch.setattr("bgt_core.checkpoint.load_tensors", never)
     with pytest.raises(DataError, match=r"has shape .*, the recipe makes"):
         checkpoint.load(folder)
 

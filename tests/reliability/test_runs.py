@@ -269,7 +269,7 @@ def test_a_full_disk_is_one_line_and_the_older_state_stays(begun: Path, monkeypa
 
     for failing in (full, full_of_tensors):
         with monkeypatch.context() as patch:
-            patch.setattr("bgt_core.checkpoint.weights.save_file", failing)
+            patch.setattr("safetensors.torch.save_file", failing)
             with pytest.raises(NotFound, match=r"can't be written .*[Nn]o space left"):
                 training.resume(begun, device="cpu")
         assert checkpoint.steps_of(begun) == [kept] and not list(begun.glob("*.partial"))

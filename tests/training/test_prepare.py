@@ -13,7 +13,7 @@ import bgt_core
 from bgt_core import checkpoint, training
 from bgt_core.data.corpus import open_corpus
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.models.writer import VectorWriter
+from bgt_core.recipes.writer import VectorWriter
 from bgt_core.training.prepare import LOCK, VECTORS
 
 

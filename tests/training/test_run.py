@@ -21,7 +21,6 @@ import pytest
 import torch
 
 from bgt_core import checkpoint, files, training
-from bgt_core.checkpoint import weights
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.encoders import SIFPooling
@@ -99,9 +98,9 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
         return call
 
     with monkeypatch.context() as patch:
-        patch.setattr(weights, "save_file", fatal(weights.save_file))
+        patch.setattr(checkpoint, "save_tensors", fatal(checkpoint.save_tensors))
         patch.setattr(files, "sync", fatal(files.sync))
-        patch.setattr(weights, "sha256_file", fatal(weights.sha256_file))
+        patch.setattr(checkpoint, "sha256_file", fatal(checkpoint.sha256_file))
         patch.setattr(Path, "rename", fatal(Path.rename))
         patch.setattr(os, "replace", fatal(os.replace))
         patch.setattr(shutil, "rmtree", fatal(shutil.rmtree))

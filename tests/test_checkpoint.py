@@ -295,3 +295,36 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
     for name in ("bgt-other", "..", ""):
         with pytest.raises(BgtError):
             bgt_core.load(name)
+
+
+class Counting(nn.Module):
+    """A linear map with state that is no parameter, part of it not worth keeping."""
+
+    mean: torch.Tensor
+    batches: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("scratch", torch.zeros(5), persistent=False)
+        self.same = self.linear  # named twice, kept once
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_buffers_that_persist_are_kept(
+    dtype: torch.dtype, tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    model = Counting()
+    model.mean += torch.tensor([0.5, -2.0, 3.0])
+    model.batches += 123_457  # more than float16 can count
+    checkpoint.save(tmp_path / "model", tiny(), model, tokenizer, step=1, dtype=dtype)  # type: ignore[arg-type]
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    assert set(stored) == {"linear.weight", "linear.bias", "mean", "batches"}
+    again = Counting()
+    for name, tensor in checkpoint.tensors(again):
+        checkpoint.copy(tensor, stored, name, tmp_path)
+    assert again.mean.tolist() == [0.5, -2.0, 3.0]
+    assert again.batches.item() == 123_457
+    assert torch.equal(again.linear.weight.to(dtype), model.linear.weight.to(dtype))

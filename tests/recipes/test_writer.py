@@ -16,12 +16,12 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import GREEDY, Beam
 from bgt_core.generation.search import n_best, write
-from bgt_core.models.writer import LENGTH, LinearMemory, StoredVector, VectorWriter
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe
+from bgt_core.recipes.writer import LENGTH, LinearMemory, StoredVector, VectorWriter
 from tests.close import assert_close
 
 UNITS = 12

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Batch, Role, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.models.recombining import RecombiningBGT
-from bgt_core.nets.bound.erasing import ClosingMarks
+from bgt_core.nets.bound import ClosingMarks
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Point
+from bgt_core.recipes.bound import RecombiningBGT
 
 ROWS, STOP, ASK = 4_000, 4, 5
 NUMBER = {"en": 1.0, "fr": 2.0}

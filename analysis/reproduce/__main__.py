@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,13 +80,15 @@ def reproduce(
     import threadpoolctl
     import torch
 
+    from analysis.reproduce import results as rows
     from analysis.reproduce import trainings
-    from analysis.reproduce.comparisons import COMPARISONS
+    from analysis.reproduce.comparisons import OF_BGT, check_names
     from bgt_core.cli.progress import Progress
     from bgt_core.evaluation.comparison import check_bootstrap
+    from bgt_core.files import file_lock
 
-    names = list(COMPARISONS) if name == "all" else [name]
-    trainings.check_names(names)
+    names = list(OF_BGT) if name == "all" else [name]
+    check_names(names)
     if report_only and not data:
         folder = results or (out and out / "results")
         if not folder:
@@ -114,23 +117,16 @@ def reproduce(
         if not report_only:
             with Progress() as progress:
                 trainings.run_trainings(plan, only, progress)
-        report(plan, results or out / "results", level)
+        folder = results or out / "results"
+        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time; others wait
+            for each in names:
+                rows.write(folder, each, rows.records(plan, each, level))
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted("Stopped; finished trainings are kept. The same command continues.") from None
-    show(results or out / "results", names, as_json)
+    show(folder, names, as_json)
     states = [plan.state(training) for training in plan.chosen(only)]
     if failed := states.count(trainings.FAILED):
         raise SomeFailed(f"{failed} of {len(states)} trainings failed: --list says which and why.")
-
-
-def report(plan: TrainingPlan, folder: Path, level: float) -> None:
-    """Write the results of each comparison from what is finished. One process at a time; others wait."""
-    from analysis.reproduce import results
-    from bgt_core.files import file_lock
-
-    with file_lock(plan.out / "results.lock", wait=True):
-        for name in plan.comparisons:
-            results.write(folder, name, results.records(plan, name, level))
 
 
 def say(line: str) -> None:
@@ -157,7 +153,7 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
     rows = [
         {
             "name": training.name,
-            "tables": plan.comparisons_of(training),
+            "tables": [name for name, systems in plan.trainings.items() if training in chain(*systems.values())],
             "state": plan.state(training),
             "seconds": read(plan.folder(training) / TIME).get("seconds", 0.0),
             "error": error(plan, training),
@@ -177,6 +173,7 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     """Write the page of each comparison from its stored results, and print them."""
     from analysis.reproduce import pages, results
+    from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.files import write_text
     from bgt_core.tables import show
 
@@ -190,7 +187,7 @@ def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     tables = [
         table
         for name, records in stored.items()
-        for table in (pages.scores(pages.comparison_of(name, records), records), pages.claims(records))
+        for table in (pages.scores(COMPARISONS[name], records), pages.claims(records))
     ]
     for number, table in enumerate(table for table in tables if table.rows):
         print(end="\n" if number else "")

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.reproduce.experiments import F1_GAP, SYNTAX, Comparison
+from analysis.reproduce.comparisons import F1_GAP, SYNTAX, Comparison
 from analysis.reproduce.measure import OF_PAIRS
 from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN

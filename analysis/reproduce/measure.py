@@ -1,8 +1,9 @@
 """A finished training -> its scores, and each of them in every resample of what it was measured on.
 
 The items are those of `bgt evaluate`: a task's scores are a function of how often each item is drawn, and the draws
-follow from the test data alone. So all trainings meet the same resamples, and their differences are paired. A score of
-a latent is stored as a row of SCORES: latent, measure, value, draws.
+follow from the test data alone. So all trainings meet the same resamples, and their differences are paired. (What
+`bgt evaluate --out` writes has no draws, so the p-value of a claim could not be computed from it.) A score is an array
+(1 + B,): its value, then that in each of B resamples. It is stored as a row: latent, measure, value, draws.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analysis.reproduce.experiments import (
+from analysis.reproduce.comparisons import (
     AVERAGE,
     CHRF_OTHER,
     CHRF_OWN,
@@ -43,8 +44,7 @@ from bgt_core.evaluation.writing import OWN, RANDOM, REFERENCE
 from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
-Draws = tuple[float, np.ndarray]  # a score, and in each of B resamples, (B,)
-Scores = dict[str, dict[str, Draws]]  # latent -> measure -> score
+Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
 Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # by the name of their file
 
 PAIRS = 300  # translations that are written anew, evenly spaced
@@ -64,30 +64,21 @@ def latents_of(embedder: Embedder) -> list[str]:
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
-def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Draws]:
+def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
     """Every score of one system of a task, by the task's keys."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
-    table: dict[Any, Draws] = {}
+    table: dict[Any, np.ndarray] = {}
     if statistic.samples:
         values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
-        table = {key: (float(value[system]), draws[key][:, system]) for key, value in values.items()}
-    for key, hits in statistic.hits.items():  # (S, N)
-        table[key] = 100 * float(hits[system].mean()), share_draws(hits[system], resamples)
-    return table
+        table = {key: np.append(value[system], draws[key][:, system]) for key, value in values.items()}
+    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # of (S, N)
 
 
-def share_draws(right: np.ndarray, resamples: int) -> np.ndarray:
-    """The share x 100 of N items that are right, (N,), in each resample, (B,)."""
-
-    def share(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        return {"": 100 * weights[0] @ right / len(right)}
-
-    return bootstrap(share, [ItemSample(len(right), (len(right),))], resamples=resamples, seed=0)[1][""]
-
-
-def mean(parts: Sequence[Draws]) -> Draws:
-    """The mean of scores, in each resample."""
-    return float(np.mean([value for value, _ in parts])), np.mean([draws for _, draws in parts], axis=0)
+def share(right: np.ndarray, resamples: int) -> np.ndarray:
+    """The score x 100 of N items that are right or not, (N,)."""
+    items = [ItemSample(len(right), (len(right),))]
+    shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
+    return 100 * np.append(right.mean(), shares[1][""])
 
 
 def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) -> Scores:
@@ -104,7 +95,7 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
             table = drawn(Sts(latent=latent, hard=hard), own, embedder, resamples)
             scores[latent] = {name: score for key, score in table.items() if (name := measure_of(key))}
             each = [key for key in table if (key.year.isdigit() or key.year == "sick") and key.score == "Pearson"]
-            scores[latent][SETS] = mean([table[key] for key in each])
+            scores[latent][SETS] = np.mean([table[key] for key in each], axis=0)
     return scores
 
 
@@ -119,7 +110,7 @@ def measure_of(key: ScoreKey) -> str | None:
     return DEV if key.year == "stsb" else f"{key.year.upper()} {key.dataset}"
 
 
-def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Draws]:
+def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
     """P@1, the mean of both directions and all files; and what the model writes for some, the means of both languages.
 
     Empty without translations, and for a model that lacks a language.
@@ -127,7 +118,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
-    scores = {RETRIEVAL: mean([*drawn(Retrieval(both), given, embedder, resamples).values()])}
+    scores = {RETRIEVAL: np.mean([*drawn(Retrieval(both), given, embedder, resamples).values()], axis=0)}
     pairs = [pair for columns in given.values() for pair in zip(*columns, strict=True)]
     if len(pairs) > 1 and isinstance(embedder.model, GenerativeModel):
         count = min(PAIRS, len(pairs))
@@ -141,22 +132,30 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
                 if (key.style_of, key.measure) == (style, measure) and (style == OWN or key.meaning_of != key.written)
             ]
             if each:
-                scores[name] = mean(each)
+                scores[name] = np.mean(each, axis=0)
     return scores
 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
     """By latent: how alike parsed sentences and their nearest neighbours are built."""
-    return {
-        latent: {
-            key.score: score
-            for key, score in drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1).items()
-        }
+    tables = {
+        latent: drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
         for latent in latents_of(embedder)
+    }
+    return {latent: {key.score: score for key, score in table.items()} for latent, table in tables.items()}
+
+
+def gaps(scores: Scores) -> dict[str, np.ndarray]:
+    """The lead of the latent that should be better, in each measure that both latents of a training have."""
+    semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
+    return {
+        name: sign * (semantic[measure] - syntactic[measure])
+        for name, (measure, sign) in GAPS.items()
+        if measure in semantic and measure in syntactic
     }
 
 
-def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, Draws]:
+def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
     """Areas under the ROC curve of labelled pairs by every distance.
 
     A second stage also gives its probability of a duplicate, with its accuracy (0.5 or more is a duplicate). Beside it
@@ -173,10 +172,10 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
     }
     if second_stage:
         scores[WORDS] = TfIdfClassifier(train)(test)
-    return pair_draws(test.labels, scores, resamples)
+    return pair_scores(test.labels, scores, resamples)
 
 
-def pair_draws(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples: int) -> dict[str, Draws]:
+def pair_scores(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples: int) -> dict[str, np.ndarray]:
     """Accuracy, areas under the ROC curve and leads x 100 of scores (N,); all trainings meet the same draws."""
     thresholds = [DuplicateEncoder.threshold if name in (PROBABILITY, WORDS) else None for name in scores]
     values, draws = bootstrap(
@@ -185,42 +184,26 @@ def pair_draws(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples: 
         resamples=resamples,
         seed=0,
     )
-    table: dict[str, Draws] = {}
+    table: dict[str, np.ndarray] = {}
     for row, (name, threshold) in enumerate(zip(scores, thresholds, strict=True)):
-        of_words = name == WORDS
-        if threshold is not None:
-            table[WORDS_ACCURACY if of_words else ACCURACY] = float(values[ACCURACY][row]), draws[ACCURACY][:, row]
-        table[WORDS_AUC if of_words else AUC_OF[name]] = float(values[AUC][row]), draws[AUC][:, row]
-    for lead, (first, second) in LEADS.items():
-        if first in table and second in table:
-            table[lead] = apart(table[first], table[second])
-    return table
-
-
-def apart(first: Draws, second: Draws, sign: int = 1) -> Draws:
-    """The difference of two scores, in each resample."""
-    return sign * (first[0] - second[0]), sign * (first[1] - second[1])
-
-
-def gaps(scores: Scores) -> dict[str, Draws]:
-    """The lead of the latent that should be better, in each measure that both latents of a training have."""
-    semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
-    return {
-        name: apart(semantic[measure], syntactic[measure], sign)
-        for name, (measure, sign) in GAPS.items()
-        if measure in semantic and measure in syntactic
-    }
+        names = {} if threshold is None else {ACCURACY: WORDS_ACCURACY if name == WORDS else ACCURACY}
+        names[AUC] = WORDS_AUC if name == WORDS else AUC_OF[name]
+        table |= {named: np.append(values[kind][row], draws[kind][:, row]) for kind, named in names.items()}
+    leads = {lead: pair for lead, pair in LEADS.items() if {*pair} <= table.keys()}
+    return table | {lead: table[first] - table[second] for lead, (first, second) in leads.items()}
 
 
 def write(path: Path, scores: Scores) -> None:
     """Write a Parquet file, atomically."""
-    rows = [(latent, name, *score) for latent, measures in scores.items() for name, score in measures.items()]
-    names = ("latent", "measure", "value", "draws")
-    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    rows = [(latent, name, score) for latent, measures in scores.items() for name, score in measures.items()]
+    columns = {
+        "latent": [latent for latent, *_ in rows],
+        "measure": [name for _, name, _ in rows],
+        "value": [float(score[0]) for *_, score in rows],
+        "draws": [score[1:] for *_, score in rows],
+    }
     with atomic_file(path) as partial:
-        parquet.write_table(
-            pa.table({name: list(column) for name, column in zip(names, columns, strict=True)}), partial
-        )
+        parquet.write_table(pa.table(columns), partial)
 
 
 def read(path: Path) -> Scores:
@@ -228,5 +211,5 @@ def read(path: Path) -> Scores:
     scores: Scores = {}
     with reading_parquet(path), parquet.ParquetFile(path) as file:
         for row in file.read().to_pylist():
-            scores.setdefault(row["latent"], {})[row["measure"]] = row["value"], np.array(row["draws"])
+            scores.setdefault(row["latent"], {})[row["measure"]] = np.array([row["value"], *row["draws"]])
     return scores

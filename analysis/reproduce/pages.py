@@ -10,10 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.comparisons import COMPARISONS
-from analysis.reproduce.experiments import AVERAGE, DEV, EDITS, F1, FIDELITY, SETS, SYNTAX, TAGS, Comparison
+from analysis.reproduce.comparisons import (
+    AVERAGE,
+    COMPARISONS,
+    DEV,
+    EDITS,
+    F1,
+    FIDELITY,
+    SETS,
+    SYNTAX,
+    TAGS,
+    Comparison,
+)
 from analysis.reproduce.results import MEAN, Records, is_shown, published
-from analysis.reproduce.trainings import OTHER_PAPERS
 from bgt_core import tables
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.evaluation.bootstrap import NOT_RUN
@@ -52,11 +61,6 @@ p is two-sided, of a paired bootstrap over pairs; where a system has several see
 otherwise it can't. Holm's correction is over all rows of the stored table."""
 
 Record = dict[str, Any]
-
-
-def comparison_of(name: str, records: Records) -> Comparison:
-    """The comparison that has this name, whose stored results these are."""
-    return COMPARISONS[name] if name in COMPARISONS else OTHER_PAPERS[name].of_results(records)
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
@@ -203,7 +207,7 @@ def settings(records: Records) -> str:
 
 def page(name: str, records: Records) -> str:
     """The Markdown page of a comparison, from its stored results."""
-    comparison = comparison_of(name, records)
+    comparison = COMPARISONS[name]
     level = f"{100 * records['claims'][0]['level']:g}%" if records["claims"] else "95%"
     note = [comparison.note] if comparison.note else []
     parts = [f"# {comparison.title}", f"`python -m analysis.reproduce {name}`", *note, settings(records)]

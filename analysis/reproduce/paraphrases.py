@@ -2,7 +2,7 @@
 
     FOLDER/backtranslated/fr-news.tsv.xz   reference, translation, cost, row, as `bgt data backtranslate` writes them,
                                            several translations of a reference one after another, the cheapest first
-    FOLDER/paraphrase/en.NAME.tsv.xz       two sentences of one meaning that people wrote; may be absent
+    FOLDER/paraphrase/en.NAME.tsv.xz       two sentences of one meaning that people wrote
     FOLDER/...                             STS and STS Benchmark's dev set as in `datasets`, and SICK
 
 A third of each table's references is set aside, with all their translations: the classifier of references and the
@@ -15,16 +15,16 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
-from analysis.reproduce.datasets import RULES, Dataset, Say, content_hash, optional_set, read_years
-from analysis.reproduce.experiments import ExperimentSpec, Selection
+from analysis.reproduce.comparisons import Comparison, ExperimentSpec, Selection
+from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, Say, content_hash, optional_set, read_sts
 from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
@@ -36,24 +36,25 @@ from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_sco
 from bgt_core.data.textfile import number
 from bgt_core.encoders.distances import ReferenceProbability
 from bgt_core.errors import DataError, NotFound
+from bgt_core.evaluation.backtranslation import Statistic, compare
+from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.evaluation.sts_files import StsSet
+from bgt_core.files import write_text
+from bgt_core.tables import Estimate
 from bgt_core.training.settings import SETTINGS
 
-COLUMNS = ("a:en", "b:en")  # columns of the training files
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
 HUMAN = ("reference", "translation")  # columns of a table written by people
 SET_ASIDE = 3  # set aside one of this many references
 PER_PAIR = 5  # references of a table for each pair of a selection, so that filters can choose
 SAMPLE = 5_000  # references from whose scores quantiles are computed
-
-Row = tuple[str, ...]
+CLASSIFIER = "reference-classifier"  # recipe of the model that a filter scores by
 
 
 @dataclass(frozen=True)
 class ParaphraseTable:
     """A file of paraphrases, and how many references it has."""
 
-    name: str
     path: Path
     columns: tuple[str, ...]
     references: int
@@ -62,78 +63,61 @@ class ParaphraseTable:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """What a folder has, back-translations first, the largest table first; and how many pairs a selection has."""
+    """The tables of a folder that a comparison names; and how many pairs a selection has."""
 
     tables: Mapping[str, ParaphraseTable]
     sets: Sequence[StsSet]
     pairs: int
-    classifier: Mapping[str, object]  # settings of the recipe `reference-classifier`
+    classifier: Mapping[str, object]  # settings of its recipe
 
-    def dataset_of(self, system: ExperimentSpec) -> SelectedPairs:
-        """What a system is trained and measured on."""
-        assert system.selection
-        return self.select(system.selection)
-
-    def select(self, selection: Selection) -> SelectedPairs:
-        """These pairs, as data of a training."""
+    def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
+        """What a system is trained and measured on; None where the folder lacks its table."""
+        selection = system.selection
+        if not selection or selection.table not in self.tables:
+            return None
         table, count = self.tables[selection.table], self.pairs * selection.times
         classifier = self.classifier if selection.keep.startswith("classifier") else {}
         settings = json.dumps([asdict(selection), count, dict(classifier)], sort_keys=True)
         sha256 = hashlib.sha256(f"{table.content} {settings}".encode()).hexdigest()
         return SelectedPairs(
-            COLUMNS, [table.path], self.sets, {}, sha256, table, selection, self.pairs, self.classifier
-        )
+            selection.table, PARAPHRASES, [table.path], self.sets, {}, sha256, False,
+            table=table, selection=selection, count=count, classifier=self.classifier,
+        )  # fmt: skip
 
 
-def read_paraphrases(folder: Path, most: int, classifier: Mapping[str, object]) -> Paraphrases:
-    """What `folder` has; a selection has `most` pairs, or a fifth of the references of the smallest table.
+def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraphrases:
+    """What `folder` has; a selection has the scale's pairs, or a fifth of the references of the smallest table.
 
-    Raises NotFound where the folder, its back-translations or an STS year are missing, and DataError for files that
-    can't be read.
+    Raises NotFound where the folder, a table or an STS year are missing, and DataError for files that can't be read.
     """
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
-    sets = [*read_years(folder), *optional_set(folder, "stsb-dev")]
+    sets = read_sts(folder, "stsb-dev")
     sets += optional_set(folder, "sick-test") or optional_set(folder, "sick-train")
-    tables = tables_in(folder, "backtranslated", "", TRANSLATED, sets)
-    if not tables:
+    tables: dict[str, ParaphraseTable] = {}
+    for name in dict.fromkeys(system.selection.table for system in comparison.systems if system.selection):
+        for place, columns in ((f"backtranslated/{name}", TRANSLATED), (f"paraphrase/en.{name}", HUMAN)):
+            for ending in TABLES[:-1]:  # a Parquet file would need its own column names
+                if (path := folder / f"{place}{ending}").exists():
+                    references = len({row[0] for row in read_pairs(path, columns, Skipped())})
+                    tables[name] = ParaphraseTable(path, columns, references, content_hash([path], sets, {}))
+    if not any(table.columns == TRANSLATED for table in tables.values()):
         raise NotFound(f"{folder}: no back-translations; expected backtranslated/fr-news.tsv.xz or such.")
-    tables += tables_in(folder, "paraphrase", "en.", HUMAN, sets)
-    pairs = min(most, *(table.references // PER_PAIR for table in tables))
-    if not pairs:
-        smallest = min(tables, key=lambda table: table.references)
+    smallest = min(tables.values(), key=lambda table: table.references)
+    if smallest.references < PER_PAIR:
         raise DataError(f"{smallest.path}: {smallest.references} references; expected {PER_PAIR} or more.")
-    return Paraphrases({table.name: table for table in tables}, sets, pairs, classifier)
+    pairs = min(comparison.pairs[scale], smallest.references // PER_PAIR)
+    return Paraphrases(tables, sets, pairs, comparison.scales[scale].get(CLASSIFIER, {}))
 
 
-def tables_in(
-    folder: Path, below: str, prefix: str, columns: tuple[str, ...], sets: Sequence[StsSet]
-) -> list[ParaphraseTable]:
-    """The tables of one kind, the one with most references first."""
-    tables = []
-    for path in sorted(folder.glob(f"{below}/{prefix}*")):
-        name = path.name.removeprefix(prefix).partition(".tsv")[0]
-        if path.name.endswith(TABLES[:-1]):  # a Parquet file would need its own column names
-            references = len({row[0] for row in read_pairs(path, columns, Skipped())})
-            tables.append(ParaphraseTable(name, path, columns, references, content_hash([path], sets, {})))
-    return sorted(tables, key=lambda table: -table.references)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SelectedPairs(Dataset):
-    """Pairs of one table. Columns, sets and hash are those of every dataset."""
+    """Pairs of one table, named after it."""
 
     table: ParaphraseTable
     selection: Selection
-    base: int  # pairs of a selection that is not larger than others
+    count: int  # pairs
     classifier: Mapping[str, object]
-
-    @property
-    def name(self) -> str:
-        """That of the table."""
-        return self.table.name
-
-    hard: ClassVar[bool] = False  # this paper does not know Hard STS
 
     @property
     def with_cost(self) -> bool:
@@ -141,9 +125,9 @@ class SelectedPairs(Dataset):
         return self.selection.keep.startswith("cost")
 
     @property
-    def is_random(self) -> bool:
-        """Whether they are neither filtered nor more than usual."""
-        return self.selection == Selection(self.name)
+    def file_columns(self) -> tuple[str, ...]:
+        """Names of the columns of a part; beside the texts, the cost alone is read, by a filter of costs."""
+        return (*HUMAN, *(["cost", "_"] if self.with_cost else ["_"] * (len(self.table.columns) - len(HUMAN))))
 
     def path(self, out: Path) -> Path:
         """The file of its pairs."""
@@ -151,18 +135,18 @@ class SelectedPairs(Dataset):
 
     def pairs(self, out: Path, say: Say, device: str) -> Source:
         """The pairs, selected where the file is missing; DataError where the filter keeps too few."""
-        path, wanted = self.path(out), self.base * self.selection.times
+        path = self.path(out)
         if not path.exists():
-            say(f"{self.name}: selecting {wanted:,} pairs {self.selection.keep}".rstrip())
+            say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
             models = self.models(out, say, device)
             keep = (self.range(out, models),) if self.selection.keep else ()
-            rules = replace(RULES, max_pairs=wanted, keep=keep, first_of_reference=True)
-            columns = [*COLUMNS, "cost:label", "_"] if self.with_cost else [*COLUMNS, *self.unread]
+            rules = replace(RULES, max_pairs=self.count, keep=keep, first_of_reference=True)
+            columns = [*PARAPHRASES, *("cost:label" if name == "cost" else name for name in self.file_columns[2:])]
             new = path.with_name(f"new-{path.name}")
             done = clean([self.part(out, "mined")], columns, new, rules, exclude=[self.evaluated(out)], models=models)
-            if done.kept < wanted:
+            if done.kept < self.count:
                 raise DataError(
-                    f"{self.name} {self.selection.keep}: {done.kept:,} pairs; every filter needs {wanted:,}."
+                    f"{self.name} {self.selection.keep}: {done.kept:,} pairs; every filter needs {self.count:,}."
                 )
             card_path(new).replace(card_path(path))
             new.replace(path)
@@ -172,7 +156,7 @@ class SelectedPairs(Dataset):
         """All that could be selected, so that the filters of a table share their tokens."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
-            columns = [*COLUMNS, *self.unread]
+            columns = [*PARAPHRASES, *["_"] * (len(self.table.columns) - len(HUMAN))]
             clean([self.part(out, "mined")], columns, path, RULES, exclude=[self.evaluated(out)])
         return Source(path, ("a", "b"))
 
@@ -193,67 +177,105 @@ class SelectedPairs(Dataset):
         return paths[part]
 
     def models(self, out: Path, say: Say, device: str) -> dict[str, SentenceScore]:
-        """The model that its filter scores by, trained on what is set aside."""
+        """The model that its filter scores by, trained on what is set aside, a classifier from where it stopped."""
         score = self.selection.keep.partition("=")[0]
         if score == "perplexity":
             rows = read_pairs(self.part(out, "set-aside"), self.file_columns, Skipped())
             return {score: Perplexity(dict.fromkeys(row[0] for row in rows))}
-        if score == "classifier":
-            return {score: ReferenceProbability.load(self.trained_classifier(out, say, device), device)}
-        return {}
-
-    @property
-    def unread(self) -> list[str]:
-        """As many columns as the table has beside its texts."""
-        return ["_"] * (len(self.table.columns) - len(HUMAN))
-
-    @property
-    def file_columns(self) -> tuple[str, ...]:
-        """Names of the columns of a part, the texts alone read."""
-        return (*HUMAN, *self.unread)
+        if score != "classifier":
+            return {}
+        folder = self.classifier_folder(out)
+        if (folder / SETTINGS).exists():
+            training.resume(folder, device=device)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)  # leftovers of a killed process
+            say(f"{self.name}: training a classifier of references")
+            recipe = recipes.build(CLASSIFIER, dict(self.classifier))
+            training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
+        return {score: ReferenceProbability.load(folder, device)}
 
     def classifier_folder(self, out: Path) -> Path:
         """The run of the classifier of this table's references."""
         settings = json.dumps([self.table.content, dict(self.classifier)], sort_keys=True)
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
-    def trained_classifier(self, out: Path, say: Say, device: str) -> Path:
-        """Its run, trained from where it stopped."""
-        folder = self.classifier_folder(out)
-        if (folder / SETTINGS).exists():
-            training.resume(folder, device=device)
-            return folder
-        shutil.rmtree(folder, ignore_errors=True)  # leftovers of a killed process
-        say(f"{self.name}: training a classifier of references")
-        recipe = recipes.build("reference-classifier", dict(self.classifier))
-        training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
-        return folder
-
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
         """What the filter keeps, quantiles made numbers by the first candidates of some references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
-        columns = TRANSLATED if self.with_cost else self.file_columns
-        rows = list(islice(first_of_reference(read_pairs(self.part(out, "mined"), columns, Skipped())), SAMPLE))
+        firsts: dict[str, tuple[str, ...]] = {}  # of each reference
+        for row in read_pairs(self.part(out, "mined"), self.file_columns, Skipped()):
+            if len(firsts) == SAMPLE and row[0] not in firsts:
+                break
+            firsts.setdefault(row[0], row)
+        rows = list(firsts.values())
         costs = np.array([number(row[2]) for row in rows]) if self.with_cost else None
         candidates = Candidates([row[:2] for row in rows], np.zeros((len(rows), 2)), numbers=costs)
         scores = pair_scores("spaces", models)[score](candidates)
         if not np.isfinite(scores).any():
             raise DataError(f"{self.table.path}: no candidate has a {score}; leave the filter out.")
-        return ScoreRange.parse(
-            re.sub(
-                r"(\d+)%",
-                lambda quantile: f"{np.nanpercentile(scores, int(quantile[1])):.4f}",
-                self.selection.keep,
-            )
+        limits = re.sub(
+            r"(\d+)%", lambda quantile: f"{np.nanpercentile(scores, int(quantile[1])):.4f}", self.selection.keep
         )
+        return ScoreRange.parse(limits)
 
 
-def first_of_reference(rows: Iterator[Row]) -> Iterator[Row]:
-    """The first row of each reference."""
-    seen: set[str] = set()
-    for row in rows:
-        if row[0] not in seen:
-            seen.add(row[0])
-            yield row
+# How the translations of a table differ from their references, beside the paper's numbers.
+
+PUBLISHED = {  # Table 9: reference less translation, all data
+    "unigram entropy": 0.46,
+    "trigram entropy": 0.74,
+    "unigram repetition": -2.80,
+    "trigram repetition": -2.26,
+}
+PUBLISHED_RHO = {  # Table 10: Spearman's rho x 100 with P(reference)
+    "unigram repetition": -35.1,
+    "trigram repetition": -18.4,
+    "average IDF": 27.8,
+    "words": -34.0,
+}
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # as in the paper
+
+
+def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
+    """One row per statistic of the random pairs of each table of back-translations, kept in `out`.
+
+    Without a table whose pairs are not selected yet; with the classifier's correlations where a table has a classifier.
+    """
+    rows = []
+    for data in datasets.values():
+        if not isinstance(data, SelectedPairs) or data.selection != Selection(data.name):
+            continue
+        if data.table.columns != TRANSLATED or not (pairs := data.path(out)).exists():
+            continue
+        classifier = data.classifier_folder(out)
+        trained = (classifier / SETTINGS).exists() and any(classifier.glob("step-*"))
+        path = pairs.with_name(pairs.name.replace(".tsv.zst", f"-statistics{'-classified' * trained}.json"))
+        if not path.exists():
+            models = {"classifier": ReferenceProbability.load(classifier, device)} if trained else {}
+            references, translations = zip(*read_pairs(pairs, ("a", "b"), Skipped()), strict=True)
+            comparison = compare(references, translations, models=models)
+            made = [statistic_row(data.name, comparison.pairs, statistic) for statistic in comparison.statistics]
+            write_text(path, json.dumps(made))
+        rows += json.loads(path.read_text(encoding="utf-8"))
+    return rows
+
+
+def statistic_row(table: str, pairs: int, statistic: Statistic) -> dict[str, Any]:
+    """A row as it is stored."""
+    fields = "unit", "reference", "translation"
+    row: dict[str, Any] = {"table": table, "pairs": pairs, "statistic": statistic.name}
+    row |= {name: getattr(statistic, name) for name in fields}
+    row |= {"published": PUBLISHED.get(statistic.name), "rho_published": PUBLISHED_RHO.get(statistic.name)}
+    if isinstance(statistic.difference, Estimate):
+        value, low, high, _ = statistic.difference
+        row |= {"difference": value, "ci_low": low, "ci_high": high}
+        if sign := SIGNS.get(statistic.name):
+            least, most = sorted((sign * low, sign * high))
+            row["verdict"] = HOLDS if least > 0 else FAILS if most < 0 else NOT_SEPARABLE
+    else:
+        row["difference"] = statistic.difference
+    if rho := statistic.correlation:
+        row |= {"rho": rho.value, "rho_low": rho.low, "rho_high": rho.high}
+    return row

@@ -20,10 +20,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analysis.reproduce import backtranslation, measure
+from analysis.reproduce import measure
 from analysis.reproduce import trainings as running
-from analysis.reproduce.experiments import (
+from analysis.reproduce.comparisons import (
     AVERAGE,
+    COMPARISONS,
     DEV,
     FIDELITY,
     GAPS,
@@ -32,8 +33,8 @@ from analysis.reproduce.experiments import (
     SYNTAX,
     Comparison,
     ExperimentSpec,
-    average_of_years,
 )
+from analysis.reproduce.paraphrases import text_statistics
 from analysis.reproduce.trainings import Training, TrainingPlan
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import (
@@ -89,72 +90,64 @@ def stored(folder: Path, name: str) -> Records:
 
 def records(plan: TrainingPlan, name: str, level: float) -> Records:
     """The rows of a comparison, from those of each system's trainings that are finished."""
-    comparison, trainings = plan.comparisons[name], plan.trainings[name]
+    comparison, trainings = COMPARISONS[name], plan.trainings[name]
     states = {training.key: plan.state(training) for of_system in trainings.values() for training in of_system}
     finished = {
         system: done
         for system, of_system in trainings.items()
         if (done := [training for training in of_system if states[training.key] == running.FINISHED])
     }
-    provenance = {
+    scores = {
+        system.name: measured(plan, comparison, system, finished[system.name])
+        for system in comparison.systems
+        if system.name in finished
+    }
+    for name, chosen in choices(comparison, scores).items():
+        scores[name], finished[name] = scores[chosen], finished[chosen]
+    known = {
         training.key: running.read(plan.folder(training) / running.RESULT)
         for of_system in finished.values()
         for training in of_system
     }
-    scores = measured(plan, comparison, finished)
-    for system, chosen in choices(comparison, scores).items():
-        scores[system], finished[system] = scores[chosen], finished[chosen]
+    score_table, cells = [], []
+    for system in comparison.systems:
+        done = finished.get(system.name, [])
+        if done:
+            score_table += score_rows(comparison, system, done, scores[system.name], known, level)
+        for training in done if system.best_of else trainings.get(system.name, ()):
+            about = known.get(training.key) or vars(training)
+            row = {"system": system.name, "cell": training.name, "state": states[training.key]}
+            cells.append(row | {"error": error(plan, training), **cell(about)})
+    has_statistics = comparison.data == "paraphrases"
     return {
-        "scores": [
-            row
-            for system in comparison.systems
-            if system.name in finished
-            for row in score_rows(comparison, system, finished[system.name], scores[system.name], provenance, level)
-        ],
+        "scores": score_table,
         "differences": differences(comparison, scores, level),
         "claims": claims(comparison, scores, level),
-        "cells": [
-            {
-                "system": system.name,
-                "cell": training.name,
-                "state": states[training.key],
-                "error": error(plan, training),
-                **cell(provenance.get(training.key) or vars(training)),
-            }
-            for system in comparison.systems
-            for training in (finished.get(system.name, ()) if system.best_of else trainings[system.name])
-        ],
-        "statistics": backtranslation.table_statistics(plan.datasets, plan.out / "data", plan.device)
-        if name == backtranslation.NAME
-        else [],
+        "cells": cells,
+        "statistics": text_statistics(plan.datasets, plan.out / "data", plan.device) if has_statistics else [],
     }
 
 
 def measured(
-    plan: TrainingPlan, comparison: Comparison, finished: Mapping[str, Sequence[Training]]
-) -> dict[str, Mapping[str, BootstrappedScore]]:
+    plan: TrainingPlan, comparison: Comparison, system: ExperimentSpec, finished: Sequence[Training]
+) -> dict[str, BootstrappedScore]:
     """Every measure that all finished trainings of a system have.
 
     Raises DataError where a training lacks the latent that its system is measured in.
     """
-    table: dict[str, Mapping[str, BootstrappedScore]] = {}
-    for system in (system for system in comparison.systems if system.name in finished):
-        by_seed = []
-        for training in finished[system.name]:
-            by_latent = measure.read(plan.folder(training) / running.SCORES)
-            if system.latent not in by_latent:
-                latents = ", ".join(by_latent)
-                raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
-            by_seed.append(by_latent[system.latent])
-        names = [name for name in by_seed[0] if all(name in of_seed for of_seed in by_seed)]
-        table[system.name] = {
-            name: BootstrappedScore(
-                np.array([of_seed[name][0] for of_seed in by_seed]), np.stack([of_seed[name][1] for of_seed in by_seed])
-            )
-            for name in names
-            if name != SETS or comparison.measure == SETS
-        }
-    return table
+    by_seed = []
+    for training in finished:
+        by_latent = measure.read(plan.folder(training) / running.SCORES)
+        if system.latent not in by_latent:
+            latents = ", ".join(by_latent)
+            raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
+        by_seed.append(by_latent[system.latent])
+    stacks = {
+        name: np.stack([of_seed[name] for of_seed in by_seed])  # (seeds, 1 + B)
+        for name in by_seed[0]
+        if all(name in of_seed for of_seed in by_seed) and (name != SETS or comparison.measure == SETS)
+    }
+    return {name: BootstrappedScore(stack[:, 0], stack[:, 1:]) for name, stack in stacks.items()}
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
@@ -175,6 +168,13 @@ def published(comparison: Comparison, system: str, measure: str, measured: Seque
     return numbers.get(measure)
 
 
+def average_of_years(comparison: Comparison, system: str, measure: str) -> float | None:
+    """The paper's number of a measure, its average over all its years."""
+    numbers = comparison.published.get(system, {})
+    years = [value for name, value in numbers.items() if name.startswith("STS 2")]
+    return sum(years) / len(years) if measure == AVERAGE and years else numbers.get(measure)
+
+
 def score_rows(
     comparison: Comparison,
     system: ExperimentSpec,
@@ -186,20 +186,21 @@ def score_rows(
     """Of one system: each measure's mean and each seed's, with the interval over pairs; and the last validations."""
     rows: list[dict[str, Any]] = []
     for name, score in scores.items():
-        parts: list[tuple[str, str, float, np.ndarray]] = [(MEAN, "", score.values.mean(), score.draws.mean(0))]
+        paper = published(comparison, system.name, name, list(scores))
+        parts = [(MEAN, "", score.values.mean(), score.draws.mean(0))]
         parts += [
             (str(training.seed), training.name, value, draws)
             for training, value, draws in zip(trainings, score.values, score.draws, strict=True)
         ]
         for seed, of, value, draws in parts:
             low, high = interval(draws, level)
-            estimate = {"value": float(value), "ci_low": float(low), "ci_high": float(high)}
-            row = {"seed": seed, "measure": name, "cell": of, **estimate}
-            rows.append(row | {"published": published(comparison, system.name, name, list(scores))})
-    for training in trainings:
-        for name, value in provenance[training.key]["validation"].items():
-            row = {"seed": str(training.seed), "measure": f"validation {name}", "value": value, "cell": training.name}
-            rows.append(row)
+            row = {"seed": seed, "measure": name, "cell": of, "published": paper}
+            rows.append(row | {"value": float(value), "ci_low": float(low), "ci_high": float(high)})
+    rows += [
+        {"seed": str(training.seed), "measure": f"validation {name}", "value": value, "cell": training.name}
+        for training in trainings
+        for name, value in provenance[training.key]["validation"].items()
+    ]
     return [{"system": system.name, "latent": system.latent, **row} for row in rows]
 
 
@@ -244,13 +245,9 @@ def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[st
     rows = []
     for number, claim in enumerate(comparison.claims):
         row: dict[str, Any] = {"claim": claim.statement, "where": claim.where, "measure": claim.measure, "level": level}
-        numbers = [
-            (weight, average_of_years(comparison.published.get(name, {}), claim.measure))
-            for name, weight in claim.weights.items()
-        ]
-        known = [weight * value for weight, value in numbers if value is not None]
-        if len(known) == len(numbers):
-            row["published"] = round(sum(known), 1)
+        numbers: dict[str, Any] = {name: average_of_years(comparison, name, claim.measure) for name in claim.weights}
+        if None not in numbers.values():
+            row["published"] = round(sum(weight * numbers[name] for name, weight in claim.weights.items()), 1)
         if estimate := estimates.get(number):
             p_holm = float(adjusted[number])
             row |= {"value": estimate.value} | statistics(estimate, p_holm)

@@ -23,10 +23,10 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,10 +35,10 @@ import numpy as np
 import torch
 
 import bgt_core
-from analysis.reproduce import backtranslation, comparisons, measure, var_siamese, vgvae
-from analysis.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
-from analysis.reproduce.datasets import Dataset, Say, read_dataset
-from analysis.reproduce.experiments import Comparison, ExperimentSpec
+from analysis.reproduce import measure
+from analysis.reproduce.comparisons import COMPARISONS, EVERY, ExperimentSpec, Settings, check_names
+from analysis.reproduce.datasets import Dataset, Say, read_parsed, read_questions, read_translations
+from analysis.reproduce.paraphrases import read_paraphrases
 from bgt_core import checkpoint, recipes
 from bgt_core import training as runs
 from bgt_core.backend import pick_device
@@ -49,7 +49,7 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.settings import SETTINGS
 
-OTHER_PAPERS = {paper.NAME: paper for paper in (backtranslation, vgvae, var_siamese)}
+SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill costs at most; elsewhere the recipe's
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
 SHORT = 10  # hex digits of a hash in a name
@@ -94,11 +94,7 @@ class Training:
 
 
 def training_of(
-    system: ExperimentSpec,
-    scale: Mapping[str, Mapping[str, object]],
-    seed: int,
-    data: str,
-    first: Training | None = None,
+    system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
     """The training of a system on that data at a scale: what the scale has for every recipe is set where the recipe has
     such an argument, what it has for this recipe always. An unknown recipe is reported when the training is built."""
@@ -111,12 +107,12 @@ def training_of(
         for name, value in given.items()
         if name not in left_out and (name not in defaults or as_json(value) != defaults[name])
     }
-    unusual = {
-        name: value
-        for name, value in overrides.items()
-        if name in system.overrides and value != as_json(usual.get(name))
-    }
-    words = [f"{name.rpartition('.')[2]}-{file_word(value)}" for name, value in sorted(unusual.items())]
+    unusual = {name: overrides[name] for name in sorted(system.overrides) if name in overrides}
+    words = [
+        f"{name.rpartition('.')[2]}-{file_word(value)}"
+        for name, value in unusual.items()
+        if value != as_json(usual.get(name))
+    ]
     words += [f"on-{first.recipe}"] if first else []
     words += [file_word(str(system.selection))] if system.selection else []
     return Training(system.recipe, overrides, system.langs, seed, data, "-".join(words), left_out, first)
@@ -146,14 +142,12 @@ class TrainingPlan:
     """The trainings of each system of each comparison, and where and how they run."""
 
     out: Path
-    comparisons: Mapping[str, Comparison]  # by name
     trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
     datasets: Mapping[str, Dataset]  # by the SHA-256 of their content
     device: str
     save_every: int | None  # updates between checkpoints, where not the recipe's
     resamples: int
     say: Say
-    report: Report = lambda row: None  # gets each row of metrics of the training in progress
 
     def folder(self, training: Training) -> Path:
         return self.out / "cells" / training.name
@@ -177,14 +171,6 @@ class TrainingPlan:
         firsts = {each.first.key: each.first for each in matching.values() if each.first}
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
-    def comparisons_of(self, training: Training) -> list[str]:
-        """The comparisons that include a training."""
-        return [
-            name
-            for name, systems in self.trainings.items()
-            if any(training.key == other.key for of_system in systems.values() for other in of_system)
-        ]
-
     def state(self, training: Training) -> str:
         """The state of a training now, as one of FINISHED, FAILED, RUNNING, STOPPED, WAITING."""
         folder = self.folder(training)
@@ -199,13 +185,6 @@ class TrainingPlan:
         return STOPPED if (folder / RUN / SETTINGS).exists() else WAITING
 
 
-def check_names(names: Sequence[str]) -> None:
-    """UsageError for a name of no comparison."""
-    known = (*COMPARISONS, *OTHER_PAPERS)
-    if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"There is no table '{unknown[0]}'; choose from {', '.join(known)} or all.")
-
-
 def plan_trainings(
     names: Sequence[str],
     *,
@@ -215,35 +194,41 @@ def plan_trainings(
     seeds: Sequence[int] = (),
     device: str = "auto",
     resamples: int = 2_000,
-    say: Callable[[str], None] = print,
+    say: Say = print,
 ) -> TrainingPlan:
     """Read the data and name the trainings of these comparisons; `seeds` replace those of every system.
 
-    `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
-    for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
+    `data` holds what `datasets` and `paraphrases` describe; trainings are kept in `out`; `say` gets a line per event.
+    Raises UsageError for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
     check_names(names)
-    check_choice(SCALES, scale=scale)
     pick_device(device)
-    translations = cache(read_dataset)
-    compared: dict[str, Comparison] = {}
+    translations = cache(lambda langs: read_translations(data, langs))
     datasets: dict[str, Dataset] = {}
     trainings: dict[str, dict[str, list[Training]]] = {}
     for name in names:
-        if name in OTHER_PAPERS:
-            compared[name], dataset_of, arguments = OTHER_PAPERS[name].read(data, scale)
+        comparison = COMPARISONS[name]
+        check_choice(comparison.scales, scale=scale)
+        dataset_of: Callable[[ExperimentSpec], Dataset | None]
+        if comparison.data == "translations":
+            dataset_of = lambda system: translations(system.langs)  # noqa: E731
+        elif comparison.data == "questions":
+            dataset_of = read_questions(data)
+        elif comparison.data == "parsed":
+            dataset_of = partial(lambda parsed, system: parsed, read_parsed(data, comparison.pairs[scale]))
         else:
-            compared[name], arguments = COMPARISONS[name], SCALES[scale]
-            dataset_of = lambda system: translations(data, system.langs)  # noqa: E731
+            dataset_of = read_paraphrases(data, comparison, scale).dataset
         trainings[name] = {}
-        for system in (system for system in compared[name].systems if not system.best_of):
-            dataset = dataset_of(system)
+        for system in (system for system in comparison.systems if not system.best_of):
+            if not (dataset := dataset_of(system)):
+                continue
             datasets[dataset.sha256] = dataset
             firsts = {training.seed: training for training in trainings[name].get(system.starts_from, ())}
             trainings[name][system.name] = [
-                training_of(system, arguments, seed, dataset.sha256, firsts.get(seed)) for seed in seeds or system.seeds
+                training_of(system, comparison.scales[scale], seed, dataset.sha256, firsts.get(seed))
+                for seed in seeds or system.seeds
             ]
-    return TrainingPlan(out, compared, trainings, datasets, device, SAVE_EVERY.get(scale), resamples, say)
+    return TrainingPlan(out, trainings, datasets, device, SAVE_EVERY.get(scale), resamples, say)
 
 
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
@@ -253,17 +238,13 @@ def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = 
     its folder and the others continue; `Interrupted` and KeyboardInterrupt are not errors of a training, and end the
     work; the same call continues from there.
     """
-    plan, todo = replace(plan, report=report), plan.chosen(only)
-    while todo:
-        busy = [
-            training for number, training in enumerate(todo, 1) if not attempt(plan, training, f"{number}/{len(todo)}")
-        ]
-        if len(busy) == len(todo):
-            return
-        todo = busy
+    todo, before = plan.chosen(only), 0
+    while len(todo) != before:
+        numbered, before = list(enumerate(todo, 1)), len(todo)
+        todo = [each for number, each in numbered if not attempt(plan, each, f"{number}/{before}", report)]
 
 
-def attempt(plan: TrainingPlan, training: Training, number: str) -> bool:
+def attempt(plan: TrainingPlan, training: Training, number: str, report: Report) -> bool:
     """Run one training; False if another process holds it, or the training that it starts from."""
     folder = plan.folder(training)
     if training.first and plan.state(training.first) == RUNNING:
@@ -276,7 +257,7 @@ def attempt(plan: TrainingPlan, training: Training, number: str) -> bool:
         (folder / ERROR).unlink(missing_ok=True)
         plan.say(f"{number} {training.name}")
         try:
-            finish(plan, training, folder)
+            finish(plan, training, folder, report)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the error is, it is kept and the other trainings continue
@@ -286,7 +267,7 @@ def attempt(plan: TrainingPlan, training: Training, number: str) -> bool:
         return True
 
 
-def finish(plan: TrainingPlan, training: Training, folder: Path) -> None:
+def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report) -> None:
     """Train, or continue, and then measure."""
     settings: dict[str, object] = {}
     if training.first:
@@ -301,7 +282,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path) -> None:
 
     def note(row: dict[str, Any]) -> None:
         write_json(folder / TIME, {"seconds": before + time.perf_counter() - start}, indent=1)
-        plan.report(row)
+        report(row)
 
     if (folder / RUN / SETTINGS).exists():
         last = runs.resume(folder / RUN, device=plan.device, report=note)
@@ -350,7 +331,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
 
 def git_state() -> str | None:
     """The commit of this code, and whether it was changed since; None outside a checkout."""
-    root = Path(comparisons.__file__).parents[2]
+    root = Path(__file__).parents[2]
     if not (root / ".git").exists() or not shutil.which("git"):
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

@@ -1,4 +1,4 @@
-"""A folder of small true data, and a comparison of two systems, with or without one that does not exist."""
+"""A folder of small true data, and comparisons of small systems."""
 
 from __future__ import annotations
 
@@ -10,41 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analysis.reproduce import comparisons, results
+from analysis.reproduce import comparisons, results, trainings
 from analysis.reproduce.__main__ import main
-from analysis.reproduce.comparisons import EVERY
-from analysis.reproduce.experiments import Comparison, ExperimentSpec, above, years
-from bgt_core.contracts import LANGUAGE
 from bgt_core.grammar import Pair, pairs
-
-SCALE = {
-    EVERY: {
-        "data.vocab_size": 400,
-        "model.d_model": 16,
-        "model.semantic_dim": 12,
-        "model.language_dim": 6,
-        "model.ffn_dim": 24,
-        "model.heads": 2,
-        "data.min_tokens": 2,
-        "data.valid_pairs": 20,
-        "train.epochs": 1.0,
-        "train.batch_tokens": 400,
-        "train.micro_tokens": 400,
-        "train.warmup_steps": 5,
-        "model.encoder_layers": 3,
-    },
-    "bgt-small": {"train.learning_rate": 1e-2},
-}
-TOY = Comparison(
-    "Two toys",
-    (
-        ExperimentSpec("BGT", "bgt-small", seeds=(1, 2)),
-        ExperimentSpec("dropped out", "bgt-small", {"model.dropout": 0.5}),
-        ExperimentSpec("BGT language", "bgt-small", seeds=(1, 2), latent=LANGUAGE),
-    ),
-    {"BGT": years(60.0, 70.0, 80.0, plus=20.0, minus=30.0), "dropped out": {"STS average": 50.0}},
-    (above("BGT", "dropped out", "sec. 4"), above("BGT", "BGT language", "sec. 5", "Hard+")),
-)
 
 
 def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
@@ -118,20 +86,22 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
     return run
 
 
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> Comparison:
-    """The comparison "toy" at the scale "toy"."""
-    monkeypatch.setitem(comparisons.COMPARISONS, "toy", TOY)
-    monkeypatch.setitem(comparisons.SCALES, "toy", SCALE)
-    monkeypatch.setitem(comparisons.SAVE_EVERY, "toy", 3)
-    return TOY
-
-
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy comparison with a system that does not exist, and a claim about it."""
-    nowhere = ExperimentSpec("nowhere", "no-such-recipe")
-    changed = Comparison(
-        TOY.title, (*TOY.systems, nowhere), TOY.published, (*TOY.claims, above("BGT", "nowhere", "sec. 1"))
-    )
-    monkeypatch.setitem(comparisons.COMPARISONS, "toy", changed)
+def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
+    """add(tables): put the comparisons of a file, by its text, beside the others; the last one."""
+
+    def put(tables: str) -> comparisons.Comparison:
+        path = tmp_path / "tables.toml"
+        path.write_text(tables, encoding="utf-8")
+        for name, comparison in comparisons.read(path).items():
+            monkeypatch.setitem(comparisons.COMPARISONS, name, comparison)
+        return comparison
+
+    return put
+
+
+@pytest.fixture(autouse=True)
+def toy(add: Callable[[str], comparisons.Comparison], monkeypatch: pytest.MonkeyPatch) -> comparisons.Comparison:
+    """The comparison "toy" at the scale "toy"."""
+    monkeypatch.setitem(trainings.SAVE_EVERY, "toy", 3)
+    return add(Path(__file__).with_name("toy.toml").read_text("utf-8"))

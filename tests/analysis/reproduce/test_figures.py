@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis.reproduce import figures
-from analysis.reproduce.experiments import AVERAGE, Comparison, ExperimentSpec, above
+from analysis.reproduce.comparisons import AVERAGE, Comparison, ExperimentSpec, above
 
 COMPARISON = Comparison(
     "Three",

@@ -1,0 +1,169 @@
+"""The tables of the papers name only what exists; and a training's name holds what decides it and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.reproduce import results
+from analysis.reproduce.comparisons import (
+    COMPARISONS,
+    DEV,
+    DEV_GAP,
+    EVERY,
+    F1,
+    F1_GAP,
+    SETS,
+    Comparison,
+    ExperimentSpec,
+    Selection,
+)
+from analysis.reproduce.measure import AUC_OF, OF_PAIRS, OVER_MOVERS
+from analysis.reproduce.trainings import Training, as_json, training_of
+from bgt_core.errors import BgtError
+from bgt_core.recipes import RECIPES
+
+SCALE = {EVERY: {"model.d_model": 64, "data.vocab_size": 500, "model.encoder_layers": 3}}
+STORED = Path(__file__).resolve().parents[3] / "analysis" / "results" / "reproduce"
+NAMES = [name for name in COMPARISONS if name != "toy"]
+WEIGHTS = {"WPL": "objective.position.weight", "PRL": "objective.paraphrase.weight", "DPL": "objective.margin.weight"}
+
+
+def training(
+    recipe: str = "bgt",
+    overrides: dict[str, object] | None = None,
+    seed: int = 1,
+    data: str = "d",
+    langs: tuple[str, str] = ("en", "fr"),
+) -> Training:
+    return training_of(ExperimentSpec("x", recipe, overrides or {}, langs), SCALE, seed, data)
+
+
+def test_a_training_is_named_by_what_decides_its_outcome() -> None:
+    others = [
+        training("bgt-small"),
+        training(seed=2),
+        training(data="e"),
+        training(langs=("en", "de")),
+        training(overrides={"model.readout": "mean"}),
+        training(overrides={"model.d_model": 32}),
+    ]
+    assert len({training().key, *(other.key for other in others)}) == 7
+    renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
+    same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
+    assert {other.key for other in same} == {training().key}  # the recipe's default, the scale's, another word
+    assert {other.name for other in same} == {training().name}  # and so is their folder
+    paper = training(overrides={"model.encoder_layers": 5})  # the default again
+    assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
+    own = training_of(ExperimentSpec("x", "bgt"), {**SCALE, "bgt": {"model.d_model": 32}}, 1, "d")
+    assert own.key == training(overrides={"model.d_model": 32}).key
+    name = training("english-trans-lstm", {"model.fuse": ["word", "hidden"], "train.rate": 1e-3}).name
+    assert name.startswith("english-trans-lstm_fuse-word+hidden-rate-0.001_en-fr_seed1_")
+    assert not set(name) & set("/= ,[]'")
+
+
+def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out() -> None:
+    small = training("bgt-small")
+    assert small.left_out == ("model.encoder_layers",)
+    assert "model.encoder_layers" not in small.overrides
+    assert (small.build().arguments or {})["model.d_model"] == 64
+    with pytest.raises(BgtError, match=r"no setting 'model\.colour'"):
+        training(overrides={"model.colour": "red"}).build()
+    with pytest.raises(BgtError, match="Unknown recipe 'nothing'"):
+        training("nothing").build()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> None:
+    """The same systems, each with what was set then, by the names of today, and so with the same arguments."""
+    comparison = COMPARISONS[name]
+    planned = {(system.name, str(seed)): system for system in comparison.systems for seed in system.seeds}
+    cells = results.stored(STORED, name)["cells"]
+    assert {(row["system"], row["seed"]) for row in cells} == planned.keys()
+    for row in cells:
+        system, seed = planned[row["system"], row["seed"]], int(row["seed"])
+        if system.best_of:
+            continue
+        today = training_of(system, comparison.scales["small"], seed, row["data"] or "d")
+        assert today.overrides == json.loads(row["overrides"]), row["cell"]
+        assert row["cell"].startswith(f"{row['recipe']}_")
+        if row["state"] == "finished":
+            then, now = json.loads(row["arguments"]), today.build().arguments or {}
+            assert not [key for key in then.keys() & now if key != "init_from" and as_json(now[key]) != then[key]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_comparisons_name_what_they_have(name: str) -> None:
+    comparison = COMPARISONS[name]
+    systems = [system.name for system in comparison.systems]
+    assert {each for system in comparison.systems for each in (*system.best_of, system.against)} <= set(systems)
+    assert {each for claim in comparison.claims for each in claim.weights} <= set(systems)
+    assert {each for part in comparison.parts.values() for each in part} <= set(systems)
+    assert len({claim.statement for claim in comparison.claims}) == len(comparison.claims)
+    assert set(comparison.published) <= set(systems) or comparison.published == COMPARISONS["main"].published
+    for system in comparison.systems:
+        assert not system.starts_from or systems.index(system.starts_from) < systems.index(system.name)
+        for scale in ("paper", "small"):
+            if system.recipe in RECIPES:
+                training_of(system, comparison.scales[scale], 1, "d").build()
+
+
+def test_published_numbers_are_the_papers() -> None:
+    """The averages that BGT's figure 3 states beside the years; some of each other table."""
+    stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
+    for system, average in stated.items():
+        published = COMPARISONS["main"].published[system]
+        numbers = [score for name, score in published.items() if name.startswith("STS 2")]
+        assert len(numbers) == 5
+        assert sum(numbers) / 5 == pytest.approx(average, abs=0.1)
+    numbers = {name: comparison.published for name, comparison in COMPARISONS.items()}
+    assert numbers["backtranslation"]["AVG ppdb-xxxl-lexical"] == {SETS: 65.8}  # Table 4
+    assert numbers["backtranslation"]["GRAN fr-news, BLEU"] == {SETS: 67.1}  # Table 12
+    assert numbers["var-siamese"]["repeat"] == {"accuracy": 88.24, AUC_OF["w2"]: 86.74, OVER_MOVERS: 13.64}
+    assert {claim.measure for claim in COMPARISONS["var-siamese"].claims} <= set(OF_PAIRS)
+    poster = numbers["vgvae"]
+    assert poster["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # Table 1
+    assert poster["ALL + LSTM, syntactic latent"] == {DEV: 11.3, F1: 38.8}
+    by_claim = [
+        sum(weight * poster[name][claim.measure] for name, weight in claim.weights.items())
+        for claim in COMPARISONS["vgvae"].claims
+        if all(claim.measure in poster.get(name, {}) for name in claim.weights)
+    ]
+    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster says what we claim that it says
+
+
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_each_system_has_the_losses_of_its_name_and_both_latents_are_one_training(scale: str) -> None:
+    comparison = COMPARISONS["vgvae"]
+    every = {system.name: training_of(system, comparison.scales[scale], 1, "d") for system in comparison.systems}
+    for name, made in every.items():
+        arguments = made.build().arguments or {}
+        if name.endswith(", syntactic latent"):
+            assert made.key == every[name.removesuffix(", syntactic latent")].key
+        elif made.recipe == "vgvae" and name != "one latent":
+            words = name.partition(",")[0].split(" + ")
+            losses = set(WEIGHTS) if "ALL" in words else set(words) - {"base"}
+            assert {loss for loss, weight in WEIGHTS.items() if arguments[weight]} == losses
+            assert bool(arguments["train.mega_batch"]) == ("DPL" in losses)
+            body = "lstm" if words[1:] in (["LSTM"], ["LSTM encoder"]) else "average"
+            assert arguments["model.syntactic_body"] == body and arguments["model.semantic_body"] == "average"
+            assert arguments["model.decoder"] == ("lstm" if words[1:] == ["LSTM"] else "bag-of-words")
+    alone = every["one latent"].build().arguments or {}
+    assert alone["model.syntactic_dim"] == 0 and not any(alone[weight] for weight in WEIGHTS.values())
+    assert len({made.key for made in every.values()}) == 8 + 4 + 3
+
+
+def test_a_table_is_read_with_what_it_shares(toy: Comparison) -> None:
+    first, second, language = toy.systems
+    assert (first.seeds, language.seeds, language.latent) == ([1, 2], [1, 2], "language")
+    assert second.overrides == {"model.dropout": 0.5} and toy.published["dropped out"] == {"STS average": 50.0}
+    assert toy.published["BGT"]["Hard-"] == 30.0
+    assert [claim.measure for claim in toy.claims] == ["STS average", "Hard+"]
+    filtered = COMPARISONS["backtranslation"]
+    assert filtered.systems[-1].selection == Selection("fr-news", times=3)
+    scaling = filtered.part("scaling").systems
+    assert [system.name for system in scaling if system.recipe == "avg"] == [
+        f"AVG fr-news{more}" for more in ("", ", 2 times the pairs", ", 3 times the pairs")
+    ]

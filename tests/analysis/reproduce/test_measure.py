@@ -1,0 +1,42 @@
+"""Scores and their draws, against scikit-learn and the spread of a mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from analysis.reproduce.comparisons import AVERAGE, DEV, F1, F1_GAP, STS_GAP
+from analysis.reproduce.measure import AUC_OF, LEADS, gaps, pair_scores, share
+
+
+def test_scores_of_pairs_are_worth_what_scikit_learn_says() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.random(300) < 0.4
+    scores = {name: labels + rng.normal(0, 1, 300) for name in ("w2", "wmd", "probability", "tf-idf")}
+    measured = pair_scores(labels, scores, 2_000)
+    for name in ("w2", "wmd", "probability"):
+        assert measured[AUC_OF[name]][0] == pytest.approx(100 * roc_auc_score(labels, scores[name]))
+    right = scores["probability"] >= 0.5
+    assert measured["accuracy"][0] == pytest.approx(100 * accuracy_score(labels, right))
+    rate = np.mean(right == labels)
+    assert measured["accuracy"][1:].std() == pytest.approx(100 * np.sqrt(rate * (1 - rate) / 300), rel=0.1)
+    for lead, (first, second) in LEADS.items():
+        assert measured[lead] == pytest.approx(measured[first] - measured[second])
+    again = pair_scores(labels, {"probability": scores["probability"]}, 2_000)
+    assert again["accuracy"].tolist() == measured["accuracy"].tolist()  # the same pairs, whatever else is scored
+
+
+def test_a_gap_is_for_the_latent_that_should_be_better() -> None:
+    semantic = {AVERAGE: np.array([60.0, 1, 2]), DEV: np.array([50.0, 1, 2]), F1: np.array([20.0, 1, 2])}
+    syntactic = {AVERAGE: np.array([40.0, 2, 3]), F1: np.array([35.0, 3, 6])}
+    apart = gaps({"semantic": semantic, "syntactic": syntactic})
+    assert {name: score.tolist() for name, score in apart.items()} == {STS_GAP: [20, -1, -1], F1_GAP: [15, 2, 4]}
+    assert gaps({"semantic": semantic}) == {}
+
+
+def test_the_spread_of_a_share_is_that_of_a_mean_of_right_answers() -> None:
+    right = np.random.default_rng(0).random(400) < 0.3
+    error = 100 * np.sqrt(right.mean() * (1 - right.mean()) / 400)
+    assert share(right, 2_000)[1:].std() == pytest.approx(error, rel=0.1)
+    assert share(~right, 2_000) == pytest.approx(100 - share(right, 2_000))  # the same items are drawn

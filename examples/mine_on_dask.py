@@ -26,7 +26,7 @@ from dask.distributed import Client
 from bgt_core.bulk import stat_signature
 from bgt_core.errors import BgtError, check_least
 from bgt_core.files import atomic_file
-from bgt_core.neighbours import bitext, margin
+from bgt_core.neighbours import bitext
 from bgt_core.neighbours import search as neighbours
 from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
 
@@ -108,7 +108,7 @@ def search(task: tuple[int, int], folder: Path, vectors: list[Path], parts: int,
     kept(folder / f"nearest-{side}-{number}.npz", compute)
 
 
-def gathered(folder: Path, side: int, parts: int) -> margin.Neighbours:
+def gathered(folder: Path, side: int, parts: int) -> bitext.Neighbours:
     """The nearest rows of all rows of a side."""
     files = [np.load(folder / f"nearest-{side}-{number}.npz") for number in range(parts)]
     return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
@@ -125,8 +125,8 @@ def main() -> None:
     parser.add_argument("--threshold", type=float, default=-np.inf, help="minimum margin of a pair")
     parser.add_argument("--scheduler", help="address of a running cluster")
     options = parser.parse_args()
-    check_least(1, parts=options.parts, k=options.k)
-    neighbours.planner("approximate", options.recall)  # raises for a share that is none
+    check_least(1, parts=options.parts)
+    bitext.check(options.k, "ratio", "approximate", options.recall)
     texts = [bitext.read_sentences(path) for path in options.texts]
     sides = [bitext.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
     folder = Path(f"{options.out.absolute()}.parts")
@@ -142,7 +142,7 @@ def main() -> None:
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
         client.gather(client.map(partial(assign, **how), tasks, pure=False))
         client.gather(client.map(partial(search, **how, k=options.k), tasks, pure=False))
-    pairs = margin.pairs_of(*(gathered(folder, side, options.parts) for side in (0, 1)))
+    pairs = bitext.pairs_of(gathered(folder, 0, options.parts), gathered(folder, 1, options.parts))
     pairs = pairs.take(pairs.scores >= options.threshold)
     bitext.write_pairs(options.out, pairs, *texts)
     lists = open_lists(folder)

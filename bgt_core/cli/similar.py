@@ -35,9 +35,6 @@ def retrieve_similar(
     columns: Annotated[str, typer.Option(help="Columns of --dev; _ is a column to skip.")] = "label,a,b",
     lang: Annotated[str, typer.Option(help="Language of the questions, for --build.")] = "en",
     k: Annotated[int, typer.Option("--top", help="Number of stored questions to show for each.")] = 10,
-    shortlist: Annotated[
-        int, typer.Option(min=0, help="Number of nearest questions that the model then ranks; 0: all, slowly.")
-    ] = 500,
     model: Annotated[
         str | None, typer.Option(help=f"{options.ENCODER}.", show_default="the store's, or the one that ships")
     ] = None,
@@ -47,8 +44,7 @@ def retrieve_similar(
 ) -> None:
     """Find the stored questions that mean the same as a new one, with the probability that they do.
 
-    A trained var-siamese ranks by that probability, any other encoder by cosine. A build that was stopped continues
-    when it is started again.
+    A trained var-siamese ranks by that probability, any other encoder by cosine.
     """
     from bgt_core.data.textfile import text_lines
     from bgt_core.neighbours.questions import QuestionStore, StoreCard, build
@@ -74,7 +70,7 @@ def retrieve_similar(
     if not texts:
         return
     opened = QuestionStore.open(store, encoder)
-    results = opened.query(texts, k=k, shortlist=shortlist or None)
+    results = opened.query(texts, k=k)
     if as_json:
         queries = [
             {"query": text, "hits": [hit._asdict() for hit in hits]} for text, hits in zip(texts, results, strict=True)
@@ -97,13 +93,12 @@ def retrieve_similar(
 
 def about(card: StoreCard) -> str:
     """How many questions a store has, and where its probabilities come from."""
-    if card.calibration and card.calibrated_on:
-        scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"
-        probabilities = f"probabilities calibrated on {card.calibrated_on} ({scaled})"
-    elif card.calibration:
+    probabilities = "no probabilities; --dev makes them from labelled pairs"
+    if scaling := card.calibration:
         probabilities = "probabilities as the model gives them; --dev calibrates them"
-    else:
-        probabilities = "no probabilities; --dev makes them from labelled pairs"
+        if card.calibrated_on:
+            scaled = f"slope {scaling.slope:.3g}, offset {scaling.offset:.3g}"
+            probabilities = f"probabilities calibrated on {card.calibrated_on} ({scaled})"
     return f"{card.questions:,} questions by {card.by}; {probabilities}"
 
 
@@ -116,6 +111,5 @@ def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, pre
     except NotFound as error:
         if model:
             raise
-        raise NotFound(
-            f"is needed: {store} was made with {spec}, which is not found ({error})", parameter="model"
-        ) from None
+        lost = f"is needed: {store} was made with {spec}, which is not found ({error})"
+        raise NotFound(lost, parameter="model") from None

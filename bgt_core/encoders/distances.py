@@ -15,7 +15,8 @@ And sentences scored by a trained `reference-classifier`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,57 +25,45 @@ import torch
 from bgt_core import load
 from bgt_core.capabilities import DuplicateModel, ReferenceModel
 from bgt_core.contracts import EOS, PAD, SEMANTIC, SentenceEncoder
-from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, needs
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
-from bgt_core.vectors.compare import paired, sides
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
 BLOCK = 2**14  # pairs compared at once
 
 
-class PosteriorEncoder:
-    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,); similarity is minus a distance.
-
-    It is an encoder like any other (`contracts.SentenceEncoder`): sentences are embedded once, and their vectors can be
-    compared any number of times.
-    """
+class PosteriorEncoder(ExternalEncoder):
+    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,); similarity is minus a distance."""
 
     def __init__(self, embedder: Embedder, distance: str):
         """`distance` is one of `posterior.distances.DISTANCES`."""
-        self.langs, self.latents = tuple(embedder.langs), tuple(embedder.latents)
+        super().__init__(
+            "this model",
+            self._vectors,
+            embedder.langs,
+            embedder.latents,
+            fingerprint=lambda: f"posteriors of {embedder.fingerprint}",
+            similarity=self._each_with_each,
+            similarity_pairwise=self._row_by_row,
+        )
         self._embedder, self._distance = embedder, distance
+        self.opened_as = partial(compared_by, embedder, distance)
 
-    @property
-    def fingerprint(self) -> str:
-        """A fingerprint of the vectors, in one line."""
-        return f"posteriors of {self._embedder.fingerprint}"
-
-    @property
-    def identity(self) -> str:
-        """See `encoders.identity`."""
-        return f"posteriors of {self._embedder.identity}"
-
-    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, 2 L) float32, a single string -> (2 L,); UsageError as `Embedder.posteriors`."""
+    def _vectors(self, sentences: list[str], lang: str, latent: str) -> np.ndarray:
         posteriors = self._embedder.posteriors(sentences, lang=lang, latent=latent)
-        vectors = torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
-        return vectors[0] if isinstance(sentences, str) else vectors
+        return torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
 
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
-        left, right = sides(left, right)
+    def _each_with_each(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         table = np.empty((len(left), len(right)))
         for row, vector in enumerate(left):
-            table[row] = self.similarity_pairwise(np.broadcast_to(vector, right.shape), right)
+            table[row] = self._row_by_row(np.broadcast_to(vector, right.shape), right)
         return table
 
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, 2 L) with row i of right (N, 2 L): (N,); UsageError for different shapes."""
-        left, right = paired(left, right)
+    def _row_by_row(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         similarities = np.empty(len(left))
         for start in range(0, len(left), BLOCK):
             block = slice(start, start + BLOCK)
@@ -106,8 +95,9 @@ class DuplicateEncoder(PosteriorEncoder):
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
         """Posteriors (P, L), (P, L) -> probabilities, (P,) float64."""
         device = self._embedder.device
-        sides = (Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
-        return self._model.duplicate_probability(*sides)
+        return self._model.duplicate_probability(
+            *(Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
+        )
 
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
@@ -129,9 +119,8 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
         )
     if distance == "cosine":
         return encoder
-    if distance == PROBABILITY:
-        return DuplicateEncoder(encoder)
-    return WordMover(encoder) if distance == WMD else PosteriorEncoder(encoder, distance)
+    kinds = {PROBABILITY: DuplicateEncoder, WMD: WordMover}
+    return kinds[distance](encoder) if distance in kinds else PosteriorEncoder(encoder, distance)
 
 
 def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
@@ -145,7 +134,7 @@ def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
 LONGEST = 256  # tokens of a sentence
 
 
-class WordMover:
+class WordMover(ExternalEncoder):
     """Sentences as bags of tokens: a vector holds token ids, (256,), padded; similarity is minus the distance.
 
     The distance is the minimum cost of moving the mass of one bag to the other. The mass of a token is its share in the
@@ -156,55 +145,42 @@ class WordMover:
     def __init__(self, embedder: Embedder):
         """Raises NotFound if POT is not installed."""
         needs("ot", "transport")
-        self.langs, self.latents = tuple(embedder.langs), (SEMANTIC,)
-        self._embedder = embedder
+        super().__init__(
+            "this model",
+            self._ids,
+            embedder.langs,
+            fingerprint=lambda: f"token ids of {embedder.fingerprint}",
+            similarity=lambda left, right: self._compared([(a, b) for a in left for b in right]).reshape(
+                len(left), len(right)
+            ),
+            similarity_pairwise=lambda left, right: self._compared([*zip(left, right, strict=True)]),
+        )
+        self._tokenizer, self.opened_as = embedder.tokenizer, partial(compared_by, embedder, WMD)
         self.table = embedder.model.semantic_table.weight.detach().double().cpu().numpy()  # (V, H)
 
-    @property
-    def fingerprint(self) -> str:
-        """A fingerprint of the vectors, in one line."""
-        return f"token ids of {self._embedder.fingerprint}"
-
-    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> token ids, (N, 256) float32, padded with PAD; a single string -> (256,).
-
-        Raises UsageError as `Embedder.embed`, DataError for a longer sentence.
-        """
-        self._embedder.encoder(lang, latent)
-        texts = sentence_list(sentences)
-        vectors = np.full((len(texts), LONGEST), PAD, dtype=np.float32)
-        for row, ids in enumerate(self._embedder.tokenizer.encode(texts)):
+    def _ids(self, sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        """N sentences -> token ids, (N, 256) float32, padded with PAD; DataError for a longer sentence."""
+        vectors = np.full((len(sentences), LONGEST), PAD, dtype=np.float32)
+        for row, ids in enumerate(self._tokenizer.encode(sentences)):
             tokens = [token for token in ids if token != EOS] or [EOS]
             if len(tokens) > LONGEST:
                 raise DataError(
-                    f"{len(tokens)} tokens in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                    f"{len(tokens)} tokens in {sentences[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
                 )
             vectors[row, : len(tokens)] = tokens
-        return vectors[0] if isinstance(sentences, str) else vectors
+        return vectors
 
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, 256) with each row of right (M, 256), one transport problem each: (N, M)."""
-        left, right = sides(left, right)
-        bags = [[self.bag(row) for row in side] for side in (left, right)]
-        return np.array([[-self.distance(a, b) for b in bags[1]] for a in bags[0]]).reshape(len(left), len(right))
-
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, 256) with row i of right (N, 256): (N,); UsageError for different shapes."""
-        left, right = paired(left, right)
-        return np.array([-self.distance(self.bag(a), self.bag(b)) for a, b in zip(left, right, strict=True)])
-
-    def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct token ids of a sentence, padded (256,): (K,), and their shares, (K,)."""
-        tokens, counts = np.unique(row[row != PAD].astype(np.int64), return_counts=True)
-        return tokens, counts / counts.sum()
-
-    def distance(self, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> float:
-        """The distance of two bags; exact, by network simplex."""
+    def _compared(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Minus the distance of each two rows of token ids, exact, by network simplex."""
         import ot
         from scipy.spatial.distance import cdist
 
-        costs = cdist(self.table[left[0]], self.table[right[0]])  # (K, K')
-        return float(ot.emd2(left[1], right[1], costs))
+        similarities = np.zeros(len(pairs))
+        for number, pair in enumerate(pairs):
+            bags = [np.unique(row[row != PAD].astype(np.int64), return_counts=True) for row in pair]
+            costs = cdist(*(self.table[tokens] for tokens, _ in bags))  # (K, K')
+            similarities[number] = -ot.emd2(*(counts / counts.sum() for _, counts in bags), costs)
+        return similarities
 
 
 class ReferenceProbability:

@@ -1,14 +1,19 @@
-"""Bitext mining in one call, for `bgt mine`."""
+"""Find translations in two texts: nearest neighbours both ways -> margin scores -> pairs, best first.
+
+Scores and retrieval are those of Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
+Sentence Embeddings"): a cosine is scored relative to those of the nearest candidates, so that a sentence near to
+everything scores low.
+"""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +21,71 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import text_columns
 from bgt_core.data.text import normalise, sentence_list
 from bgt_core.data.textfile import lines, text_lines
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.files import atomic_file
-from bgt_core.neighbours import margin
-from bgt_core.neighbours.margin import Pairs, check, margin_pairs, rescore
-from bgt_core.neighbours.search import Report, Rows, SearchPlan, load_faiss, planner, silent
+from bgt_core.neighbours.search import Report, Rows, SearchPlan, approximate, chunks, exact, load_faiss, search, silent
 from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix, numbers, read_npy
+
+INDEXES = ("exact", "approximate")
+MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean over neighbours) -> margin
+    "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
+    "distance": lambda cosine, mean: cosine - mean,
+    "absolute": lambda cosine, mean: cosine,
+}
+
+Neighbours = tuple[np.ndarray, np.ndarray]  # of each row: cosines, falling, and rows of the other side; (N, k) both
+
+
+class Pairs(NamedTuple):
+    """P candidates, each a row of the left and a row of the right side."""
+
+    scores: np.ndarray  # (P,) float64
+    left: np.ndarray  # (P,) int64
+    right: np.ndarray  # (P,) int64
+
+    def take(self, chosen: np.ndarray) -> Pairs:
+        """Select some of them, by numbers or a mask."""
+        return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
+
+    def best_first(self) -> np.ndarray:
+        """Their order by falling score; ties are ordered by row."""
+        return np.lexsort((self.right, self.left, -self.scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """The N distinct sentences of a text, in order: copies would be each other's nearest neighbours."""
+
+    texts: list[str]  # normalised
+    first: np.ndarray  # (N,) the first line of each, from 0
+    of_line: np.ndarray  # (lines,) the index of each line's sentence; -1 for a blank line
+
+
+Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
+
+
+class Kept(NamedTuple):
+    """The pairs kept by one rule, and how many of them are known translations."""
+
+    rule: str  # "all", "threshold", "best threshold" or "best of the other half"
+    thresholds: tuple[float, ...]
+    correct: int
+    kept: int
+    known: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the kept pairs that are known; 0 if none is kept."""
+        return self.correct / max(self.kept, 1)
+
+    @property
+    def recall(self) -> float:
+        """Share of the known pairs that are kept."""
+        return self.correct / self.known
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.correct / (self.kept + self.known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +103,60 @@ class Mined:
         """The candidates that reach the threshold."""
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
-    def against(self, left: np.ndarray, right: np.ndarray) -> list[margin.Kept]:
-        """Count how many of the known translations, rows (G,) and (G,), the candidates contain at several
-        thresholds. Known translations that are copies of others count once."""
+    def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
+        """Compare the candidates with known translations, rows (G,) and (G,); copies of others count once.
+
+        Returns:
+            How many are among all pairs, those above the threshold, and those above the best threshold, on all pairs
+            and held out (the halves are even and odd rows of the left side).
+        """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
         known_left, known_right = np.unique(np.stack(known), axis=1)
-        return margin.at_thresholds(self.candidates, known_left, known_right, self.threshold)
+        (scores, rows, others), count = self.candidates, len(known_left)
+        width = max(others.max(initial=0), known_right.max(initial=0)) + 1
+        correct = np.isin(rows * width + others, known_left * width + known_right)
+
+        def kept(rule: str, thresholds: tuple[float, ...], of_pair: np.ndarray | float) -> Kept:
+            above = scores >= of_pair
+            return Kept(rule, thresholds, int((above & correct).sum()), int(above.sum()), count)
+
+        best, half = best_threshold(scores, correct, count), rows % 2
+        of_half = [
+            best_threshold(scores[half == i], correct[half == i], int((known_left % 2 == i).sum())) for i in (1, 0)
+        ]
+        return [
+            kept("all", (), -np.inf),
+            *([kept("threshold", (self.threshold,), self.threshold)] if self.threshold > -np.inf else []),
+            kept("best threshold", (best,), best),
+            kept("best of the other half", (of_half[0], of_half[1]), np.array(of_half)[half]),
+        ]
+
+
+def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
+    """The threshold of the best F1; halfway to the next lower score, so that it fits other pairs too.
+
+    Infinite if no pair is correct: then it is best to keep none.
+    """
+    order = np.argsort(-scores, kind="stable")
+    falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
+    last = np.append(falling[1:] < falling[:-1], True)[: len(falling)]  # a threshold can't separate equal scores
+    f1 = np.where(last, 2 * hits / (np.arange(1, len(falling) + 1) + known), 0)
+    if not f1.any():
+        return np.inf
+    best = int(f1.argmax())
+    return float(falling[best : best + 2].mean())
+
+
+def check(k: int, margin: str, index: str, recall: float, threshold: float = -math.inf) -> None:
+    """Raise UsageError for settings that `mine` does not take."""
+    check_whole(1, k=k)
+    check_choice(MARGINS, margin=str(margin))
+    check_choice(INDEXES, index=str(index))
+    if not (isinstance(recall, Real) and 0 < recall <= 1):
+        raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
+    if not isinstance(threshold, Real) or math.isnan(threshold):
+        raise UsageError(f"{threshold}: expected a score, a number.", parameter="threshold")
 
 
 def mine(
@@ -56,11 +167,9 @@ def mine(
     langs: Sequence[str] | None = None,
     k: int = 4,
     margin: str = "ratio",
-    retrieval: str = "max",
     threshold: float = -math.inf,
     index: str = "exact",
     recall: float = 0.95,
-    rescored: bool = False,
     report: Report = silent,
 ) -> Mined:
     """Find translations in two texts, by the margin of their cosine over that of other candidates.
@@ -69,61 +178,42 @@ def mine(
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
-    A side is a list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors, (N, D), of
-    any kind that `vectors.convert` takes, or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`,
-    `margin` and `retrieval` are as in `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`;
-    with `rescored`, candidates that reach `threshold` in an approximate search get exact scores. `report` gets the
-    number of blocks done, and of all blocks.
+    The score of x and y is the margin between their cosine and the mean cosine of x's k nearest rows on the right and
+    y's k nearest rows on the left. A row's candidate is the best of its k nearest; of both sides' candidates, best
+    first, each row is used once.
 
-    Raises UsageError for inconsistent arguments or a language that the encoder lacks, DataError for a side without
-    sentences or vectors, for vectors of different widths, and as `matrix`; NotFound if FAISS is not installed.
+    Args:
+        left, right: A list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors,
+            (N, D), of any kind that `vectors.convert` takes, or `Rows` of a file.
+        encoder, langs: For sentences, which are embedded in memory; for millions of them `bgt embed` writes files.
+        k: Number of neighbours that a margin is relative to.
+        margin: "ratio", "distance" or "absolute", the plain cosine.
+        threshold: Minimum score of a pair.
+        index: "exact", which compares all pairs, or "approximate".
+        recall: Share of the nearest neighbours that approximate search must find.
+        report: Gets the number of blocks done, and of all blocks.
+
+    Raises:
+        UsageError: Inconsistent arguments, or a language that the encoder lacks.
+        DataError: A side without sentences or vectors, vectors of different widths, and as `matrix`.
+        NotFound: FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
-    check(k, margin, retrieval)
-    plan_for = planner(index, recall)
-    if not isinstance(threshold, Real) or math.isnan(threshold):
-        raise UsageError(f"{threshold}: expected a score, a number.", parameter="threshold")
-    texts = [
-        side if isinstance(side, Sentences | Rows) else to_side(side, name)
-        for side, name in ((left, "left"), (right, "right"))
-    ]
-    rows = to_rows(texts, encoder, text_columns(langs)[1] if isinstance(langs, str) else langs)
-    plan = plan_for(*rows)
-    candidates = margin_pairs(*rows, plan, k=k, margin=margin, retrieval=retrieval, report=report)
-    if rescored:
-        reached = candidates.take(candidates.scores >= threshold)
-        candidates = rescore(reached, *rows, k=k, margin=margin, report=report)
+    check(k, margin, index, recall, threshold)
+    named = zip((left, right), ("left", "right"), strict=True)
+    texts = [side if isinstance(side, Sentences | Rows) else to_side(side, name) for side, name in named]
+    one, other = to_rows(texts, encoder, text_columns(langs)[1] if isinstance(langs, str) else langs)
+    plan = exact(one, other) if index == "exact" else approximate(one, other, recall=recall)
+    there = search(one, other, plan.forward, k, plan.assignments, report)
+    back = search(other, one, plan.backward, k, plan.assignments, report)
+    candidates = pairs_of(there, back, margin)
     lists = [
         text if isinstance(text, Sentences) and text is not side else None
         for side, text in zip((left, right), texts, strict=True)
     ]
     columns = [text.first[column] if text else column for text, column in zip(lists, candidates[1:], strict=True)]
     first_of = [np.where(text.of_line < 0, -1, text.first[text.of_line]) if text else None for text in lists]
-    return Mined(Pairs(candidates.scores, *columns), threshold, plan, (len(rows[0]), len(rows[1])), first_of)
-
-
-def to_rows(
-    sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
-) -> tuple[Rows, Rows]:
-    """Vectors of both sides; sentences are embedded in memory. (For millions of them use `bgt embed`, which writes
-    files.)
-
-    Raises UsageError for sentences without an encoder, unless there are two languages, and for a language that the
-    encoder lacks.
-    """
-    if any(isinstance(side, Sentences) for side in sides):
-        if encoder is None or langs is None:
-            raise UsageError(
-                "and an encoder are needed to embed sentences, as in en,fr; or give vectors.", parameter="langs"
-            )
-        if len(langs) != len(sides):
-            raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
-        for lang in langs:
-            encoder.embed([], lang=lang)  # an unknown language raises now, not after the first side has been embedded
-    if any(isinstance(side, Sentences) and not side.texts for side in sides):
-        raise DataError("One side has no sentences: it is empty or blank.")
-    left, right = (embedded(side, encoder, lang) for side, lang in zip(sides, langs or ("", ""), strict=True))
-    return left, right
+    return Mined(Pairs(candidates.scores, *columns), threshold, plan, (len(one), len(other)), first_of)
 
 
 def to_side(given: object, name: str) -> Sentences | Rows:
@@ -138,27 +228,71 @@ def to_side(given: object, name: str) -> Sentences | Rows:
     return Rows(vectors, np.arange(len(vectors)))
 
 
-def embedded(side: Sentences | Rows, encoder: SentenceEncoder | None, lang: str) -> Rows:
-    """The vectors of one side."""
-    if isinstance(side, Rows) or encoder is None:
-        return cast(Rows, side)
-    vectors = matrix(encoder.embed(side.texts, lang=lang), lang, (len(side.texts), "D"), texts=side.texts)
-    return Rows(vectors, np.arange(len(vectors)))
+def to_rows(
+    sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
+) -> list[Rows]:
+    """Vectors of both sides, of which sentences are embedded; errors as `mine`."""
+    if all(isinstance(side, Rows) for side in sides):
+        return [side for side in sides if isinstance(side, Rows)]
+    if encoder is None or langs is None:
+        raise UsageError(
+            "and an encoder are needed to embed sentences, as in en,fr; or give vectors.", parameter="langs"
+        )
+    if len(langs) != len(sides):
+        raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
+    for lang in langs:
+        encoder.embed([], lang=lang)  # an unknown language raises now, not after the first side has been embedded
+    if any(isinstance(side, Sentences) and not side.texts for side in sides):
+        raise DataError("One side has no sentences: it is empty or blank.")
+    rows = []
+    for side, lang in zip(sides, langs, strict=True):
+        if isinstance(side, Sentences):
+            texts = side.texts
+            vectors = matrix(encoder.embed(texts, lang=lang), lang, (len(texts), "D"), texts=texts)
+            side = Rows(vectors, np.arange(len(vectors)))
+        rows.append(side)
+    return rows
+
+
+def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
+    """Score and choose pairs as `mine` does, from both searches: each left row's nearest right rows, cosines and rows
+    (N, k), and each right row's nearest left rows, (M, k)."""
+    means = [
+        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # fewer than k are -1
+        for cosines, nearest in (there, back)
+    ]
+    scores, partner = _best(margin, *there, means[0], means[1])
+    back_scores, back_partner = _best(margin, *back, means[1], means[0])
+    pairs = Pairs(
+        np.concatenate([scores, back_scores]),
+        np.concatenate([np.arange(len(scores)), back_partner]),
+        np.concatenate([partner, np.arange(len(back_scores))]),
+    )
+    free_left, free_right = bytearray(b"\1" * len(scores)), bytearray(b"\1" * len(back_scores))
+    kept: list[np.ndarray] = []
+    for chosen in chunks(pairs.best_first()):
+        keep = []
+        for left, right in zip(pairs.left[chosen].tolist(), pairs.right[chosen].tolist(), strict=True):
+            keep.append(free_left[left] and free_right[right])
+            if keep[-1]:
+                free_left[left] = free_right[right] = 0
+        kept.append(chosen[np.array(keep, dtype=bool)])
+    pairs = pairs.take(np.concatenate(kept))
+    return pairs.take(np.isfinite(pairs.scores))  # a row without comparisons has no candidate
+
+
+def _best(
+    margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The score (N,) and the row (N,) of the best of each row's neighbours, (N, k); `own` (N,) and `other` (M,) are the
+    mean cosines of each side's neighbours."""
+    scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
+    scores[nearest < 0] = -np.inf
+    rank = scores.argmax(1)[:, None]
+    return np.take_along_axis(scores, rank, 1)[:, 0], np.take_along_axis(nearest, rank, 1)[:, 0]
 
 
 # Read and write the files of mining: texts, vectors of their lines, known translations, tables of pairs.
-
-
-@dataclass(frozen=True, eq=False)
-class Sentences:
-    """The N distinct sentences of a text, in order: copies would be each other's nearest neighbours."""
-
-    texts: list[str]  # normalised
-    first: np.ndarray  # (N,) the first line of each, from 0
-    of_line: np.ndarray  # (lines,) the index of each line's sentence; -1 for a blank line
-
-
-Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:

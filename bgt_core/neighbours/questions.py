@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 
 from bgt_core import __version__
 from bgt_core.bulk import embed_file
@@ -30,7 +30,7 @@ from bgt_core.data.text import normalise
 from bgt_core.encoders import identity
 from bgt_core.encoders.distances import DuplicateEncoder, with_own_probability
 from bgt_core.errors import DataError, NotFound, UsageError, check_least
-from bgt_core.files import alone, lasting_name, read_json, sha256_file, write_json, write_text, writing
+from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.neighbours.bitext import read_sentences
 from bgt_core.neighbours.search import load_faiss
 from bgt_core.vectors.compare import unit
@@ -96,21 +96,16 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = (scores - centre) / spread  # both parameters get a similar scale, for Newton's steps
-
-    def nats(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        logits = numbers[0] * scaled + numbers[1]
-        errors = expit(logits) - targets
-        loss = np.logaddexp(0, logits) - targets * logits
-        return float(loss.mean()), np.array([(errors * scaled).mean(), errors.mean()])
-
-    slope, offset = minimize(nats, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair with both labels, in these shares
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
+    model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
+    slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     if not slope > 0:
         raise DataError(
             f"On {len(labels)} labelled pairs the model's scores do not rise with the labels (slope {slope:.3g}); "
             "label pairs that mean the same 1, or give another model."
         )
-    return Platt(float(slope / spread), float(offset - slope * centre / spread))
+    return Platt(slope / spread, offset - slope * centre / spread)
 
 
 # Build a store: embed questions once, and calibrate probabilities.
@@ -118,7 +113,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
 
 @dataclass(frozen=True)
 class StoreCard:
-    """The record of a store, written last: a folder without it is not a complete store."""
+    """The record of a store."""
 
     questions: int
     text: str  # SHA-256 of questions.txt
@@ -150,19 +145,6 @@ class StoreCard:
             ) from None
 
 
-class LabelledPairs(Protocol):
-    """P pairs of sentences, and whether those of each mean the same, (P,) bool."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def labels(self) -> np.ndarray: ...
-    @property
-    def left(self) -> Sequence[str]: ...
-    @property
-    def right(self) -> Sequence[str]: ...
-
-
 def build(
     source: Path,
     out: Path,
@@ -170,48 +152,33 @@ def build(
     *,
     model: str = "",
     lang: str = "en",
-    dev: LabelledPairs | None = None,
+    dev: Any = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> StoreCard:
-    """Store the distinct questions of a text, one per line, in the folder `out`.
+    """Store the distinct questions of a text, one per line, in the new folder `out`, whole or not at all.
 
     A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
-    Labelled pairs `dev` turn scores into probabilities, which hold for similar pairs. Without `dev`, the probabilities
-    of a siamese network are used as they are, and cosines give none. `model` is the spec of `encoder`, which is stored.
+    Labelled pairs `dev` (`evaluation.tasks.pairs.LabelledPairs`) turn scores into probabilities, which hold for similar
+    pairs. Without them, the probabilities of a siamese network are used as they are, and cosines give none. `model` is
+    the spec of `encoder`, which is stored.
 
-    A build of the same questions by the same encoder keeps the vectors. Raises UsageError if `out` holds another store
-    or other files, DataError for a text without questions and for labelled pairs that can't
-    be calibrated on, and otherwise as `bulk.embed_file`.
+    Raises UsageError if `out` exists, DataError for a text without questions and for labelled pairs that can't be
+    calibrated on, and otherwise as `bulk.embed_file`.
     """
     load_faiss()
     ranking = Ranking(encoder)
     questions = read_sentences(source).texts
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; choose a folder for the store.")
-    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    if names and not any(name.startswith((CARD, QUESTIONS)) for name in names):  # a killed build leaves its lock
-        raise UsageError(f"{out}: holds other files; choose another folder for the store.")
     calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # its scores are log odds already
     if dev is not None:
         left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
         scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
         calibration = fit_platt(np.array(scores), dev.labels)
-    with alone(out / CARD):
-        text = "\n".join(questions) + "\n"
-        if (out / CARD).exists():
-            card = StoreCard.load(out)
-            if card.encoder != identity(encoder) or (out / QUESTIONS).read_text(encoding="utf-8") != text:
-                raise UsageError(
-                    f"{out}: holds a store of {card.questions:,} questions, other ones or by another model; "
-                    "choose another folder, or remove it."
-                )
-        with writing(out):
-            (out / CARD).unlink(missing_ok=True)  # until the store is complete again
-        write_text(out / QUESTIONS, text)
-        embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
+    with atomic_folder(out) as partial:
+        write_text(partial / QUESTIONS, "\n".join(questions) + "\n")
+        embed_file(ranking.encoder, partial / QUESTIONS, partial / VECTORS, lang=lang, report=report)
         card = StoreCard(
             questions=len(questions),
-            text=sha256_file(out / QUESTIONS),
+            text=sha256_file(partial / QUESTIONS),
             encoder=identity(encoder),
             model=lasting_name(model),
             by=ranking.by,
@@ -220,8 +187,8 @@ def build(
             calibrated_on=dev.name if dev else "",
             version=__version__,
         )
-        write_json(out / CARD, {"schema": SCHEMA, **asdict(card)})
-        return card
+        write_json(partial / CARD, {"schema": SCHEMA, **asdict(card)})
+    return card
 
 
 # Search a store: the stored questions nearest to a new one, with their scores.
@@ -310,16 +277,7 @@ class QuestionStore:
         scores = np.concatenate([self.ranking.scores(vector, block) for block in blocks])
         best = np.lexsort((rows, squares, -scores))[:k]  # ties are ordered by distance, then by row
         probabilities = self.card.calibration(scores[best]).tolist() if self.card.calibration else [None] * len(best)
-        distances, siamese = np.sqrt(squares[best].clip(min=0)).tolist(), self.card.by == "probability"
-        return [
-            Hit(
-                row=int(row),
-                question=self.questions[row],
-                probability=probability,
-                w2=distance if siamese else None,
-                cosine=None if siamese else score,
-            )
-            for row, probability, distance, score in zip(
-                rows[best], probabilities, distances, scores[best].tolist(), strict=True
-            )
-        ]
+        distances = np.sqrt(squares[best].clip(min=0)).tolist() if self.card.by == "probability" else [None] * len(best)
+        cosines = [None] * len(best) if self.card.by == "probability" else scores[best].tolist()
+        texts = [self.questions[row] for row in rows[best]]
+        return list(map(Hit, rows[best].tolist(), texts, probabilities, distances, cosines))

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from bgt_core.errors import DataError, NotFound, UsageError, check_choice
+from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.compare import binary_scaled
 
 BLOCK = 16_384  # rows of a side in memory at once
@@ -159,18 +157,6 @@ def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
     )
     nprobe = max(ASSIGNMENTS, 1 + int(np.quantile(ranks, recall, method="higher")))
     return Lists(means.centroids, nprobe, float((ranks < nprobe).mean()))
-
-
-def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
-    """ "exact", or "approximate" with that recall. Raises UsageError for another name, or a share beyond 0 to 1."""
-    plans: dict[str, Callable[[Rows, Rows], SearchPlan]] = {
-        "exact": exact,
-        "approximate": partial(approximate, recall=recall),
-    }
-    check_choice(plans, index=str(index))
-    if not (isinstance(recall, Real) and 0 < recall <= 1):
-        raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
-    return plans[index]
 
 
 def search(

@@ -83,8 +83,10 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
     if factors and factors > sums.width:
         raise UsageError(f"{factors}: the vectors have {sums.width} units; give at most as many", parameter="factors")
     held_out = [each.sample(each.held_out) for each in gathered]
-    rows = [each.sample(each.kept) for each in gathered]
-    made = METHODS[method](sums, held_out, rows, **({"factors": factors} if method in FACTORED else {}))
+    settings: dict[str, Any] = {"held_out": held_out, "factors": factors} if method in FACTORED else {}
+    if method in TRAINED_ON:
+        settings["rows"] = [each.sample(each.kept) for each in gathered]
+    made = METHODS[method](sums, **settings)
     counts = {
         "rows": sum(each.moments.count for each in gathered),
         "held_out_rows": sum(each.held_out.count for each in gathered),

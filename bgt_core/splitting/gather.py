@@ -34,26 +34,21 @@ class Moments:
         self.mean = np.zeros(len(langs) * width)
         self.scatter = np.zeros((len(self.mean), len(self.mean)))  # summed outer products, less the mean's
 
-    def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Add N rows: an array (N, D) for each column."""
-        rows = np.concatenate(columns, axis=1).astype(np.float64, copy=False)
-        if not len(rows):
-            return
-        mean = rows.mean(0)
-        rows = rows - mean
-        self._merge(len(rows), mean, rows.T @ rows)
+    def add(self, rows: np.ndarray) -> None:
+        """Add N rows, (N, columns x D)."""
+        if len(rows):
+            rows = rows.astype(np.float64)
+            mean = rows.mean(0)
+            rows -= mean
+            self.merge(len(rows), mean, rows.T @ rows)
 
-    def merge(self, other: Moments) -> Moments:
-        """Add all that `other`, of the same columns and width, was given."""
-        if other.count:
-            self._merge(other.count, other.mean, other.scatter)
-        return self
-
-    def _merge(self, count: int, mean: np.ndarray, scatter: np.ndarray) -> None:
+    def merge(self, count: int, mean: np.ndarray, scatter: np.ndarray) -> None:
+        """Add rows that were summed elsewhere."""
         total, apart = self.count + count, mean - self.mean
-        self.mean = self.mean + apart * (count / total)
-        self.scatter += scatter + np.outer(apart, apart) * (self.count * count / total)
-        self.count = total
+        if count:
+            self.mean = self.mean + apart * (count / total)
+            self.scatter += scatter + np.outer(apart, apart) * (self.count * count / total)
+            self.count = total
 
     def block(self, column: int) -> slice:
         """The units of a column."""
@@ -64,11 +59,10 @@ class Moments:
 class Statistics:
     """What a method fits: of each language and of each two that have pairs. Covariances are (D, D), in float64."""
 
-    counts: dict[str, int]  # sentences of a language
     means: dict[str, np.ndarray]  # (D,)
     covariances: dict[str, np.ndarray]
-    pairs: dict[tuple[str, str], int]  # in both orders; (l, l) where paraphrases are given
-    crosses: dict[tuple[str, str], np.ndarray]  # E[(x - mean of l) (y - mean of m)^T], the transpose under (m, l)
+    # E[(x - mean of l) (y - mean of m)^T] under (l, m), in both orders; under (l, l) where paraphrases are given
+    crosses: dict[tuple[str, str], np.ndarray]
 
     @property
     def langs(self) -> tuple[str, ...]:
@@ -112,7 +106,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
             if i != j:
                 pairs[left, right] = pairs.get((left, right), 0) + part.count
                 crosses[left, right] = crosses.get((left, right), 0) + about(part, i, j, means)
-    return Statistics(counts, means, covariances, pairs, {key: crosses[key] / pairs[key] for key in crosses})
+    return Statistics(means, covariances, {key: crosses[key] / pairs[key] for key in crosses})
 
 
 def about(part: Moments, left: int, right: int, means: dict[str, np.ndarray]) -> np.ndarray:
@@ -217,18 +211,14 @@ class Gathered:
         self.total += other.total
         for lang, different in self.different.items():
             different |= other.different[lang]
-        self.moments.merge(other.moments)
+        self.moments.merge(other.moments.count, other.moments.mean, other.moments.scatter)
         self.kept.add(*other.kept.rows())
         self._sum(*self.held_out.add(*other.held_out.rows()))
         return self
 
     def _sum(self, keys: np.ndarray, numbers: np.ndarray, rows: np.ndarray) -> None:
-        self.moments.add(self.split(rows))
+        self.moments.add(rows)
         self.kept.add(keys, numbers, rows)
-
-    def split(self, rows: np.ndarray) -> list[np.ndarray]:
-        """(N, columns x D) -> (N, D) for each column."""
-        return np.split(rows, len(self.langs), axis=1)
 
     @property
     def langs(self) -> Sequence[str]:
@@ -241,7 +231,7 @@ class Gathered:
 
     def sample(self, of: RandomRows) -> HeldOut:
         """The vectors of `held_out` or `kept`."""
-        return self.langs, self.split(of.rows()[2])
+        return self.langs, np.split(of.rows()[2], len(self.langs), axis=1)
 
 
 def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:

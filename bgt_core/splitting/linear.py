@@ -83,7 +83,6 @@ def scaled(values: np.ndarray, axes: np.ndarray) -> np.ndarray:
 def bgt(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
-    rows: Sequence[HeldOut] = (),
     *,
     factors: int | None = None,
     shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
@@ -96,7 +95,6 @@ def bgt(
     Args:
         statistics: Of the vectors.
         held_out: Vectors of pairs that are not among those, by language.
-        rows: Unused.
         factors: How many factors; by default the first that hold 95 % of the nats that held-out pairs share.
         shrinkages: Weights of the identity in the joint covariance to choose from.
 
@@ -107,11 +105,15 @@ def bgt(
     # of two languages all factors cost the same; of more, each costs time in every round
     most = factors if factors and len(statistics.langs) > 2 else statistics.width
     spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
+    place = {lang: row for row, lang in enumerate(statistics.langs)}
     scored, fitted = [], None
     for shrinkage in shrinkages:
         roots_of = [roots(*spectrum, shrinkage) for spectrum in spectra]
-        blocks = whitened(statistics, roots_of, shrinkage)
-        fitted = loadings(blocks, len(statistics.langs), most, fitted)
+        whitened = {
+            (place[left], place[right]): (1 - shrinkage) * roots_of[place[left]][0] @ cross @ roots_of[place[right]][0]
+            for (left, right), cross in statistics.crosses.items()
+        }
+        fitted = loadings(whitened, len(statistics.langs), most, fitted)
         scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
     spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
     total = np.cumsum(spectrum)
@@ -134,17 +136,6 @@ def bgt(
         "held_out_nats": float(total[factors - 1]),
     }
     return Split("bgt", maps, about)
-
-
-def whitened(
-    statistics: Statistics, roots_of: Sequence[tuple[np.ndarray, np.ndarray]], shrinkage: float
-) -> dict[tuple[int, int], np.ndarray]:
-    """The cross-covariances between whitened vectors, given the roots of each language's covariance."""
-    place = {lang: row for row, lang in enumerate(statistics.langs)}
-    return {
-        (place[left], place[right]): (1 - shrinkage) * roots_of[place[left]][0] @ cross @ roots_of[place[right]][0]
-        for (left, right), cross in statistics.crosses.items()
-    }
 
 
 def shared_nats(
@@ -198,14 +189,14 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
 # Methods that take the language out of vectors; they need no pairs, only sentences of several languages.
 
 
-def centring(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
+def centring(statistics: Statistics) -> Split:
     """Subtract from each vector the mean of its language, which is the private part."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     means = statistics.means.items()
     return Split("centring", {lang: Map(mean, same * ~statistics.constant(lang), same, none) for lang, mean in means})
 
 
-def shift(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
+def shift(statistics: Statistics) -> Split:
     """Move each language onto the first, whose vectors stay as they are (Jang et al. 2026, arXiv 2606.18801)."""
     same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
@@ -215,7 +206,7 @@ def shift(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequen
     return Split("shift", maps)
 
 
-def leace(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
+def leace(statistics: Statistics) -> Split:
     """Make the smallest change after which no linear probe tells the language (Belrose et al. 2023, theorem 4.3).
 
     One map serves all languages and need not be told them. Languages count alike, however many sentences each has. The
@@ -232,20 +223,11 @@ def leace(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequen
     return Split("leace", dict.fromkeys(statistics.langs, Map(mean, erase, same, mean)))
 
 
-def subspace(
-    statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = (), rank: int = 1
-) -> Split:
-    """Take from each language the first principal axes of its own vectors (Yang et al. 2021).
-
-    Args:
-        statistics: Of the vectors.
-        held_out: Unused.
-        rows: Unused.
-        rank: How many axes each language loses; the first is close to its mean.
-    """
+def subspace(statistics: Statistics) -> Split:
+    """Take from each language the first principal axis of its own vectors (Yang et al. 2021), close to its mean."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():
-        axes = np.linalg.eigh(statistics.covariances[lang] + np.outer(mean, mean))[1][:, -rank:]
+        axes = np.linalg.eigh(statistics.covariances[lang] + np.outer(mean, mean))[1][:, -1:]
         maps[lang] = Map(none, same - axes @ axes.T, same, none)
-    return Split("subspace", maps, {"rank": rank})
+    return Split("subspace", maps, {"rank": 1})

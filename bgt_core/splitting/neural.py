@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from bgt_core.backend import usual_defaults
 from bgt_core.splitting import linear
 from bgt_core.splitting.gather import HeldOut, Statistics
-from bgt_core.splitting.parts import Hidden, Map, Split
+from bgt_core.splitting.parts import Map, Split
 
 UNITS = 512  # of the hidden layer
 EPOCHS, BATCH = 3, 1_024
@@ -73,7 +73,10 @@ def fit(
         does not predict from them. `about` has that of linear BGT, and `contrast`, the held-out loss after each epoch.
     """
     start = linear.bgt(statistics, held_out, factors=factors)
-    train, valid, scale = tensors(rows), tensors(held_out), length(statistics)
+    train, valid = tensors(rows), tensors(held_out)
+    # the root mean square length of all languages' vectors, to three digits: 1 if an encoder scales them to 1
+    squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
+    scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
     with torch.random.fork_rng(devices=[]), usual_defaults():
         torch.manual_seed(seed)
         covariances = statistics.covariances
@@ -94,14 +97,15 @@ def fit(
                 if losses[-1] == min(losses):
                     best = deepcopy(readers.state_dict())
     readers.load_state_dict(best)
-    maps = {lang: as_map(readers[lang], of_language(train, lang), scale) for lang in start.maps}
+    maps = {
+        lang: as_map(
+            readers[lang],
+            [column for langs, columns in train for each, column in zip(langs, columns, strict=True) if each == lang],
+            scale,
+        )
+        for lang in start.maps
+    }
     return Split("neural", maps, {**start.about, "contrast": losses})
-
-
-def length(statistics: Statistics) -> float:
-    """The root mean square length of all languages' vectors, to three digits: 1 if an encoder scales them to 1."""
-    squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
-    return float(f"{np.sqrt(np.mean(squares)):.3g}")
 
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
@@ -133,15 +137,10 @@ def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], li
     return float(torch.stack(parts).mean())
 
 
-def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -> list[Tensor]:
-    """The vectors of a language in parts, (N, D) each."""
-    columns = [column for langs, columns in rows for each, column in zip(langs, columns, strict=True) if each == lang]
-    return [part for column in columns for part in column.split(4 * BATCH)]
-
-
 @torch.no_grad()
-def as_map(reader: nn.Module, parts: Sequence[Tensor], scale: float) -> Map:
-    """A trained reader as arrays, with shared parts of mean 0."""
+def as_map(reader: nn.Module, columns: Sequence[Tensor], scale: float) -> Map:
+    """A trained reader of these columns' language, as arrays, with shared parts of mean 0."""
+    parts = [part for column in columns for part in column.split(4 * BATCH)]
     weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
     mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
     gram, crosses = np.zeros((len(mean), len(mean))), np.zeros((len(mean), len(weights["offset"])))
@@ -151,5 +150,5 @@ def as_map(reader: nn.Module, parts: Sequence[Tensor], scale: float) -> Map:
         crosses += shared.T @ (part.double().numpy() - weights["offset"])
     ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
     back = np.linalg.solve(gram + ridge, crosses).T
-    hidden = Hidden(weights["up.weight"] / scale, weights["up.bias"], weights["down.weight"])
+    hidden = (weights["up.weight"] / scale, weights["up.bias"], weights["down.weight"])
     return Map(weights["offset"], weights["read"] / scale, back, -mean, hidden)

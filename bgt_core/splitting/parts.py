@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,15 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.vectors.convert import matrix
 
-
-@dataclass(frozen=True, eq=False)
-class Hidden:
-    """A hidden layer of H units beside a linear map: relu(x up^T + bias) down^T."""
-
-    up: np.ndarray  # (H, D)
-    bias: np.ndarray  # (H,)
-    down: np.ndarray  # (K, H)
-
-    def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """(N, D) -> (N, K)."""
-        return np.maximum(vectors @ self.up.T + self.bias, 0) @ self.down.T
+HIDDEN = ("up", "bias", "down")  # names of `Map.hidden` in a file
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
     """How one language's vectors are split.
 
-        shared = (vector - offset) read^T + hidden(vector - offset) + centre        private = vector - shared back^T
+        shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
+        private = vector - shared back^T
 
     So the parts always give the vector again, whatever the method; methods differ in what they call shared.
     """
@@ -44,13 +34,32 @@ class Map:
     read: np.ndarray  # (K, D)
     back: np.ndarray  # (D, K)
     centre: np.ndarray  # (K,)
-    hidden: Hidden | None = None
+    hidden: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # up (H, D), bias (H,), down (K, H)
 
     def shared(self, vectors: np.ndarray) -> np.ndarray:
         """(N, D) -> (N, K)."""
         centred = vectors - self.offset
         linear = centred @ self.read.T + self.centre
-        return linear if self.hidden is None else linear + self.hidden(centred)
+        if self.hidden is None:
+            return linear
+        up, bias, down = self.hidden
+        return linear + np.maximum(centred @ up.T + bias, 0) @ down.T
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Its arrays by name."""
+        named = {"offset": self.offset, "read": self.read, "back": self.back, "centre": self.centre}
+        return named | dict(zip(HIDDEN, self.hidden or (), strict=False))
+
+    def check(self, width: int, shared_width: int) -> None:
+        """Raise ValueError for arrays of other shapes, or with NaN or infinity."""
+        units = len(self.hidden[1]) if self.hidden else 0
+        expected = {
+            "offset": (width,), "read": (shared_width, width), "back": (width, shared_width), "centre": (shared_width,),
+            "up": (units, width), "bias": (units,), "down": (shared_width, units),
+        }  # fmt: skip
+        for name, array in self.arrays().items():
+            if array.shape != expected[name] or not np.isfinite(array).all():
+                raise ValueError(f"{name} {array.shape}: expected {expected[name]}, and finite numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +141,6 @@ class Split:
 # A split's folder: split.safetensors (float32), split.json, and README.md, the card.
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
-HIDDEN = ("up", "bias", "down")  # as `Hidden` takes them
 
 TEXT = """# A split of {encoder}
 
@@ -165,7 +173,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
     tensors = {
         f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
         for lang, of in split.maps.items()
-        for name, array in arrays(of).items()
+        for name, array in of.arrays().items()
         if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an absent one is the identity
     }
     with atomic_folder(folder) as partial:
@@ -211,45 +219,26 @@ def load(folder: Path) -> StoredSplit:
                 tensors.get(f"{lang}/read", same),
                 tensors.get(f"{lang}/back", same),
                 tensors[f"{lang}/centre"],
-                Hidden(*(tensors[f"{lang}/{name}"] for name in HIDDEN)) if f"{lang}/up" in tensors else None,
+                (tensors[f"{lang}/up"], tensors[f"{lang}/bias"], tensors[f"{lang}/down"])
+                if f"{lang}/up" in tensors
+                else None,
             )
             for lang in about["langs"]
         }
         for of in maps.values():
-            check(of, len(same), len(maps[about["langs"][0]].centre))
+            of.check(len(same), len(maps[about["langs"][0]].centre))
         split = Split(str(about["method"]), maps, dict(about["about"]))
         return StoredSplit(split, str(about["encoder"]), str(about["fingerprint"]), sha256)
     except (SafetensorError, KeyError, IndexError, TypeError, ValueError) as error:
         raise DataError(f"{folder}: not a complete split ({error}). Fit it again.") from None
 
 
-def check(of: Map, width: int, shared_width: int) -> None:
-    """Raise ValueError for a map of other shapes, or with NaN or infinity."""
-    wanted = {
-        "offset": (width,),
-        "read": (shared_width, width),
-        "back": (width, shared_width),
-        "centre": (shared_width,),
-    }
-    if of.hidden:
-        hidden = len(of.hidden.bias)
-        wanted |= {"up": (hidden, width), "bias": (hidden,), "down": (shared_width, hidden)}
-    for name, array in arrays(of).items():
-        if array.shape != wanted[name] or not np.isfinite(array).all():
-            raise ValueError(f"{name} {array.shape}: expected {wanted[name]}, and finite numbers")
-
-
-def arrays(of: Map) -> dict[str, np.ndarray]:
-    """The arrays of a map, and of its hidden layer if it has one, by name."""
-    tensors = asdict(of)
-    return tensors | (tensors.pop("hidden") or {})
-
-
 def card(stored: StoredSplit) -> str:
     """What was fitted on what, and what it does to held-out rows, as Markdown."""
     split, about = stored.split, stored.split.about
+    columns = ("found", "pool", "language_told")
     rows = [
-        f"| {part} | {percent(of['found'])} | {percent(of.get('pool'))} | {percent(of['language_told'])} |"
+        [part, *("" if of.get(name) is None else f"{100 * of[name]:.1f}" for name in columns)]
         for part, of in about["scores"].items()
     ]
     return TEXT.format(
@@ -258,11 +247,6 @@ def card(stored: StoredSplit) -> str:
         langs=", ".join(split.langs),
         width=split.width,
         shared_width=split.shared_width,
-        table="\n".join(rows),
+        table="\n".join(f"| {' | '.join(row)} |" for row in rows),
         **{name: f"{about[name]:,}" for name in ("rows", "held_out_rows")},
     )
-
-
-def percent(share: float | None) -> str:
-    """A share as the card shows it; nothing for None."""
-    return "" if share is None else f"{100 * share:.1f}"

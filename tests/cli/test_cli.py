@@ -268,7 +268,7 @@ def test_an_interruption_tells_what_it_leaves(bgt: Bgt, here: Path, monkeypatch:
         "embed text.txt --out x.npy": "Stopped; nothing was written.",
         "mine text.txt text.txt --langs en,fr --out x.tsv": "Stopped; nothing was written.",
         "evaluate retrieval pairs.tsv --langs en,fr": "Stopped.",
-        "retrieve-similar store --build text.txt": "Stopped; store may be incomplete.",
+        "retrieve-similar store --build text.txt": "Stopped; nothing was written.",
     }.items():
         done = bgt(*command.split(), "--model", "model")
         assert (done.code, done.out, done.err) == (130, "", f"bgt: {told}\n")

@@ -1,16 +1,34 @@
-"""What `mine` takes: sentences, and vectors of any library at any scale."""
+"""Bitext mining against the paper's formulas worked sentence by sentence; what `mine` takes, and its files."""
 
 from __future__ import annotations
 
+import gzip
+import lzma
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import zstandard
 from scipy import sparse
 
 import bgt_core
 from bgt_core.errors import BgtError
+from bgt_core.neighbours.bitext import (
+    MARGINS,
+    Mined,
+    Pairs,
+    Sentences,
+    best_threshold,
+    mine,
+    read_gold,
+    read_sentences,
+    read_vectors,
+)
+from bgt_core.neighbours.search import Rows
+from tests.close import FLOAT32, assert_close
 
 RNG = np.random.default_rng(0)
 LEFT = RNG.standard_normal((40, 8)).astype(np.float32)
@@ -62,7 +80,11 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
         ({"k": 2.5}, "k 2.5 must be at least 1, a whole number"),
         ({"k": True}, "k True must be"),
         ({"margin": None}, "margin 'None': choose from ratio"),
-        ({"retrieval": ["max"]}, "retrieval '..max..': choose from max"),
+        ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
+        ({"k": 0}, "k 0 must be at least 1"),
+        ({"recall": 0.0}, "recall 0.0: expected a share"),
+        ({"recall": 95}, "recall 95: expected a share"),
+        ({"index": "flat"}, "index 'flat': choose from exact, approximate"),
         ({"index": None}, "index 'None': choose from exact"),
         ({"recall": None}, "recall None: expected a share"),
         ({"threshold": None}, "threshold None: expected a score, a number"),
@@ -71,3 +93,179 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
 def test_what_cannot_be_mined_is_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BgtError, match=f"^{message}"):
         bgt_core.mine(**{"left": LEFT, "right": RIGHT, **settings})
+
+
+MARGIN = {  # the paper's three margins of a = cos(x, y) and b, the mean over the neighbours of both
+    "ratio": lambda a, b: a / b,
+    "distance": lambda a, b: a - b,
+    "absolute": lambda a, b: a,
+}
+
+
+def rows(vectors: np.ndarray) -> Rows:
+    return Rows(vectors, np.arange(len(vectors)))
+
+
+def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
+    """Row i of both sides is one point seen twice; the last `extra` rows of each are points of their own.
+
+    All lean to one direction, as vectors of text do, so that every cosine is positive.
+    """
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(count + 2 * extra, 16)) + 1.5
+    left, right = np.r_[0:count, count : count + extra], np.r_[0:count, count + extra : count + 2 * extra]
+    return tuple(
+        rows((points[side] + noise * rng.normal(size=(count + extra, 16))).astype(np.float32)) for side in (left, right)
+    )
+
+
+def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
+    """Artetxe and Schwenk (2019), sec. 3, sentence by sentence: the score of every pair, both sides' neighbours."""
+    x, y = (side.vectors.astype(float) for side in (left, right))
+    cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
+    near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
+    near_y = [sorted(range(len(x)), key=lambda i, j=j: -cosine[i, j])[:k] for j in range(len(y))]
+    of_x = [sum(cosine[i, z] / (2 * k) for z in near_x[i]) for i in range(len(x))]
+    of_y = [sum(cosine[z, j] / (2 * k) for z in near_y[j]) for j in range(len(y))]
+    scores = [[MARGIN[margin](cosine[i, j], of_x[i] + of_y[j]) for j in range(len(y))] for i in range(len(x))]
+    return np.array(scores), near_x, near_y
+
+
+def straight(left: Rows, right: Rows, k: int, margin: str) -> list[tuple[float, int, int]]:
+    """The paper's retrieval "max": scores and pairs, best first."""
+    scores, near_x, near_y = margins(left, right, k, margin)
+    forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
+    backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
+    chosen: set[tuple[float, int, int]] = set()
+    for pair in sorted(forward | backward, reverse=True):
+        if all(pair[1] != other[1] and pair[2] != other[2] for other in chosen):
+            chosen.add(pair)
+    return sorted(chosen, reverse=True)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("margin", MARGINS)
+def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
+    left, right = views()
+    mined = mine(left, right, k=k, margin=margin).pairs
+    expected = straight(left, right, k, margin)
+    assert list(zip(mined.left.tolist(), mined.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
+    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # that of cosines
+
+
+TEXT = "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs."
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+def test_sentences_are_read_once_each(suffix: str, tmp_path: Path) -> None:
+    packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
+    path = tmp_path / f"text.txt{suffix}"
+    path.write_bytes(packed(TEXT.encode()))
+    sentences = read_sentences(path)
+    assert sentences.texts == ["One dog.", "Two dogs.", "One cat."]
+    assert sentences.first.tolist() == [0, 3, 5]
+    assert sentences.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
+
+
+def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
+    path = tmp_path / "text.txt"
+    path.write_text(text)
+    return read_sentences(path)
+
+
+def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -> None:
+    text = sentences(tmp_path)
+    vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", vectors)
+    side = read_vectors(tmp_path / "x.npy", text)
+    assert isinstance(side.vectors, np.memmap)
+    expected = vectors[[0, 1, 4]]
+    np.testing.assert_allclose(
+        side.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        (None, 3, "can't be read"),
+        (b"", 4, "not a .npy file"),
+        (b"some words", 4, "not a .npy file"),
+        (np.zeros((4, 3), np.float32), 4, ".*each of 5 lines"),
+        (np.zeros(5, np.float32), 4, r"float32 \(5,\); expected numbers, \(N, D\)"),
+        (np.zeros((5, 3), complex), 4, r"complex128 \(5, 3\); expected numbers"),
+        (np.array([[None] * 3] * 5), 4, "not a .npy file"),  # would be a pickle
+        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 contains"),
+    ],
+)
+def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "x.npy", sentences(tmp_path)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        np.save(path, content)
+    with pytest.raises(BgtError, match=f"x.npy: {says}") as caught:
+        read_vectors(path, text)
+    assert caught.value.exit_code == code
+
+
+def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
+    text, path = sentences(tmp_path), tmp_path / "gold.tsv"
+    path.write_text("5\t1\n1\t2\textra\n4\t2\n")  # line 4 is line 1 again
+    left, right = read_gold(path, text, text)
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "gold.tsv: empty"),
+        ("1\t1\n1\n", "gold.tsv:2: .*up to 5 <tab> 5, found '1'"),
+        ("1\tb\n", "gold.tsv:1"),
+        ("0\t1\n", "gold.tsv:1"),
+        ("1\t6\n", "gold.tsv:1"),
+        ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
+    ],
+)
+def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) -> None:
+    text, path = sentences(tmp_path), tmp_path / "gold.tsv"
+    path.write_text(content)
+    with pytest.raises(BgtError, match=says):
+        read_gold(path, text, text)
+
+
+def drawn(scores: list[float], left: list[int], right: list[int]) -> Mined:
+    """Candidates with these scores."""
+    return Mined(Pairs(np.array(scores), np.array(left), np.array(right)), 0.8, None, (9, 9))  # type: ignore[arg-type]
+
+
+def test_kept_pairs_are_counted_by_hand() -> None:
+    every, above, *_ = drawn([0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 2, 3, 4], [0, 1, 0, 3, 0]).against(
+        *np.array([[0, 0], [1, 1], [3, 3], [8, 8]]).T
+    )
+    assert (every.correct, every.kept, every.known) == (3, 5, 4)
+    assert (every.precision, every.recall, every.f1) == (0.6, 0.75, pytest.approx(2 * 0.6 * 0.75 / 1.35))
+    assert (above.precision, above.recall) == (1.0, 0.5)
+
+
+def test_the_best_threshold_beats_every_other() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores = rng.integers(0, 12, 40) / 10  # many are equal
+        correct = rng.random(40) < scores
+
+        def f1(threshold: float, scores: np.ndarray = scores, correct: np.ndarray = correct) -> float:
+            return 2 * (correct & (scores >= threshold)).sum() / ((scores >= threshold).sum() + 30)
+
+        assert f1(best_threshold(scores, correct, known=30)) == max(map(f1, np.arange(-0.05, 1.3, 0.1)))
+    for none in (scores, np.array([])):
+        assert best_threshold(none, np.zeros(len(none), dtype=bool), known=3) == math.inf
+
+
+def test_each_half_is_judged_at_the_threshold_of_the_other() -> None:
+    # even rows are best with all three (4 / 5), kept from 0.3 on; odd ones with their first, from 0.6 on
+    *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
+        np.array([0, 4, 1]), np.array([0, 4, 1])
+    )
+    assert apart.thresholds == (pytest.approx(0.6), pytest.approx(0.3))
+    assert (apart.correct, apart.kept, apart.known) == (1 + 1, 1 + 2, 3)

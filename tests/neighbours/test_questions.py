@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
+from sklearn.calibration import _SigmoidCalibration
 
 import bgt_core
 from bgt_core.encoders import open_encoder
 from bgt_core.encoders.distances import DuplicateEncoder
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.tasks.pairs import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.neighbours.questions import QuestionStore, build, fit_platt
@@ -146,46 +144,24 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
         assert all(hit.probability is None and hit.w2 is None for hit in hits)
     labels = np.arange(40) % 2 == 0
     left, right = sentences[:40], [sentences[at] if labels[at] else sentences[at + 41] for at in range(40)]
-    calibrated = build(text, tmp_path / "store", words, dev=LabelledPairs("dev", labels, left, right))
+    calibrated = build(text, tmp_path / "calibrated", words, dev=LabelledPairs("dev", labels, left, right))
     assert calibrated.calibration and calibrated.calibration.slope > 0
 
 
-def test_a_stopped_build_is_started_again(
-    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_store_is_whole_or_absent_and_never_replaced(
+    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("bgt_core.bulk.CHUNK", 100)
-
     def stop(rows: int, total: int) -> None:
-        if rows >= 200:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
-    folder = tmp_path / "store"
     with pytest.raises(KeyboardInterrupt):
-        build(text, folder, encoder, report=stop)
-    with pytest.raises(NotFound, match="not a store"):
-        QuestionStore.open(folder, encoder)
-    build(text, folder, encoder)
-    assert_close(np.load(folder / "vectors.npy"), np.load(store / "vectors.npy"))
-
-
-def test_a_store_of_something_else_is_kept(
-    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, saved: Path
-) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("Is it late?\n", encoding="utf-8")
-    for source, by in ((other, encoder), (text, bgt_core.load(saved, "cpu", "fp32"))):
-        with pytest.raises(UsageError, match="other ones or by another model"):
-            build(source, store, by)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(UsageError, match="holds other files"):
-        build(text, tmp_path / "mine", encoder)
-    with pytest.raises(UsageError, match="is a file"):
-        build(text, other, encoder)
-    other.write_text("\n \n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"other\.txt: empty"):
-        build(other, tmp_path / "new", encoder)
+        build(text, tmp_path / "new", encoder, report=stop)
+    (tmp_path / "blank.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"blank\.txt: empty"):
+        build(tmp_path / "blank.txt", tmp_path / "new", encoder)
     assert not (tmp_path / "new").exists()
+    with pytest.raises(UsageError, match="exists already; choose another folder"):
+        build(text, store, encoder)
 
 
 def damage(folder: Path, name: str) -> None:
@@ -250,20 +226,6 @@ def test_the_commands_do_the_same(
         assert refused.code == code and message in refused.err, refused.err
 
 
-class GivenScores(ClassifierMixin, BaseEstimator):
-    """A classifier whose score is its one feature."""
-
-    def fit(self, features: np.ndarray, labels: np.ndarray) -> GivenScores:
-        self.classes_ = np.unique(labels)
-        return self
-
-    def predict(self, features: np.ndarray) -> np.ndarray:
-        return features[:, 0] > 0
-
-    def decision_function(self, features: np.ndarray) -> np.ndarray:
-        return features[:, 0]
-
-
 def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
     """Scores, and labels with these probabilities."""
     rng = np.random.default_rng(0)
@@ -272,13 +234,10 @@ def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple
 
 
 @pytest.mark.parametrize(("slope", "offset", "spread"), [(0.4, -1.0, 3.0), (2.0, 3.0, 40.0)])
-def test_the_numbers_are_those_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
+def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
     scores, labels = drawn(slope, offset, 400, spread)
-    ours = fit_platt(scores, labels)
-    classifier = FrozenEstimator(GivenScores().fit(scores[:, None], labels))
-    theirs = CalibratedClassifierCV(classifier, method="sigmoid").fit(scores[:, None], labels)
-    probabilities = theirs.predict_proba(scores[:, None])[:, 1]
-    assert ours(scores) == pytest.approx(probabilities, rel=1e-4)  # where two searches for an optimum end
+    theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
+    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # where two searches for an optimum end
 
 
 def test_scores_that_fall_with_labels_are_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from bgt_core.neighbours import search as neighbours
-from bgt_core.neighbours.search import Rows, approximate, exact, learn_lists, planner, search
+from bgt_core.neighbours.search import Rows, approximate, exact, learn_lists, search
 from tests.close import assert_close
 
 
@@ -110,20 +110,6 @@ def test_a_seed_decides_the_plan() -> None:
     cells = [np.concatenate([np.concatenate(cell) for cell in plan.forward]) for plan in plans]
     np.testing.assert_array_equal(cells[0], cells[1])
     assert not np.array_equal(cells[0], cells[2])
-
-
-@pytest.mark.parametrize(
-    ("index", "recall", "says"),
-    [
-        ("flat", 0.9, "'flat': choose from exact, approximate"),
-        ("approximate", 0.0, "recall 0.0"),
-        ("exact", 95, "95"),
-    ],
-)
-def test_bad_plans_are_refused(index: str, recall: float, says: str) -> None:
-    with pytest.raises(BgtError, match=says) as caught:
-        planner(index, recall)
-    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("plan", [exact, approximate, learn_lists])

@@ -12,7 +12,6 @@ from safetensors.numpy import load_file, save_file
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.splitting import Map, Split, parts
-from bgt_core.splitting.parts import Hidden
 from tests.close import FLOAT32, assert_close
 
 SCORES = {"shared": {"found": 0.5, "language_told": None}}
@@ -25,7 +24,7 @@ MAPS = {
         RNG.standard_normal((2, 4)),
         RNG.standard_normal((4, 2)),
         np.ones(2),
-        Hidden(RNG.standard_normal((3, 4)), RNG.standard_normal(3), RNG.standard_normal((2, 3))),
+        (RNG.standard_normal((3, 4)), RNG.standard_normal(3), RNG.standard_normal((2, 3))),
     ),
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import address, controls, corpora, startup, state
+from app.core import address, corpora, startup, state
 from app.core.component import copy_link
 from app.core.markdown import help_of, problem, verbatim
 from app.sentence import page as sentence
@@ -36,13 +36,8 @@ LOST = (
     "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
     "shown, because it would show another model or text."
 )
+OLD = {"plane": "pairs", "similarity": "pairs"}  # addresses of pages that are parts of others now
 TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
-
-
-def two_latents(loaded: state.Loaded) -> str:
-    """Say what a model lacks whose latents can't be compared; "" if nothing."""
-    way_out = "*How alike?* compares this model's cosines with people's scores."
-    return "" if loaded.second_latent else f"{controls.ONE_LATENT} {way_out}"
 
 
 def a_writer(loaded: state.Loaded) -> str:
@@ -63,6 +58,7 @@ class Page:
     icon: str
     about: str = ""  # under the title, with {second} for the second latent; "" if the page writes a heading of its own
     lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # what it needs and a model does not have
+    shown: Callable[[startup.StartOptions], bool] = lambda options: True
     link: bool = True  # whether the link to this view is below it; pages with a fragment have it there
 
 
@@ -72,14 +68,13 @@ PAGES = {
         Page("sentence", "", "A sentence", "home"),
         Page("maps", "latents", "Two latents", "scatter_plot",
              "Click a point, or draw around several. Ctrl and the mouse wheel zoom.", link=False),
-        Page("plane", "plane", "Where latents disagree", "call_split",
-             "Each point is a pair of sentences: the farther right, the nearer in the **semantic** latent (meaning); "
-             "the higher up, the nearer in the **{second}** latent (style).", two_latents, link=False),
+        Page("pairs", "pairs", "Pairs", "compare_arrows",
+             "Do two sentences share their meaning, their style, or both? A point is a pair: the farther right, the "
+             "nearer in the **semantic** latent; the higher up, the nearer in the **{second}** latent.", link=False),
         Page("rewrite", "style", "Meaning by style", "edit_note",
              "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer, link=False),
-        Page("similarity", "similarity", "How alike?", "compare_arrows",
-             "Do two sentences share their meaning, their style, or both?"),
-        Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?"),
+        Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?",
+             shown=lambda options: options.questions is not None),
         Page("probes", "probes", "Probes", "science",
              "Which properties of a sentence can a small classifier read from each latent?"),
         Page("languages", "languages", "Compare languages", "translate",
@@ -111,9 +106,14 @@ def main() -> None:
         name: st.Page(partial(draw, page, above), title=page.title, icon=f":material/{page.icon}:",
                       url_path=page.path or None, default=not page.path)
         for name, page in PAGES.items()
+        if page.shown(startup.read())
     }  # fmt: skip
     st.session_state["pages"] = pages
-    chosen = st.navigation([*pages.values()])
+    merged = [
+        st.Page(partial(moved, pages[name]), title=old.capitalize(), url_path=old, visibility="hidden")
+        for old, name in OLD.items()
+    ]
+    chosen = st.navigation([*pages.values(), *merged])
     kept = corpora.restore()
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)
@@ -147,6 +147,11 @@ def main() -> None:
         if loaded.info:
             st.link_button("The paper", paper(loaded).address, icon=":material/menu_book:")
     chosen.run()
+
+
+def moved(page: st.Page) -> None:
+    """Open the page that took the place of another, with the settings of its link."""
+    st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def draw(page: Page, above: DeltaGenerator) -> None:

@@ -1,7 +1,7 @@
 """Take the pictures of the gallery and the README with the default model: `python docs/pictures.py`.
 
 Needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[app,dev]'`; takes a few minutes. Nothing is fetched.
-`python docs/pictures.py plane models` takes those of two pages.
+`python docs/pictures.py pairs models` takes those of two pages.
 """
 
 from __future__ import annotations
@@ -36,10 +36,6 @@ class View(NamedTuple):
     tall: int = 1_000  # pixels of the wide picture
 
 
-def press(button: str) -> Callable[[Page], None]:
-    return lambda page: page.get_by_role("button", name=button).first.click()
-
-
 def scroll_to(heading: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("heading", name=heading).first.evaluate("e => e.scrollIntoView()")
 
@@ -60,13 +56,9 @@ def split(page: Page) -> None:
 VIEWS = (
     View("sentence", "", tall=1_600),  # down to the recombination
     View("latents", "latents"),
-    View("plane", "plane"),
-    View("style", "style?how=One+sentence", press("Generate")),
+    View("pairs", "pairs?left=Tu+es+fatigu%C3%A9.&right=Vous+%C3%AAtes+fatigu%C3%A9."),
     View("grid", "style"),
-    View(
-        "similarity",
-        "similarity?left=Tu+es+en+retard.&right=Vous+%C3%AAtes+en+retard.&one_left_lang=French&one_right_lang=French",
-    ),
+    View("direction", "style?how=In+a+direction"),
     View("probes", "probes", scroll_to("Results")),
     View("languages", "languages"),
     View("models", "models"),

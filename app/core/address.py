@@ -23,7 +23,6 @@ class Bound(TypedDict):
 
 
 BOUND: Bound = {"bind": "query-params"}
-ONE_SENTENCE = "One sentence"  # a tab of the page "Meaning by style", in the links to it
 
 
 def link() -> str:

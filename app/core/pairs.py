@@ -1,4 +1,4 @@
-"""Pairs of sentences: scores of several systems on them with intervals, and what each word adds to a similarity."""
+"""Pairs of sentences: five that tell the latents apart, scores of several systems, and what each word adds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core.markdown import frame
-from app.core.state import Loaded
+from app.core import exports
+from app.core.markdown import frame, table
+from app.core.state import BY_DIGEST, Loaded, embed
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
@@ -19,6 +21,39 @@ from bgt_core.evaluation.systems import word_effects
 
 LEAST = 0.005  # effect that is not 0 in two decimals
 LONGEST = 120  # characters of a sentence above its words
+
+
+class Pair(NamedTuple):
+    """Two sentences with their languages."""
+
+    text: str
+    lang: str
+    other: str
+    other_lang: str
+
+
+PAIRS = (  # alike in one latent, and not in the other
+    Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
+    Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
+    Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
+    Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
+    Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
+)
+
+
+def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
+    """The similarity of a pair in each latent that can be compared: those of two languages in meaning alone."""
+    cosines = {}
+    for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
+        left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
+        cosines[latent] = float(loaded.encoder.similarity_pairwise(left, right)[0])
+    return cosines
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
+def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
+    """The `PAIRS` in the languages of a model, with their cosines."""
+    return [(pair, cosines_of(loaded, pair)) for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
 
 
 class ItemsKey(NamedTuple):
@@ -57,36 +92,58 @@ def shares(hits: Mapping[str, np.ndarray]) -> Result:
     )
 
 
-def measured(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, langs: tuple[str, str]) -> pd.DataFrame:
-    """Leave each word out in turn: columns side, Word, and one for each title of `systems`, a model and its latent."""
-    of_systems = {
-        title: word_effects({title: model.encoder}, left, right, langs, latent)
-        for title, (model, latent) in systems.items()
-    }
-    words = next(iter(of_systems.values()))
-    places = {"side": [each.side for each in words], "Word": [each.word for each in words]}
-    numbers = {title: [each.effects[0] for each in effects] for title, effects in of_systems.items()}
-    return pd.DataFrame(places | numbers)
+def beside_first(result: Result) -> pd.DataFrame:
+    """The score of each system, and its difference from the first's, with 95% intervals; paired, as all systems meet
+    the same resamples.
+
+    Columns system, value, low, high, and of all but the first difference, difference_low, difference_high.
+    """
+    scores = pd.DataFrame(result.records()).rename(columns={"ci_low": "low", "ci_high": "high"})
+    first = result.systems[0]
+    gaps = [gap.seen_from(gap.second).difference[:3] for gap in result.differences if gap.first == first]
+    ends = ["difference", "difference_low", "difference_high"]
+    return scores[["system", "value", "low", "high"]].join(pd.DataFrame([(np.nan,) * 3, *gaps], columns=ends))
 
 
-def show_words(systems: Mapping[str, tuple[Loaded, str]], left: str, right: str, langs: tuple[str, str]) -> None:
-    """Show the words of both sentences side by side, and what each adds by each system."""
-    st.subheader("What each word adds", anchor=False)
+def show_scores(result: Result, title: str, name: str, system: str = "Model") -> None:
+    """A row for each system: its score and its difference from the first, with intervals; and their export."""
+    st.markdown(f"**{title}**")
+    scores, lines = beside_first(result), []
+    for row in scores.itertuples():
+        gap = f"{row.difference:+z.1f} [{row.difference_low:+z.1f}, {row.difference_high:+z.1f}]"
+        score = f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]"
+        lines.append((row.system, score, "" if pd.isna(row.difference) else gap))
+    shown = pd.DataFrame(lines, columns=[system, "Score", "Minus the first"])
+    table(shown, f"{title}: each score, and its difference from the first")
+    exports.offer(name, scores, latex=shown, title=f"Export: {title.partition(',')[0]}")
+
+
+def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
+    """Show the words of both sentences side by side, and what each adds by each system, a model and its latent: each
+    word is left out in turn."""
+    langs = pair.lang, pair.other_lang
     try:
-        table = measured(systems, left, right, langs)
+        of_systems = {
+            title: word_effects({title: model.encoder}, pair.text, pair.other, langs, latent)
+            for title, (model, latent) in systems.items()
+        }
     except UsageError as error:  # too many words
         st.caption(str(error))
         return
-    if table.empty:
+    words = next(iter(of_systems.values()))
+    if not words:
         st.caption("Neither sentence has two words.")
         return
-    for side, (column, text) in enumerate(zip(st.columns(2), (left, right), strict=True)):
-        part = table.loc[table["side"] == side].drop(columns="side")
-        part[[*systems]] = part[[*systems]].where(lambda effects: effects.abs() >= LEAST, 0.0)  # no -0.00
+    effects = pd.DataFrame({title: [each.effects[0] for each in of] for title, of in of_systems.items()})
+    effects = effects.where(effects.abs() >= LEAST, 0.0)  # no -0.00
+    for side, (column, text) in enumerate(zip(st.columns(2), (pair.text, pair.other), strict=True)):
+        places = [at for at, each in enumerate(words) if each.side == side]
+        part = effects.iloc[places]
+        part.insert(0, "Word", [words[at].word for at in places])
         column.text(shorten(text, LONGEST, placeholder="…"))
         with column:
             alt = f"Words of “{text}” and what each adds to the similarity, by each column"
-            frame(part, alt, dict.fromkeys(part.columns[1:], "%+.2f"))
+            frame(part, alt, dict.fromkeys(effects, "%+.2f"))
     st.caption(
         "Each word and mark is left out in turn. Above 0, it brings the sentences together: without it the pair is "
         "less similar by that much. Below 0, it drives them apart."

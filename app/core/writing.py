@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, rows
+from app.core import controls
 from app.core.address import BOUND
 from app.core.markdown import failing, frame, verbatim, written
 from app.core.state import Loaded, embed, inference
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
 from bgt_core.generation.generate import Candidate
-from bgt_core.generation.options import DEFAULT_SEARCH, Sample, Search
-from bgt_core.generation.search import Report, quiet
+from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 MAX_LENGTH = 60  # tokens of generated text
 MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
@@ -32,108 +28,19 @@ def candidates(
     semantic: np.ndarray,
     second: np.ndarray,
     lang: str,
-    *,
     search: Search = DEFAULT_SEARCH,
-    seed: int = 0,
-    max_length: int = MAX_LENGTH,
-    report: Report = quiet,
 ) -> list[list[Candidate]]:
     """For each row of both latents, (N, L) and (N, M), generate candidates in `lang`, the most faithful first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
-        return generate.candidates(
-            loaded.bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report
-        )
+        return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
 
 
 def write(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[str]:
     """The first candidate of each row."""
-    return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search=search)]
-
-
-def transfer(
-    loaded: Loaded,
-    source: str,
-    style: str,
-    lang: str,
-    search: Search,
-    *,
-    source_lang: str | None = None,
-    mix: float = 1.0,
-    seed: int = 0,
-    max_length: int = MAX_LENGTH,
-    report: Report = quiet,
-) -> dict[str, Any]:
-    """Generate the meaning of `source` in the style of `style`, with measures of all three sentences; also reconstruct
-    both inputs, which shows the best that the decoder can do.
-
-    `mix` below 1 keeps that share of the source's own style. It needs both in the same language, because the second
-    latents of two languages are not comparable.
-    """
-    source_lang = source_lang or lang
-    latents = (SEMANTIC, loaded.second_latent)
-    source_semantic, source_second = (embed(loaded, [source], source_lang, latent) for latent in latents)
-    style_semantic, style_second = (embed(loaded, [style], lang, latent) for latent in latents)
-    second = mix * style_second + (1 - mix) * source_second if source_lang == lang else style_second
-    # One search for all texts of a language. A sample draws the output alone, as the library does with that seed.
-    wanted = [
-        (lang, isinstance(search, Sample), source_semantic, second),
-        (source_lang, False, source_semantic, source_second),
-        (lang, False, style_semantic, style_second),
-    ]
-    ranked: dict[int, list[Candidate]] = {}
-    seconds = 0.0
-    for batch in dict.fromkeys(each[:2] for each in wanted):
-        places = [at for at, each in enumerate(wanted) if each[:2] == batch]
-        semantics, seconds_of = (np.concatenate([wanted[at][side] for at in places]) for side in (2, 3))
-        started = perf_counter()
-        ends = candidates(
-            loaded, semantics, seconds_of, batch[0], search=search, seed=seed, max_length=max_length, report=report
-        )
-        seconds = seconds or perf_counter() - started
-        ranked |= zip(places, ends, strict=True)
-    output, source_again, style_again = (ranked[at][0].text for at in range(3))
-    with inference():
-        tokens = len(loaded.bgt.tokenizer.encode([output])[0])
-    texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
-    texts |= {"Source, rebuilt": (source_again, source_lang), "Style, rebuilt": (style_again, lang)}
-    settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
-    settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
-    return {
-        "output": output,
-        **settings,
-        "tokens_per_second": tokens / seconds,
-        "rebuilt": source_again,
-        "changed": differences(checks(source, source_lang, output, lang)),
-        "candidates": [{"text": each.text, **each.kept} for each in ranked[0]],
-        "measures": measures(loaded, texts),
-    }
-
-
-def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Named sentences and their languages, "Output" first and "Source" among them, with their similarity to the output
-    in both latents (in the second one within one language only), the words shared with the source (Jaccard), and its
-    counts."""
-    source, _ = texts["Source"]
-    cosines: dict[str, dict[str, float]] = {}
-    for latent in (SEMANTIC, loaded.second_latent):
-        same = [name for name, (_, lang) in texts.items() if latent == SEMANTIC or lang == texts["Output"][1]]
-        vectors = np.concatenate([embed(loaded, [texts[name][0]], texts[name][1], latent) for name in same])
-        similarities = loaded.encoder.similarity_pairwise(vectors, np.repeat(vectors[:1], len(same), axis=0))
-        cosines[latent] = dict(zip(same[1:], similarities[1:].tolist(), strict=True))
-    return [
-        {
-            "sentence": name,
-            "text": text,
-            "cosine": cosines[SEMANTIC].get(name),
-            "style": cosines[loaded.second_latent].get(name),
-            "shared": None if name == "Source" else rows.overlap(text, source),
-            **rows.counts(text),
-        }
-        for name, (text, _) in texts.items()
-    ]
+    return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
 
 
 def interpolate(
@@ -170,9 +77,8 @@ class Interpolation:
     latents: Mapping[str, np.ndarray]
 
 
-def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str], at_once: bool = False) -> Interpolation | None:
-    """Show the form for two sentences, at first `ends`, and the last interpolation; `at_once` makes one without a
-    button press."""
+def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpolation | None:
+    """Show the form for two sentences, at first `ends`, and the last interpolation."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -192,7 +98,7 @@ def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str], at_once: boo
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")
     walk = walk if walk and walk.model == loaded.digest and walk.lang in langs else None
-    if submitted or (at_once and walk is None):
+    if submitted:
         with failing(), st.spinner("Writing"):
             table_of_steps, latents = interpolate(loaded, start, end, lang, moves[moved], STEPS)
             walk = st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from app.core import corpora, state
+from app.core import corpora, state, writing
 from app.core.results import gather, task_names
 from app.core.results.gather import Key
 from app.core.results.reading import language_names
@@ -19,7 +19,6 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
-from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.vectors.compare import unit
@@ -29,18 +28,6 @@ from probes.results.tables import gap
 NEIGHBOURS = 10
 SIDES = ("first", "second")  # of two models
 MAX_PAIRS = 1_000  # searched; all against all is quadratic
-
-
-def beside_first(result: Result) -> pd.DataFrame:
-    """The score of each model, and its difference from the first's, with 95% intervals.
-
-    Columns model, value, low, high, and of all but the first difference, difference_low, difference_high.
-    """
-    table = pd.DataFrame(result.records()).rename(columns={"system": "model", "ci_low": "low", "ci_high": "high"})
-    first = result.systems[0]
-    gaps = [gap.seen_from(gap.second).difference[:3] for gap in result.differences if gap.first == first]
-    ends = ["difference", "difference_low", "difference_high"]
-    return table[["model", "value", "low", "high"]].join(pd.DataFrame([(np.nan,) * 3, *gaps], columns=ends))
 
 
 def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str, str]) -> dict[str, np.ndarray]:
@@ -88,6 +75,12 @@ def _found(
     system = System(_model.title, _model.encoder)
     left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
     return hits_of(left, right, _model.encoder.similarity)
+
+
+def written(model: Loaded, source: str, source_lang: str, style: str, lang: str) -> str:
+    """What a model generates from one sentence's semantic latent and another's second."""
+    semantic = state.embed(model, [source], source_lang, SEMANTIC)
+    return writing.write(model, semantic, state.embed(model, [style], lang, model.second_latent), lang)[0]
 
 
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:

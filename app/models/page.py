@@ -18,6 +18,7 @@ from app.core.state import Loaded
 from app.models import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
+from bgt_core.evaluation.facts import checks, differences
 
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
@@ -97,19 +98,6 @@ def two_sentences(
     return given
 
 
-def differences(table: pd.DataFrame, title: str, name: str) -> None:
-    """A row for each model: its score and its difference from the first, with intervals."""
-    st.markdown(f"**{title}**")
-    lines = []
-    for row in table.itertuples():
-        gap = f"{row.difference:+z.1f} [{row.difference_low:+z.1f}, {row.difference_high:+z.1f}]"
-        score = f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]"
-        lines.append((row.model, score, "" if pd.isna(row.difference) else gap))
-    shown = pd.DataFrame(lines, columns=["Model", "Score", "Minus the first"])
-    markdown.table(shown, f"{title} of each model, and differences")
-    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export: {title.partition(',')[0]}")
-
-
 def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = text_of(langs)
@@ -187,7 +175,8 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             for title, score in scores.items():
                 st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
         st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
-        pairs.show_words(systems(models), one, other, (one_lang, other_lang))
+        st.subheader("What each word adds", anchor=False)
+        pairs.show_words(systems(models), pairs.Pair(one, one_lang, other, other_lang))
     else:
         st.caption("Type two sentences.")
     st.subheader("A file of scored pairs", anchor=False)
@@ -203,7 +192,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         else:
             st.caption(f"{len(table):,} pairs, read as {names_of(of_pairs)}.")
             result = pairs.correlations(scores, table["gold"].to_numpy(float))
-            differences(compute.beside_first(result), "Pearson × 100", "sts")
+            pairs.show_scores(result, "Pearson × 100", "bgt-models-sts")
         exports.offer("bgt-models-pairs", table.assign(**scores), title="Export the pairs")
 
 
@@ -237,7 +226,8 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )  # fmt: skip
     exports.offer("bgt-models-disagreements", table, title="Export all pairs")
     row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
-    pairs.show_words(systems(both), row["left"], row["right"], (text_langs[0], text_langs[1]))
+    st.subheader("What each word adds", anchor=False)
+    pairs.show_words(systems(both), pairs.Pair(row["left"], text_langs[0], row["right"], text_langs[1]))
     if len(shown) > 1:
         st.caption("Choose a row above to see the words of another pair.")
 
@@ -261,7 +251,7 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     names = rows.language_name(left), rows.language_name(right)
     ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
     for title, hits in ways.items():
-        differences(compute.beside_first(pairs.shares(hits)), f"{title}, %", title.replace(" ", "-").lower())
+        pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
 
 
 def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -278,14 +268,10 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.caption("Type a sentence for its meaning and one for its style.")
         return
     with st.spinner("Writing"):
-        transferred = [
-            writing.transfer(model, source, style, lang, writing.DEFAULT_SEARCH, source_lang=source_lang)
-            for model in writers
-        ]
-    outputs = [each["output"] for each in transferred]
+        outputs = [compute.written(model, source, source_lang, style, lang) for model in writers]
     judged = compute.similarities(models, pd.DataFrame({"left": source, "right": outputs}), (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
-    table["Changed"] = [each["changed"] or "nothing" for each in transferred]
+    table["Changed"] = [differences(checks(source, source_lang, text, lang)) or "nothing" for text in outputs]
     table = table.assign(**{f"Cosine to the source, by {title}": scores for title, scores in judged.items()})
     shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
     markdown.table(shown, "The text of each model, and its similarity to the source by each model")

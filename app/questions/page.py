@@ -17,20 +17,11 @@ from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
 
 NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
-HOW = """\
-bgt retrieve-similar store --build questions.txt --model {model}
-bgt app --model {model} --questions store"""
 
 
 def page(loaded: Loaded) -> None:
     folder = startup.read().questions
-    if folder is None:
-        st.info(
-            "This page searches a store of questions, and the app was started without one. Put your questions into a "
-            "text file, one per line. The first command makes a store of them, the second starts the app with it:"
-        )
-        st.code(HOW.format(model=startup.portable(loaded.spec)), language="sh", wrap_lines=True)
-        return
+    assert folder is not None  # or the page is not listed
     card = folder / CARD
     try:
         store = opened(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)

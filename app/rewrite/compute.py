@@ -19,7 +19,6 @@ from app.core.writing import candidates, write
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.facts import checks, differences
-from bgt_core.generation.search import Report, quiet
 from bgt_core.vectors.maps import Directions, directions
 
 FITTED_ON = 2_000  # translations that directions are fitted on
@@ -51,8 +50,6 @@ def grid(
     meaning_lang: str,
     styles: Sequence[str],
     lang: str,
-    *,
-    report: Report = quiet,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
     reconstruct each meaning.
@@ -67,11 +64,11 @@ def grid(
     alike = meaning_lang == lang  # then the reconstructions can be part of the same search
     if alike:
         cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
-    best = [ranked[0] for ranked in candidates(loaded, *cells, lang, report=report)]
+    best = [ranked[0] for ranked in candidates(loaded, *cells, lang)]
     count = len(meanings) * len(styles)
     again = best[count:]
     if not alike:
-        ranked = candidates(loaded, semantic, own, meaning_lang, report=report)
+        ranked = candidates(loaded, semantic, own, meaning_lang)
         again = [each[0] for each in ranked]
     unchanged = loaded.encoder.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
     table = pd.DataFrame(
@@ -119,9 +116,7 @@ def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) 
     moves = [(name, step) for name in _directions.names for step in STEPS]
     steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
     texts = write_moved(loaded, _directions, source, lang, steps)
-    return pd.DataFrame(
-        {"direction": [TITLES[name] for name, _ in moves], "step": [s for _, s in moves], "text": texts}
-    )
+    return pd.DataFrame({"direction": [name for name, _ in moves], "step": [s for _, s in moves], "text": texts})
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from app.core import rows, theme
-from app.sentence import compute, properties
+from app.core.pairs import Pair
+from app.sentence import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.words import WORD
@@ -64,7 +65,7 @@ def marked(text: str, known: Set[str]) -> str:
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
-def pair(pair: compute.Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
+def pair(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
     """Two sentences, and a bar for their cosine in each latent."""
     texts = "".join(
         f'<div lang="{lang}">{escape(text)}</div>'
@@ -116,25 +117,6 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
         moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
         words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
     return f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>'
-
-
-def probes(known: Sequence[properties.Property]) -> str:
-    """A row per property: the true label, each latent's prediction, the accuracy of the most frequent answer."""
-    latents = [reading.latent for reading in known[0].readings]
-    titles = "".join(f"<th>{square(latent)} {latent.capitalize()} says</th>" for latent in latents)
-    body = []
-    for one in known:
-        cells = []
-        for reading in one.readings:
-            answer = escape(reading.label)
-            right = f"<b>✓ {answer}</b>" if reading.label == one.truth else answer
-            cells.append(f"<td>{right} ({reading.accuracy:.0%}{', shown' * reading.shown})</td>")
-        body.append(
-            f"<tr><td>{escape(one.question)}</td><td>{escape(one.truth)}</td>{''.join(cells)}"
-            f"<td>{one.majority:.0%}</td></tr>"
-        )
-    head = f"<tr><th>Asked</th><th>In truth</th>{titles}<th>Most frequent</th></tr>"
-    return f'<table class="bgt-table"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>'
 
 
 def in_languages(table: pd.DataFrame) -> str:

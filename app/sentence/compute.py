@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -92,38 +91,7 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
-class Pair(NamedTuple):
-    """Two sentences that are alike in one latent, and not in the other."""
-
-    text: str
-    lang: str
-    other: str
-    other_lang: str
-
-
-PAIRS = (
-    Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
-    Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
-    Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
-    Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
-    Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
-)
 FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same, in either form of address
-
-
-@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
-def pairs(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
-    """The `PAIRS` in the languages of a model, with their cosine in each latent that can be compared."""
-    measured = []
-    for pair in PAIRS:
-        if {pair.lang, pair.other_lang} <= set(loaded.langs):
-            cosines = {}
-            for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
-                left = embed(loaded, [pair.text], pair.lang, latent)
-                right = embed(loaded, [pair.other], pair.other_lang, latent)
-                cosines[latent] = float(loaded.encoder.similarity_pairwise(left, right)[0])
-            measured.append((pair, cosines))
-    return measured
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, markdown, rows, startup, state
-from app.core.address import BOUND, ONE_SENTENCE, go_to
-from app.core.markdown import failing, verbatim
-from app.sentence import chart, compute, properties
+from app.core import controls, corpora, markdown, pairs, rows, startup, state
+from app.core.address import BOUND, go_to
+from app.core.markdown import verbatim
+from app.sentence import chart, compute
 from app.sentence.compute import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
@@ -31,7 +31,7 @@ ENDS = {  # how a sentence ends, by the name of its mark
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
-WORDS, PROPERTIES = "The effect of each word", "Properties of the sentence"  # tabs
+WORDS = "The effect of each word"  # tabs
 EVERY_LANGUAGE = "The same meaning in every language"
 MANY = 40  # words and marks; longer sentences are not drawn
 
@@ -84,7 +84,7 @@ def tells_more(loaded: state.Loaded) -> str:
 def page(loaded: state.Loaded) -> None:
     if loaded.second_latent:
         with st.container(key="pairs", horizontal=True):
-            for number, (pair, cosines) in enumerate(compute.pairs(loaded)):
+            for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
                     st.html(chart.pair(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
@@ -137,7 +137,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
         drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
         go_to("maps", label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
-            go_to("plane", "Pairs on which the latents disagree")
+            go_to("pairs", "Pairs on which the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
@@ -213,16 +213,16 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
     to_style("More on writing: meaning by style", text, lang, other_lang, style=other)
 
 
-def to_style(label: str, source: str, lang: str, into: str, **more: str) -> None:
-    langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(into)}
-    go_to("rewrite", label, how=ONE_SENTENCE, source=source, **langs, **more)
+def to_style(label: str, source: str, lang: str, into: str, style: str = "") -> None:
+    """Link to the grid with this meaning, written in that language, in that style if it is given."""
+    fields = {f"meanings_{lang}": source, "mlang": rows.language_name(lang), "glang": rows.language_name(into)}
+    go_to("rewrite", label, **fields, **({f"styles_{into}": style} if style else {}))
 
 
 @st.fragment
 def more(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the parts that are read one at a time, as tabs; a part is computed when its tab is open."""
-    known = properties.names(lang)
-    tabs = {WORDS: words} | ({PROPERTIES: probed} if known else {})
+    tabs = {WORDS: words}
     if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
         tabs[EVERY_LANGUAGE] = languages
     for tab, show in zip(st.tabs([*tabs], key="more", **BOUND), tabs.values(), strict=True):
@@ -259,27 +259,7 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     shorter = list(without(text, lang))[int(table[SEMANTIC].to_numpy().argmax())]
     langs = dict.fromkeys(("one_left_lang", "one_right_lang"), rows.language_name(lang))
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
-    go_to("similarity", label, left=text, right=shorter, **langs)
-
-
-def probed(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show what linear probes read from each latent."""
-    from app.core.results import reading
-
-    st.markdown(
-        "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
-        "its right answers come from the latent."
-    )
-    with failing():
-        with st.spinner("Fitting probes on the example sentences"):
-            known = [properties.read(loaded, text, lang, name) for name in properties.names(lang)]
-        st.html(chart.probes(known))
-        tested = min(one.tested for one in known)
-        st.caption(
-            f"✓: right for this sentence. In brackets: accuracy on {tested} or more {rows.language_name(lang)} "
-            f"held-out sentences. The last column: accuracy of always giving the most frequent answer. {reading.RULE}"
-        )
-        go_to("probes", "More on what each latent shows: probes")
+    go_to("pairs", label, left=text, right=shorter, **langs)
 
 
 def languages(loaded: state.Loaded, text: str, lang: str) -> None:

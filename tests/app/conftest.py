@@ -20,7 +20,6 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app.core import writing
 from app.core.results import gather
-from app.sentence import properties
 from bgt_core import checkpoint, recipes
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
@@ -107,17 +106,10 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first page fits probes for seconds: only its own tests wait for that."""
-    if request.path.parent.name != "sentence":
-        monkeypatch.setattr(properties, "names", lambda lang: [])
-
-
-@pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """An untrained model writes on and on: grids and swaps end early. Streamlit reads the installed packages once."""
     monkeypatch.setattr(writing, "MAX_LENGTH", 12)
-    for write in (writing.candidates, generate.candidates, generate.generate, search.decode):
+    for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", scanned)
 

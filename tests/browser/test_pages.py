@@ -86,25 +86,25 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
     assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # one would be seen
 
 
-def test_a_style_is_changed_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
+def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
     visit: Visit, settle: Settle, turn_to: Callable[[Page, str], None], address: str, saved: Path
 ) -> None:
-    page = visit(f"{address}/style?how=One+sentence", quiet_404=True)
-    fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Est-il tard ?"}
+    page = visit(f"{address}/style", quiet_404=True)
+    fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
     for name, text in fields.items():
         expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields are code of their own
         page.get_by_label(name).focus()
-        page.keyboard.press("Control+A")  # the example that is there
+        page.keyboard.press("Control+A")  # the examples that are there
         page.keyboard.type(text)
-        page.keyboard.press("Tab")
+        page.keyboard.press("Control+Enter")
         settle(page)
-    page.get_by_label("Style: how to say it").press("Control+Enter")
     bgt = bgt_core.load(saved)
     latents = exchanged(bgt, ["The cat sleeps."], ["Est-il tard ?"], "fr", "en")
     expected = candidates(bgt, latents, lang="fr", search=bgt_core.Beam(8, 3, 1))[0][0].text.strip() or "(nothing)"
-    expect(page.locator("p.written").first).to_have_text(expected, timeout=30_000)
+    cells = page.locator("table.grid td")
+    expect(cells).to_have_count(1, timeout=30_000)
+    expect(cells).to_contain_text(expected)
     turn_to(page, "Model and data")
     turn_to(page, "Meaning by style")
-    page.get_by_role("tab", name="One sentence").click()
     for name, text in fields.items():
         expect(page.get_by_label(name)).to_have_value(text)

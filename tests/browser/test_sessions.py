@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-SOURCE, STYLE = "The cat sleeps.", "Is it late?"
-LINK = {"how": "One sentence", "source": SOURCE, "style": STYLE, "source_lang": "en", "lang": "en", "search": "Sample"}
+TEXTS = ("The cat sleeps.", "He is my friend.")
+CELL = "table.grid td"
+LINK = {"styles_en": "Is it late?", "glang": "English"}
 
 
 def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
@@ -27,27 +28,22 @@ def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
 def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_leaves_in_the_middle_of_a_probe(
     visit: Callable[..., Page], settle: Callable[[Page], None], address: str
 ) -> None:
-    pages, alone = {}, {}
-    for seed in (1, 2):
-        pages[seed] = visit(f"{address}/style?{urlencode(LINK | {'seed': seed})}", quiet_404=True)
-        expect(pages[seed].locator("p.written").first).to_be_visible(timeout=60_000)
-        settle(pages[seed])
-        alone[seed] = pages[seed].locator("p.written").first.inner_text()
-    assert alone[1] != alone[2]
-    for seed, page in pages.items():
-        page.get_by_text("Decoding options").first.click()
-        page.get_by_label("Seed").fill(str(3 - seed))  # the other's
-        page.get_by_label("Seed").press("Enter")
-        expect(page.get_by_text("Not written yet")).to_be_visible(timeout=30_000)
-        settle(page)
+    pages, alone = [], {}
+    for text in TEXTS:
+        pages.append(visit(f"{address}/style?{urlencode(LINK | {'meanings_en': text})}", quiet_404=True))
+        expect(pages[-1].locator(CELL)).to_have_count(1, timeout=60_000)
+        settle(pages[-1])
+        alone[text] = pages[-1].locator(CELL).inner_text()
+    assert alone[TEXTS[0]] != alone[TEXTS[1]]
     third, leaving = visit(address), visit(f"{address}/probes", quiet_404=True)
     begin_a_probe(leaving, settle)
     leaving.close()
-    for page in pages.values():
-        page.get_by_role("button", name="Generate").click()
+    for page, text in zip(pages, reversed(TEXTS), strict=True):  # the other's
+        page.get_by_label("Meanings, one per line").fill(text)
+        page.get_by_label("Meanings, one per line").press("Control+Enter")
     third.get_by_test_id("stSidebar").get_by_role("combobox").click()
     third.get_by_role("option", name="second").click()
-    for seed, page in pages.items():
-        expect(page.locator("p.written").first).to_have_text(alone[3 - seed], timeout=60_000)
+    for page, text in zip(pages, reversed(TEXTS), strict=True):
+        expect(page.locator(CELL)).to_have_text(alone[text].replace("\n", ""), timeout=60_000)
     settle(third)
     assert third.get_by_test_id("stException").count() == 0

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PAIRS = [  # on which page and tab, and the labels of the fields
     ("", "Your sentence", "The other sentence"),
-    ("style?how=One+sentence", "Source: what to say", "Style: how to say it"),
-    ("similarity", "Left", "Right"),
+    ("style", "Meanings, one per line", "Styles, one per line"),
+    ("pairs", "Left", "Right"),
 ]
 
 

@@ -17,11 +17,8 @@ Open = Callable[..., Any]
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
     "rewrite": {
-        "source": ("One.", "One."), "style": ("Deux ?", "Deux ?"), "source_lang": ("French", "fr"),
-        "lang": ("English", "en"), "search": ("Sample", "Sample"), "temperature": ("1.3", 1.3), "top_p": ("0.5", 0.5),
-        "seed": ("7", 7), "length": ("20", 20), "mix": ("0.25", 0.25), "dlang": ("French", "fr"),
-        "sentence_fr": ("Il dort.", "Il dort."), "move_address": ("3", 3.0),
-        "move_question": ("1.5", 1.5),
+        "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
+        "sentence_en": ("It sleeps.", "It sleeps."), "move_question": ("1.5", 1.5),
     },
     "maps": {
         "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
@@ -29,9 +26,9 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "near_UMAP": ("9", 9), "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"),
         "way_lang": ("French", "fr"), "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
     },
-    "similarity": {
-        "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
-        "one_right_lang": ("French", "fr"),
+    "pairs": {
+        "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("English", "en"),
+        "one_right_lang": ("English", "en"), "plane_count": ("1,000", 1_000), "meaning_line": ("90", 90),
     },
     "probes": {
         "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),
@@ -44,7 +41,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
 }  # fmt: skip
-TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "end"}
+TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 
 
 @pytest.fixture

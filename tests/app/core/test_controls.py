@@ -10,7 +10,7 @@ import pytest
 
 from app.core import controls
 
-ONE, DIRECTION = "One sentence", "In a direction"
+ENGLISH = {f"one_{side}_lang": "English" for side in ("left", "right")}
 FRENCH = "Il fait très froid ce matin dans notre maison."
 
 
@@ -18,8 +18,7 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
     ("page", "link", "title"),
     [
         ("main", {"sentence": FRENCH}, ""),
-        ("similarity", {"left": FRENCH}, "Left: "),
-        ("rewrite", {"how": ONE, "source": FRENCH}, "Source: "),
+        ("pairs", {"left": FRENCH, **ENGLISH}, "Left: "),
         ("rewrite", {"styles_en": FRENCH, "glang": "English"}, f"“{FRENCH}”: "),
     ],
 )
@@ -32,9 +31,7 @@ def test_another_language_is_told(opened: Callable[..., Any], page: str, link: d
     ("page", "link", "label", "control", "field"),
     [
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
-        ("similarity", {"right": FRENCH}, "Right is French", "one_right_lang", "right"),
-        ("rewrite", {"how": ONE, "source": FRENCH}, "Source is French", "source_lang", "source"),
-        ("rewrite", {"how": ONE, "style": FRENCH, "lang": "English"}, "Style is French", "lang", "style"),
+        ("pairs", {"left": "Yes.", "right": FRENCH, **ENGLISH}, "Right is French", "one_right_lang", "right"),
         ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
         ("rewrite", {"styles_en": FRENCH, "glang": "English"}, "The text of styles is French", "glang", "styles_fr"),
     ],
@@ -44,7 +41,7 @@ def test_a_button_makes_it_the_language_of_the_text(
 ) -> None:
     app = opened(page, **link).press(label)
     assert app.session_state[control] == "fr" and app.session_state[field] == FRENCH
-    assert not [box.value for box in app.warning if "This looks like" in box.value]
+    assert not [box.value for box in app.warning if "This looks like French" in box.value]
     assert not [button.label for button in app.button if button.label.endswith("is French")]
 
 

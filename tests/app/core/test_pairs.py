@@ -13,6 +13,7 @@ from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 LEFT, RIGHT = "The cat sleeps.", "Is the cat asleep?"
+EN = {"one_left_lang": "English", "one_right_lang": "English"}
 
 
 def of_words(app: Any) -> list[Any]:
@@ -25,7 +26,7 @@ def shown(effect: float) -> float:
 
 
 def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved: Path) -> None:
-    left, right = of_words(opened("similarity", left=LEFT, right=RIGHT))
+    left, right = of_words(opened("pairs", left=LEFT, right=RIGHT, **EN))
     assert left["Word"].tolist() == ["The", "cat", "sleeps", "."]
     assert right["Word"].tolist() == ["Is", "the", "cat", "asleep", "?"]
     bgt = bgt_core.load(saved)
@@ -37,11 +38,13 @@ def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved:
 
 
 def test_two_languages_are_compared_in_meaning_only(opened: Open) -> None:
-    left, _ = of_words(opened("similarity", left=LEFT, right="Le chat dort.", one_right_lang="French"))
+    left, _ = of_words(
+        opened("pairs", left=LEFT, right="Le chat dort.", one_left_lang="English", one_right_lang="French")
+    )
     assert list(left) == ["Word", "Semantic latent"]
 
 
 def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
-    app = opened("similarity", left="a " * 301, right="Stop")
+    app = opened("pairs", left="a " * 301, right="Stop", **EN)
     assert not of_words(app)
     assert any("this one has 301" in caption.value for caption in app.caption)

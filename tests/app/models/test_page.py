@@ -43,7 +43,7 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
     gold = rng.normal(size=400)
     noisy = gold + rng.normal(size=400)
     scores = {"first": noisy, "second": noisy + 0.2 * rng.normal(size=400), "again": noisy}
-    table = compute.beside_first(pairs.correlations(scores, gold)).set_index("model")
+    table = pairs.beside_first(pairs.correlations(scores, gold)).set_index("system")
     for name, numbers in scores.items():
         assert table.loc[name, "value"] == pytest.approx(100 * np.corrcoef(numbers, gold)[0, 1])
         assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]

@@ -33,10 +33,13 @@ def hits_of(store: Path, model: Path) -> list:
     return hits
 
 
-def test_without_a_store_the_page_says_how_to_make_one(opened: Open) -> None:
-    app = opened("questions")
-    assert "started without one" in app.info[0].value and not app.dataframe
-    assert "bgt retrieve-similar store --build" in app.code[0].value and "--questions store" in app.code[0].value
+def test_without_a_store_the_page_is_not_listed(opened: Open, start: Callable[..., None], tmp_path: Path) -> None:
+    def listed() -> bool:
+        return "questions" in opened("main").session_state["pages"]
+
+    assert not listed()
+    start("--questions", tmp_path)
+    assert listed()
 
 
 def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, saved: Path, store: Path) -> None:

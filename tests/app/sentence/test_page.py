@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import bgt_core
-import probes
-from app.core import state
-from app.sentence import compute, properties
+from app.core import pairs, state
+from app.sentence import compute
 from bgt_core.data.examples import example_sentences
 from bgt_core.generation.options import DEFAULT_SEARCH
 from bgt_core.vectors.compare import cosines
@@ -85,8 +84,8 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     opened: Open, loaded: state.Loaded, saved: Path
 ) -> None:
     bgt = bgt_core.load(saved)
-    measured = compute.pairs(loaded)
-    assert [pair for pair, _ in measured] == list(compute.PAIRS)
+    measured = pairs.of_start_page(loaded)
+    assert [pair for pair, _ in measured] == list(pairs.PAIRS)
     for pair, shown_cosines in measured:
         for latent, cosine in shown_cosines.items():
             left = bgt.embed(pair.text, lang=pair.lang, latent=latent)
@@ -96,46 +95,10 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     app = opened("main")
     next(button for button in app.button if button.label == "Try it").click()
     app.run()
-    pair = compute.PAIRS[0]
+    pair = pairs.PAIRS[0]
     assert (app.text_input(key="sentence").value, app.selectbox(key="language").value) == (pair.text, pair.lang)
     assert app.text_input(key="other").value == pair.other
     assert app.selectbox(key="other_language").value == pair.other_lang
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["length", "negation"])
-def test_probes_are_as_accurate_as_those_of_the_probes_package(loaded: state.Loaded, saved: Path, name: str) -> None:
-    read = properties.read(loaded, TEXT, "en", name)
-    texts = list(dict.fromkeys(text for (text,) in example_sentences(["en"])))
-    config = probes.ProbeConfig(seeds=properties.FOLDS, control=None, baselines=False)
-    result = probes.run(bgt_core.load(saved), properties.PROPERTIES[name][1], texts, lang="en", config=config)
-    expected = {row.latent: row.accuracy for row in result.rows}
-    assert {one.latent: one.accuracy for one in read.readings} == pytest.approx(
-        {latent: expected[latent] for latent in ("semantic", "language")},
-        abs=0.02,  # one item of the 230
-    )
-    assert read.tested > 200
-
-
-@pytest.mark.parametrize(
-    ("text", "lang", "negation", "person"),
-    [
-        ("I don't know.", "en", "yes", "I, we"),
-        ("The note is on your desk.", "en", "no", "you"),
-        ("Nothing happened.", "en", "yes", "no pronoun"),
-        ("Elle n'est pas là.", "fr", "yes", "he, she, they"),
-        ("J'ai faim.", "fr", "no", "I, we"),
-        ("Das ist keine Katze.", "de", "yes", "no pronoun"),
-        ("No lo sé.", "es", "yes", "he, she, they"),
-        ("La casa es grande.", "es", "no", "no pronoun"),
-        ("A-t-on faim ?", "fr", "no", "no pronoun"),
-        ("Können Sie mir helfen?", "de", "no", "you"),
-        ("Sie hilft ihm.", "de", "no", "he, she, they"),
-    ],
-)
-def test_the_truth_is_a_rule(text: str, lang: str, negation: str, person: str) -> None:
-    assert properties.negated(text, lang) == negation
-    assert properties.person(text, lang) == person
 
 
 def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded: state.Loaded) -> None:
@@ -156,7 +119,6 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     ]
     assert [tab.label for tab in app.tabs] == [
         "The effect of each word",
-        "Properties of the sentence",
         "The same meaning in every language",
     ]
     (table,) = app.dataframe
@@ -166,7 +128,6 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
 def test_a_tab_is_computed_when_it_is_open(opened: Open) -> None:
     captions = {
         "The effect of each word": "The largest moves",
-        "Properties of the sentence": "In brackets: accuracy",
         "The same meaning in every language": "Its style is the mean language latent",
     }
     for chosen in captions:

@@ -1,0 +1,407 @@
+"""Pairs of sentences by their similarity in each of the two latents, to find where the latents disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.core import corpora, pairs, rows
+from app.core.latents import spaces
+from app.core.startup import ParallelText
+from app.core.state import Loaded, content
+from app.core.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.encoders import open_encoder
+from bgt_core.evaluation.comparison import Result
+from bgt_core.grammar import LANGS, NEGATION, triples
+from bgt_core.vectors.compare import cosines, rounded
+
+NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
+OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start page"
+PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
+BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
+BACKGROUND = 20_000  # random pairs that percentiles are of, or all if there are fewer; `help/pairs.md` names it
+TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
+MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
+AT_ONCE = 1_000  # rows whose similarities are in memory at once
+BAGS = 100  # pairs with their bags of words in memory
+ANCHORS = 300  # translations through which two sentences of different languages are compared; `help/pairs.md` names it
+AXES = ("semantic", "style")  # columns of pairs
+GOLD = f"{rows.OWN_COLUMN}gold"
+QUADRANTS = {  # (near in meaning, near in style) -> its name, in the order of the page
+    (False, True): "Near in style only",
+    (True, True): "Near in both",
+    (False, False): "Near in neither",
+    (True, False): "Near in meaning only",
+}
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the labels, in the order of the quadrants
+NONE = "without a value"  # legend entry of points without a colour value
+MAX_SVG = 2_000  # points; more are drawn with WebGL
+MAX_HOVER = 10_000  # points with their own hover text
+SHORT = 70  # characters of a sentence in a hover text
+HEIGHT = 560
+CLIPPED = 0.98  # share of the amounts up to which colours differ
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """Kinds of pairs from a text: translations of two languages; the user's own pairs of one language, pairs made
+    here, or those of the built-in grammar beside random pairs of the text."""
+
+    left: str
+    right: str
+    given: bool  # the text's own pairs
+    built_in: bool = False
+
+    @property
+    def title(self) -> str:
+        left, right = map(rows.language_name, (self.left, self.right))
+        if self.built_in:
+            return f"Paraphrases, negations, roles: {left}"
+        if not self.given:
+            return f"Within {left}"
+        return OWN_PAIRS if self.left == self.right else f"{left} and {right}"
+
+
+def sources(text: ParallelText) -> list[PairSource]:
+    """The pairs that can be made of a text, those of one language first."""
+    own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
+    made = [PairSource(lang, lang, False) for lang in text.langs]
+    built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
+    return [*own, *made, *built_in, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
+
+
+def compared(
+    loaded: Loaded, text: ParallelText, count: int, source: PairSource
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """A row per pair of the first `count` rows of a text, and the similarities of random pairs by the names in `AXES`,
+    in ascending order; both are shared, so do not change them.
+
+    Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row` ("" for built-in pairs);
+    their similarity `semantic`, and `style` in the second latent, NaN without one; the share of random pairs that are
+    less alike in each, in percent, `semantic_rank` and `style_rank`; the share of words in common, `overlap`, and the
+    difference in length, `length`; a user's own columns, for given pairs only. Random pairs are last.
+    """
+    table = corpora.sentences(text, count)
+    made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
+    own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
+    if own and source.given:
+        given = made[made["kind"] != RANDOM]
+        made = made.join(table.set_index("id").loc[given["left_row"], own].set_axis(given.index))
+    return made, random
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing pairs")
+def _compared(
+    digest: str, content: str, source: PairSource, _table: pd.DataFrame, _loaded: Loaded
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    part = _table[_table["lang"].isin([source.left, source.right])]
+    if not source.given:
+        part = part.drop_duplicates("text").head(MAX_SEARCHED)
+    size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences come before all right ones
+    if source.built_in:
+        known = built_in(source.left)
+        own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")
+        part = pd.concat([part, own], ignore_index=True)
+    texts, ids, words = (part[column].to_numpy() for column in ("text", "id", "words"))
+    latents = [latent for latent in (SEMANTIC, _loaded.second_latent) if latent]
+    vectors = [spaces.vectors_of(_loaded, part, latent) for latent in latents]
+
+    left, right = np.divmod(np.random.default_rng(1).choice(size**2, min(size**2, BACKGROUND), replace=False), size)
+    other = right + size * source.given
+    unlike = (left != right) & (texts[left] != texts[other])
+    left, right = left[unlike], other[unlike]
+    random = dict(zip(AXES, similarities(_loaded, source, vectors, left, right), strict=True))
+    tables = []
+    for kind, first, second in [*indices(_loaded, source, vectors, size), (RANDOM, left[:size], right[:size])]:
+        values = dict(zip(AXES, similarities(_loaded, source, vectors, first, second), strict=True))
+        ranked = {f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES}
+        places = {"kind": kind, "left": texts[first], "right": texts[second], "left_row": ids[first],
+                  "right_row": ids[second], "length": np.abs(words[first] - words[second])}  # fmt: skip
+        tables.append(pd.DataFrame({**places, **values, **ranked}))
+    table = pd.concat(tables, ignore_index=True)
+    table["overlap"] = list(map(rows.overlap, table["left"], table["right"]))
+    return table, {axis: np.sort(of) for axis, of in random.items()}
+
+
+def similarities(
+    loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compare rows `left` and `right` of the latents, (N, D) and (N, M), in meaning and in style: (P,), rounded."""
+    pairwise = loaded.encoder.similarity_pairwise
+    meaning, *styles = vectors
+    in_style = np.full(len(left), np.nan)
+    for style in styles:
+        within = source.left == source.right
+        in_style = rounded(pairwise(style[left], style[right]) if within else across(loaded, style, left, right))
+    return rounded(pairwise(meaning[left], meaning[right])), in_style
+
+
+def ranks(values: Any, random: np.ndarray) -> np.ndarray:
+    """The share of random pairs that are less alike than each value, in percent, ties counting half: (N,)."""
+    below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
+    return 50 * below / max(1, len(random))
+
+
+@cache
+def built_in(lang: str) -> pd.DataFrame:
+    """Pairs of the built-in grammar, of words that the shipped models were not trained on: `kind`, `left`, `right`."""
+    pairs = []
+    for triple in triples(BUILT_IN, held_out=True):
+        sentence, paraphrase, altered = triple.texts[lang]
+        pairs.append((PARAPHRASES, sentence, paraphrase))
+        pairs.append((NEGATIONS if triple.kind == NEGATION else ROLES, sentence, altered))
+    return pd.DataFrame(pairs, columns=["kind", "left", "right"])
+
+
+def indices(
+    loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Kinds of pairs, with the rows of their left and right sentences; built-in ones follow `size` rows of a text."""
+    if source.given:
+        yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
+    elif source.built_in:
+        kinds = built_in(source.left)["kind"].to_numpy()
+        for kind in (PARAPHRASES, NEGATIONS, ROLES):
+            left = size + np.flatnonzero(kinds == kind)
+            yield kind, left, left + len(kinds)
+    else:
+        for kind, of in zip((NEAR_IN_MEANING, NEAR_IN_STYLE), vectors, strict=False):
+            near = nearest(loaded, of)
+            ends = np.unique(np.sort(np.stack([np.arange(len(near)), near], 1), axis=1), axis=0)  # each pair once
+            yield kind, ends[:, 0], ends[:, 1]
+
+
+def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
+    """The index of the vector most similar to each, without itself: (N, D) -> (N,)."""
+    places = []
+    for start in range(0, len(vectors), AT_ONCE):
+        similarities = loaded.encoder.similarity(vectors[start : start + AT_ONCE], vectors)
+        similarities[np.arange(len(similarities)), start + np.arange(len(similarities))] = -np.inf
+        places.append(similarities.argmax(1))
+    return np.concatenate(places)
+
+
+def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Compare the styles of sentences in two languages, which have no common axes, by their relations to translations.
+
+    Each sentence's similarities to `ANCHORS` sentences of its own language, less the anchors' means, are correlated
+    with those of the other sentence to the anchors' translations; a sentence is never its own anchor. The first half of
+    `style` (N, D) holds sentences of one language, the second their translations. Returns (P,), -1 to 1.
+    """
+    half = len(style) // 2
+    anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
+    profiles = []
+    for part in (style[:half], style[half:]):
+        profile = loaded.encoder.similarity(part, part[anchors]).astype(float)  # (N / 2, A)
+        profile -= profile.mean(0)
+        profile -= profile.mean(1, keepdims=True)
+        profile[anchors, np.arange(len(anchors))] = 0
+        profiles.append(profile / np.maximum(np.linalg.norm(profile, axis=1, keepdims=True), 1e-12))
+    return (profiles[0][left] * profiles[1][right - half]).sum(1)
+
+
+@st.cache_resource(max_entries=1)
+def bag_of_words() -> SentenceEncoder:
+    """The baseline: the words of a sentence, rare ones weighted more."""
+    return open_encoder("baseline:tfidf")
+
+
+def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
+    """How alike two sentences are, by each latent that can be compared, by their words weighted, and by the share of
+    words that both have; higher is more alike."""
+    bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
+    by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
+    overlap = rows.overlap(pair.text, pair.other)
+    return by_latent | {"Words (tf-idf)": float(cosines(*bags)[0]), "Words in common": overlap}
+
+
+def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str, np.ndarray]) -> pd.DataFrame:
+    """The user's two sentences, and the pairs of the start page, as rows of `compared`, if both are of the language."""
+    known = [(START, pair) for pair, _ in pairs.of_start_page(loaded) if pair != mine] + [(MINE, mine)]
+    lines = []
+    for kind, pair in known:
+        if pair and pair.lang == pair.other_lang == lang:
+            semantic, *style = pairs.cosines_of(loaded, pair).values()
+            lines.append((kind, pair.text, pair.other, semantic, *(style or [np.nan])))
+    table = pd.DataFrame(lines, columns=["kind", "left", "right", *AXES])
+    return table.assign(**{f"{axis}_rank": ranks(table[axis], random[axis]) for axis in AXES})
+
+
+@st.cache_data(max_entries=16, show_spinner="Resampling pairs")
+def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> Result:
+    """Pearson's r x 100 of each latent and of the words with people's scores, and the differences; DataError for fewer
+    than 3 pairs or scores that are all the same."""
+    parts = [given.iloc[start : start + BAGS] for start in range(0, len(given), BAGS)]
+    sides = (
+        [
+            bag_of_words().embed(part[side].tolist(), lang=lang)
+            for side, lang in zip(("left", "right"), langs, strict=True)
+        ]
+        for part in parts
+    )
+    by_words = np.concatenate([cosines(*bags) for bags in sides])
+    systems = {rows.latent_title(SEMANTIC): given["semantic"].to_numpy(float)}
+    if second_latent and langs[0] == langs[1]:
+        systems[rows.latent_title(second_latent)] = given["style"].to_numpy(float)
+    return pairs.correlations({**systems, "Words (tf-idf)": by_words}, given[GOLD].to_numpy(float))
+
+
+def misjudged(given: pd.DataFrame) -> pd.Series:
+    """The deviation of the semantic latent from people on each pair: the difference of their standard scores among
+    these pairs; above 0 the latent finds a pair more alike than people do."""
+    semantic, gold = ((given[name] - given[name].mean()) / max(given[name].std(), 1e-12) for name in ("semantic", GOLD))
+    return semantic - gold
+
+
+def ordered(pairs: pd.DataFrame) -> str:
+    """Say how near in meaning the built-in pairs of each kind are, and whether paraphrases are the nearest."""
+    medians = pairs.groupby("kind", sort=False)["semantic"].median()
+    near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
+    nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
+    wrong = f"{' and '.join(nearer)} are nearer than paraphrases: this cosine is no measure of meaning there"
+    return f"Median cosine of meaning: {near}. " + (f"Here {wrong}." if nearer else "Paraphrases are the nearest.")
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """What is drawn: pairs as points, some as stars, the random pairs that they are measured by, and the colour."""
+
+    pairs: pd.DataFrame  # of `compared`
+    random: dict[str, np.ndarray]
+    stars: pd.DataFrame  # of `marked`
+    colour: str  # the column "kind", another category, or a number
+    colour_title: str
+    axes: tuple[str, str]  # titles
+    percentiles: tuple[int, int]  # of random pairs that a near pair exceeds, in meaning and in style
+
+    @cached_property
+    def lines(self) -> tuple[float, float]:
+        """The lowest similarities in meaning and in style of a near pair."""
+        ends = (
+            np.percentile(self.random[axis], at, method="inverted_cdf")
+            for axis, at in zip(AXES, self.percentiles, strict=True)
+        )
+        meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
+        return meaning, style
+
+    @cached_property
+    def quadrants(self) -> dict[str, pd.DataFrame]:
+        """The pairs of each quadrant by its name, the most extreme first: those farthest from both lines, in standard
+        deviations of all pairs."""
+        of = [self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True)]
+        apart = [np.abs(each) / max(self.pairs[axis].std(), 1e-12) for axis, each in zip(AXES, of, strict=True)]
+        table = self.pairs.assign(extreme=np.minimum(*apart))
+        return {
+            name: table[((of[0] >= 0) == alike) & ((of[1] >= 0) == similar)].sort_values(
+                "extreme", ascending=False, kind="stable"
+            )
+            for (alike, similar), name in QUADRANTS.items()
+        }
+
+
+def draw(plane: Plane, theme: str = "light") -> go.Figure:
+    """Draw the pairs; a point's `customdata` is its row."""
+    pairs, compared = plane.pairs, len(plane.random["semantic"])
+    # overlapping points look darker
+    size, opacity = (7, 0.75) if len(pairs) <= 2_000 else (5, 0.4) if len(pairs) <= 10_000 else (4, 0.15)
+    figure = go.Figure()
+    kind = go.Scatter if len(pairs) <= MAX_SVG else go.Scattergl
+    hover = len(pairs) <= MAX_HOVER
+    for name, places, marker in traces(pairs, plane.colour, plane.colour_title, theme):
+        part = pairs.iloc[places]
+        figure.add_trace(
+            kind(
+                x=part["semantic"].to_numpy(np.float32),
+                y=part["style"].to_numpy(np.float32),
+                customdata=places.tolist(),
+                text=[hover_text(row, compared) for row in part.itertuples()] if hover else None,
+                hovertemplate="%{text}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
+                name=plain(name),
+                showlegend="colorscale" not in marker,
+                mode="markers",
+                marker={"size": size, "opacity": opacity, "line": {"width": 0}, **marker},
+                selected={"marker": {"opacity": 1, "size": size + 5}},
+                unselected={"marker": {"opacity": opacity / 2}},
+            )
+        )
+    for name, part in plane.stars.groupby("kind", sort=False):
+        look = ("star", 18) if name == MINE else ("diamond-open", 13)
+        figure.add_trace(
+            go.Scatter(
+                x=part["semantic"].tolist(), y=part["style"].tolist(), name=name, mode="markers",
+                text=[hover_text(row, compared) for row in part.itertuples()], hovertemplate="%{text}<extra></extra>",
+                marker={"symbol": look[0], "size": look[1], "color": INK[theme], "line": {"width": 2}},
+            )
+        )  # fmt: skip
+    line = {"width": 1, "dash": "dash", "color": INK[theme]}
+    figure.add_vline(plane.lines[0], line=line)
+    figure.add_hline(plane.lines[1], line=line)
+    for (x, y), (name, part) in zip(CORNERS, plane.quadrants.items(), strict=True):
+        side = "left" if x < 0.5 else "right"
+        figure.add_annotation(
+            x=x, y=y, xref="paper", yref="paper", text=f"<b>{name}</b><br>{len(part):,} pairs", showarrow=False,
+            xanchor=side, yanchor="top" if y > 0.5 else "bottom", align=side, font_color=INK[theme],
+        )  # fmt: skip
+    finish(figure, "", HEIGHT, theme)
+    grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
+    at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]  # pairs are on both sides
+    across, up = (
+        {
+            "tickvals": [float(np.percentile(plane.random[axis], each)) for each in at],
+            "ticktext": list(map("{:g}".format, at)),
+        }
+        for axis in AXES
+    )
+    figure.update_xaxes(title_text=plane.axes[0], tickangle=0, **grid, **across)
+    styles = pd.concat([pairs["style"], plane.stars["style"]])
+    room = 0.18 * max(styles.max() - styles.min(), 0.1)  # for the names of the quadrants
+    span = [float(styles.min() - room), float(styles.max() + room)]
+    figure.update_yaxes(title_text=plane.axes[1], range=span, **grid, **up)
+    return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
+
+
+def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
+    """The name, rows and marker of each part with its own look; the last is drawn on top."""
+    values = pairs[colour]
+    if pd.api.types.is_numeric_dtype(values):
+        missing = values.isna().to_numpy()
+        if missing.any():
+            yield NONE, np.flatnonzero(missing), {"color": REST}
+        bar = {"title": {"text": title, "side": "right", "font_color": INK[theme]}, "thickness": 10, "len": 0.8,
+               "tickfont_color": INK[theme]}  # fmt: skip
+        shown = np.flatnonzero(~missing)
+        amounts = values.to_numpy(float)[shown]
+        scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
+        if len(amounts):  # a few extremes would make all others look alike
+            scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
+        yield title, shown, scale
+        return
+    grey = dict.fromkeys((RANDOM, NONE), REST)
+    fixed = {NEAR_IN_MEANING: latent_colour(SEMANTIC, theme), NEAR_IN_STYLE: latent_colour(LANGUAGE, theme), **grey}
+    names = values.fillna(NONE).astype(str)
+    order = names.value_counts().index.tolist()
+    for name in sorted(order, key=lambda name: name not in grey):  # grey points lie below
+        colour_of = fixed.get(name) or cycled(PALETTE[theme], order.index(name))
+        yield name, np.flatnonzero(names == name), {"color": colour_of}
+
+
+def share(rank: float, compared: int) -> str:
+    """The share `rank`, in percent, of the random pairs that a pair is compared with."""
+    return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
+
+
+def hover_text(row: Any, compared: int) -> str:
+    """Both sentences; then each cosine, and the share of random pairs below it."""
+    lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
+    lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank, compared)}")
+    lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank, compared)}")
+    return "<br>".join(lines)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
-from functools import partial
-from importlib.metadata import version
 
 import pandas as pd
 import streamlit as st
 
-import bgt_core
 from app.card import compute
 from app.core import exports, rows, startup, state
 from app.core.markdown import frame, table, verbatim
@@ -18,7 +14,6 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
 from bgt_core.errors import BgtError
 
-PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
 TITLES = {
     "data": "Training data",
     "protocol": "How it was measured",
@@ -57,20 +52,7 @@ COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
 
 
 def page(loaded: state.Loaded) -> None:
-    if loaded.info:
-        ours(loaded)
-    else:
-        outside(loaded)
-    with st.expander("Environment"):
-        parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
-        parts |= {part: version(part) for part in PARTS}
-        frame(pd.DataFrame(parts.items(), columns=["Part", "Version"]), "Versions of what runs here")
-    st.subheader("Caches of the app")
-    st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing them loses no results.")
-    if st.button("Clear the caches", icon=":material/delete:"):
-        st.cache_data.clear()
-        st.cache_resource.clear()
-        st.success("Cleared. Results are computed again when needed.")
+    ours(loaded) if loaded.info else outside(loaded)
 
 
 def ours(loaded: state.Loaded) -> None:
@@ -146,7 +128,7 @@ def outside(loaded: state.Loaded) -> None:
     }
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "What is known of this encoder")
     st.markdown(
-        "Measure it: *Probes* tells which properties it shows, *How alike?* and *Compare models* how well it finds "
+        "Measure it: *Probes* tells which properties it shows, *Pairs* and *Compare models* how well it finds "
         "sentences of one meaning, and *Your encoder* splits its vectors into what translations share and the rest."
     )
 
@@ -178,15 +160,14 @@ def scores(loaded: state.Loaded) -> None:
     if not card.get("scores"):
         return
     st.subheader("Measured")
-    intervals = compute.intervals(card)
-    shown = compute.score_table(card["scores"], intervals)
+    shown = compute.score_table(card["scores"], compute.intervals(card))
     table(shown, "Scores of this model, one row per measure")
     st.caption("In brackets: 95% intervals, for scores whose card gives enough to compute them.")
     exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
 
 
 def training(loaded: state.Loaded) -> None:
-    """Show the last report on held-out pairs, and the training curves."""
+    """Show the last report on held-out pairs; the export has them all."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     held_out = reports[-1] if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
@@ -207,22 +188,12 @@ def training(loaded: state.Loaded) -> None:
         with right:
             shown = pd.DataFrame(parts, columns=["Bound and its parts", "Nats per pair"])
             table(shown, "The ELBO and the KL of each latent, nats per pair")
-    if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
-        return
-    elbo = partial(compute.elbo_curve, reports)
-    exports.chart("bgt-elbo", elbo, "The ELBO of held-out pairs over training steps")
-    st.caption(
-        "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
-        "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
-        "learns to hold more information."
-    )
-    kl = partial(compute.kl_curves, reports, loaded.langs)
-    exports.chart("bgt-kl", kl, "KL of each latent on held-out pairs over training steps")
-    st.caption("The information that each latent holds about a sentence. Each panel has its own scale.")
-    validations = compute.validations(reports).drop(columns=["kind", "steps"])
-    with st.expander("The same as a table"):
-        frame(validations, "Every report on held-out pairs")
-    exports.offer(f"bgt-training-{loaded.short}", validations, elbo)
+    if "elbo" in held_out:
+        st.caption(
+            "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
+            "every KL in full, while training weighs the KL of each latent differently."
+        )
+    exports.offer(f"bgt-training-{loaded.short}", pd.DataFrame(reports).drop(columns=["kind", "steps"]))
 
 
 def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:

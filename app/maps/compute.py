@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
@@ -12,16 +14,17 @@ import streamlit as st
 
 from app.core import rows, theme
 from app.core.latents import chart, geometry, spaces
-from app.core.latents.spaces import MAX_SCORED, Space, Spaces
+from app.core.latents.spaces import Space, Spaces
 from app.core.state import Loaded, embed
 from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.vectors.compare import hits, unit
+from bgt_core.vectors.compare import unit
 
 ALL, BOTH = "all", "Both"  # the maps of all latents in one figure; as a choice
 MAP_HEIGHT = 240  # pixels of each language's map
-KEYWORDS = 8
+KEYWORDS, FEW, COUNTED = 8, 3, 20_000  # words; sentences that have one; sentences looked at
+WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 MARK = 0.015  # width of a mark, as a share of the map
 
 
@@ -33,7 +36,6 @@ def map_figures(
     paths: Mapping[str, np.ndarray],
     panels: str = BOTH,
     lines: Sequence[str] = (),
-    svg: bool = False,
 ) -> dict[str, partial]:
     """The settings of the map of each latent by its name, or of the one of `panels`, and of all in one; `second` is the
     second latent, `paths` are by "semantic" or language, `lines` as `latent_map` takes them."""
@@ -56,7 +58,6 @@ def map_figures(
             named=name != second,  # clusters of meaning lie anywhere on the others
             lines=[kind for kind in lines if name != second or kind != chart.TRANSLATIONS],
             paths={title_of[key]: steps for key, steps in paths.items()},
-            svg=svg,
             side_by_side=name == ALL and len(shown) > 1,
             theme=theme.current(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
@@ -83,7 +84,7 @@ def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.Dat
         if (within := among(space.rows, ids)).any():
             cosines[name] = mean_cosine(space.vectors[within]), _mean_cosine(space.digest, space.content, space)
     table = fitted.semantic.rows
-    return compared(table, among(table, ids), spaces.words(fitted.semantic.content, table["text"]), cosines)
+    return compared(table, among(table, ids), cosines)
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
@@ -105,9 +106,7 @@ def _mean_cosine(digest: str, content: str, _space: Space) -> float:
     return mean_cosine(_space.vectors)
 
 
-def compared(
-    table: pd.DataFrame, chosen: np.ndarray, words: geometry.WordCounts, cosines: Mapping[str, tuple[float, float]]
-) -> pd.DataFrame:
+def compared(table: pd.DataFrame, chosen: np.ndarray, cosines: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
     """Compare the chosen rows, (N,) bool, with the others: one measure per row, differences with 95% intervals.
 
     `cosines` are mean cosines among the chosen and among all rows, by the name of a latent. All cells are texts; a cell
@@ -125,12 +124,22 @@ def compared(
     lines += [line for line in by_share if {*line[1:3]} - {"0%", ""}]
     # otherwise words of another language would stand out
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
-    groups = np.where(chosen, 0, np.where(comparable, 1, -1))
-    here, elsewhere = map(", ".join, geometry.keywords(words, groups, KEYWORDS, 2))
-    lines.append(("Words that stand out", here, elsewhere, ""))
+    here, elsewhere = table["text"][chosen].tolist(), table["text"][comparable & ~chosen].tolist()
+    lines.append(("Words that stand out", keywords(here, elsewhere), keywords(elsewhere, here), ""))
     for latent, (among_chosen, among_all) in cosines.items():
         lines.append((f"Mean cosine, {latent}", f"{among_chosen:z.2f}", f"{among_all:z.2f} among all", ""))
     return pd.DataFrame(lines, columns=["Measure", "Selected", "Rest", "Difference"]).replace("nan", "")
+
+
+def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
+    """The words of at least `FEW` sentences here that are in at least twice the share of those elsewhere; by the
+    number of sentences times the logarithm of this ratio. Many sentences are sampled, evenly."""
+    sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
+    own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
+    # one more sentence elsewhere has every word, so that none is infinitely more frequent here
+    ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
+    weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
+    return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
@@ -158,61 +167,6 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
     low = p - q - math.hypot(p - p_low, q_high - q)
     high = p - q + math.hypot(p_high - p, q - q_low)
     return first, second, f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
-
-
-def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.DataFrame:
-    """Measure how often translations find each other in the semantic latent, and whether a probe can still identify the
-    language; beside chance."""
-    left_name, right_name = rows.language_name(left), rows.language_name(right)
-    (forward, backward), chance, (own, other), (accuracy, low, high) = pair_scores(loaded, semantic, left, right)
-    table = {
-        f"{left_name} finds its {right_name}": [f"{forward:.0%}", f"{chance:.1%}"],
-        f"{right_name} finds its {left_name}": [f"{backward:.0%}", f"{chance:.1%}"],
-        "Mean cosine of translations": [f"{own:.2f}", f"{other:.2f}"],
-        "Language identified by a probe": [f"{accuracy:.0%} ({low:.0%} to {high:.0%})", "50%"],
-    }
-    return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Chance"])
-
-
-@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
-def pair_scores(
-    loaded: Loaded, semantic: Space, left: str, right: str
-) -> tuple[tuple[float, float], float, tuple[float, float], tuple[float, float, float]]:
-    """Of N translations: the fractions of sentences of either language whose nearest in the other is their own
-    translation (ties share a hit); by chance; the mean similarity of row i with row i, and with row i + 1; the accuracy
-    of the probe with its interval."""
-    from probes.measures.measure import language_probe_accuracy  # imports sklearn, which takes a second
-
-    vectors = semantic.of(left), semantic.of(right)
-    similarities = loaded.encoder.similarity(*vectors)  # (N, N)
-    own = np.arange(len(similarities))
-    means = similarities.diagonal().mean(), similarities[own, np.roll(own, -1)].mean()
-    ways = hits(similarities, own).mean(), hits(similarities.T, own).mean()
-    return ways, 1 / len(own), means, language_probe_accuracy(*vectors)
-
-
-def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.DataFrame:
-    """How often a sentence's nearest neighbour in its own language has the same `columns`, in each latent and by
-    chance: means over the languages, as percentages."""
-    table = {}
-    for column in columns:
-        by_lang = [agreement(loaded, fitted.semantic, own, lang, column) for lang, own in fitted.second.items()]
-        table[rows.COUNTED[column]] = [f"{fraction:.0%}" for fraction in np.mean(by_lang, 0)]
-    latents = [latent.capitalize() for latent in (SEMANTIC, loaded.second_latent)]
-    return pd.DataFrame.from_dict(table, orient="index", columns=[*latents, "Chance"])
-
-
-@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
-def agreement(loaded: Loaded, semantic: Space, own: Space, lang: str, column: str) -> tuple[float, float, float]:
-    """The fractions of one language in the semantic and the second latent, and by chance."""
-    values = own.rows.loc[own.given, column].to_numpy()[:MAX_SCORED]
-    codes, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
-    same = []
-    for space in (semantic, own):
-        similarities = loaded.encoder.similarity(space.of(lang), space.of(lang))
-        others = similarities - np.diag(np.full(len(codes), np.inf))
-        same.append(float((codes[others.argmax(1)] == codes).mean()))
-    return same[0], same[1], float((counts * (counts - 1)).sum() / (len(codes) * (len(codes) - 1)))
 
 
 def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:

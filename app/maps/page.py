@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, exports, rows, state, writing
-from app.core.address import BOUND, in_ranges, linked_rows
+from app.core import corpora, rows, state, writing
+from app.core.address import in_ranges, linked_rows
 from app.core.latents import spaces
 from app.core.markdown import verbatim
 from app.maps import component, compute, selection, settings
@@ -35,9 +34,8 @@ def page(loaded: state.Loaded) -> None:
     walk = writing.form(loaded, ends, langs) if loaded.second_latent else None
     with above:
         figures = compute.map_figures(
-            fitted, loaded.second_latent, choice.colour, langs, compute.paths(walk, fitted), choice.panels,
-            choice.lines, choice.svg,
-        )  # fmt: skip
+            fitted, loaded.second_latent, choice.colour, langs, compute.paths(walk, fitted), choice.panels, choice.lines
+        )
         colour, rows_of = rows.colour_title(choice.colour).lower(), fitted.semantic.rows
         alt = (
             f"latent: {len(rows_of)} sentences, {method.name}, coloured by {colour}. The table below it lists the same"
@@ -49,11 +47,10 @@ def page(loaded: state.Loaded) -> None:
         ]
         names = {lang: rows.language_name(lang) for lang in langs}
         component.draw(drawn, fitted.semantic.content, rows_of, names, f"bgt-{{}}-{loaded.short}")
-        selection.inspect(loaded, fitted, method, langs, figures[compute.ALL])
+        selection.inspect(selection.Shown(loaded, fitted, method, langs, figures[compute.ALL]))
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
-    scores(loaded, fitted, langs)
 
 
 def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | None:
@@ -105,44 +102,3 @@ def restore(table: pd.DataFrame) -> None:
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
         selection.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
-
-
-def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
-    """Scores in the full space: of translations, and of style if the model has a second latent."""
-    if len(langs) < 2 and not fitted.second:
-        return
-    st.subheader("Measured in the full space")
-    columns, tables = iter(st.columns(2, gap="large")), []
-    if len(langs) > 1:
-        with next(columns):
-            tables.append(translation(loaded, fitted, langs))
-    if fitted.second:
-        with next(columns):
-            st.markdown("**Does the nearest sentence share its style?**")
-            tables.append(compute.agreements(loaded, fitted, list(rows.COUNTED)))
-            alt = (
-                "How often a sentence's nearest has the same closing mark, length, punctuation: each latent, and chance"
-            )
-            st.table(tables[-1], border="horizontal", alt=alt)
-            same = "in the same language " if len(langs) > 1 else ""
-            st.caption(f"The fraction whose nearest sentence {same}has the same.")
-    table = pd.concat(tables).reset_index(names="Measure")
-    exports.offer(f"bgt-measures-{loaded.short}", table, latex=table.fillna(""), title="Export measures")
-
-
-def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
-    """Scores of translations; the user chooses the two languages if there are more."""
-    st.markdown("**Does the nearest sentence translate it?**")
-    pairs = {pair: " and ".join(map(rows.language_name, pair)) for pair in combinations(langs, 2)}
-    pair = next(iter(pairs))
-    if len(pairs) > 1:
-        pair = st.selectbox("Languages", list(pairs), format_func=pairs.__getitem__, key="lang_pair", **BOUND)
-    retrieval = compute.pair_table(loaded, fitted.semantic, *pair)
-    alt = "Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance"
-    st.table(retrieval, border="horizontal", alt=alt)
-    st.caption(
-        f"Finds: the share whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} of these pairs. "
-        "The probe is trained on three fifths of these pairs, a fifth chooses its penalty, and a fifth tests it; "
-        "*Probes* and *Your encoder* use other sentences."
-    )
-    return retrieval

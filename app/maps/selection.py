@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,11 +45,20 @@ def choose(chosen: Sequence[str]) -> None:
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
+class Shown(NamedTuple):
+    """What is on the maps, and `figure`, which draws all of them."""
+
+    loaded: state.Loaded
+    fitted: spaces.Spaces
+    method: geometry.Method
+    langs: Sequence[str]
+    figure: partial
+
+
 @st.fragment
-def inspect(
-    loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, langs: Sequence[str], figure: partial
-) -> None:
-    """Show the selection and the sentences near it; a selection reruns only this. `figure` draws all maps."""
+def inspect(shown: Shown) -> None:
+    """Show the selection and the sentences near it; a selection reruns only this."""
+    loaded, fitted, method, langs, _ = shown
     table = fitted.semantic.rows
     place_of = {row: place for place, row in enumerate(table["id"].tolist())}
     chosen = [row for row in st.session_state.get("chosen", []) if row in place_of]
@@ -83,7 +93,7 @@ def inspect(
         search(loaded, fitted, bool(chosen))
     if near:
         listed_near(near, lang, len(langs) > 1)
-    listed(loaded, fitted, method, langs, figure, chosen)
+    listed(shown, chosen)
 
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
@@ -100,15 +110,9 @@ def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> N
             markdown.table(shown, f"{title}: nearest sentences with their cosines")
 
 
-def listed(
-    loaded: state.Loaded,
-    fitted: spaces.Spaces,
-    method: geometry.Method,
-    langs: Sequence[str],
-    figure: partial,
-    chosen: Sequence[str],
-) -> None:
+def listed(shown: Shown, chosen: Sequence[str]) -> None:
     """Describe and list the chosen rows, or all."""
+    loaded, fitted, method, langs, figure = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     if not keep_rows([] if by_words else chosen):
@@ -135,7 +139,7 @@ def listed(
         alone = settings.LEAST <= count < len(table)
         if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
             st.rerun()  # so are the maps
-        offer_slices(table["id"], chosen, choose)
+        offer_slices(table["id"], chosen)
         copy_link()
         exports.offer(
             f"bgt-maps-{loaded.short}-seed{method.seed}",
@@ -303,8 +307,8 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
         choose(near["id"].tolist())
 
 
-def offer_slices(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Sequence[str]], object]) -> None:
-    """Offer the slices of these rows, and to keep what is selected as one; `choose` selects rows."""
+def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
+    """Offer the slices of these rows, and to keep what is selected as one."""
     if SLICES not in st.session_state:  # those of the link; rows that are not among these are left out
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
@@ -315,17 +319,14 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Se
         keep_slices({**kept, name: list(chosen)})
         st.session_state["slice_name"] = ""
 
-    def shown() -> list[str]:
-        return kept.get(st.session_state.get("shown_slice") or "", [])
-
     def select() -> None:
-        choose(shown())
+        choose(kept.get(st.session_state.get("shown_slice") or "", []))
 
     with st.popover(f"Slices ({len(kept)})" if kept else "Slices"):
         if kept:
-            st.pills("Select", list(kept), key="shown_slice", on_change=select)
-            others = {of: rows for of, rows in kept.items() if of != st.session_state.get("shown_slice")}
-            st.button("Remove it", on_click=keep_slices, args=(others,), disabled=not shown())
+            shown = st.pills("Select", list(kept), key="shown_slice", on_change=select)
+            others = {of: rows for of, rows in kept.items() if of != shown}
+            st.button("Remove it", on_click=keep_slices, args=(others,), disabled=shown is None)
         st.markdown("Keep the selected sentences under a name." + " Select some first." * (not chosen))
         name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
         st.button("Keep", on_click=keep, disabled=not (name and chosen))
@@ -335,11 +336,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str], choose: Callable[[Se
 def keep_slices(slices: dict[str, list[str]]) -> None:
     """These are the slices of the session, and of the address as far as they fit."""
     st.session_state[SLICES] = slices
-    texts, length = [], 0
-    for name, ids in slices.items():
-        texts.append(f"{name}:{as_ranges(ids)}")
-        length += len(texts[-1])
-        if length > MAX_ROWS:
-            texts.pop()
-            break
-    st.query_params[SLICES] = texts
+    texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
+    st.query_params[SLICES] = [
+        text for text, size in zip(texts, accumulate(map(len, texts)), strict=True) if size <= MAX_ROWS
+    ]

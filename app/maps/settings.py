@@ -24,10 +24,6 @@ PROJECTIONS = {  # methods that wait for a button: most translations, to stay wi
     "UMAP": (5_000, "Neighbours", 15),
     "t-SNE": (1_000, "Perplexity", 30),
 }
-SHARP = (
-    "Past 5,000 points a map is painted by the graphics card (WebGL). Drawn sharply it can be saved as true SVG and "
-    "needs no WebGL, but it responds slowly."
-)
 METRIC = (
     "What is near on the map: vectors that point the same way (cosine), or whose lengths are alike as well "
     "(Euclidean). Lists of neighbours always compare as the model does."
@@ -44,7 +40,6 @@ class Choice:
     method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
     lines: list[str]  # as `latent_map` takes them
-    svg: bool
     compute: DeltaGenerator  # place for a button, at the end of the row
 
 
@@ -71,7 +66,6 @@ def choose(loaded: state.Loaded) -> Choice | None:
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
             lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
-            svg = st.toggle("Draw sharply up to 20,000 points", key="sharp", help=SHARP, **BOUND)
             projection = choose_projection(method, axes)
         with st.popover("Add sentences"):
             add_sentences(text.langs)
@@ -81,7 +75,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         compute = st.container(width="content")
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
-    return Choice(text, colour, count, projection, panels, lines, svg, compute)
+    return Choice(text, colour, count, projection, panels, lines, compute)
 
 
 def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:

@@ -31,7 +31,6 @@ LAYOUT = {
     },
 }  # fmt: skip
 MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
-MAX_SVG_ON_REQUEST = 20_000  # points up to which it can be SVG if the user wants to save the drawing
 CLIPPED = (2, 98)  # percentiles that colour scales end at
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
 LARGER = 3  # pixels by which marks of the first language exceed those drawn on top of them: both are seen
@@ -65,7 +64,6 @@ def latent_map(
     named: bool = True,
     lines: Collection[str] = (),
     paths: Mapping[str, np.ndarray] | None = None,
-    svg: bool = False,
     hover: bool = True,
     side_by_side: bool = False,
     theme: str = "light",
@@ -77,8 +75,8 @@ def latent_map(
     the user's. Symbols distinguish languages; stars are the user's own sentences. Rows whose id is in `chosen` stand
     out. `named` writes the names of clusters on the first map; `lines` are `TRANSLATIONS`, which joins them, and
     `DENSITY`, its contours; `paths` are the steps (S, 2) from one sentence to another. A point's `customdata` is its
-    row's id. Up to 5,000 points are SVG, with `svg` up to 20,000; more are painted by WebGL, smaller and the more
-    transparent the more there are. `hover` gives every point its text.
+    row's id. Up to 5,000 points are SVG; more are painted by WebGL, smaller and the more transparent the more there
+    are. `hover` gives every point its text.
     """
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))
@@ -86,7 +84,7 @@ def latent_map(
     order: Sequence[str] = ()
     if not pd.api.types.is_numeric_dtype(values):
         order = {"mark": MARK_ORDER, "lang": langs}.get(colour) or list(first[colour].cat.categories)
-    kind = go.Scatter if count <= (MAX_SVG_ON_REQUEST if svg else MAX_SVG) else go.Scattergl
+    kind = go.Scatter if count <= MAX_SVG else go.Scattergl
     size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.05, (MAX_SVG / count) ** 0.5))
     style = Style(colour, order, frozenset(chosen), kind, size, opacity, hover, theme)
     figure, places = panes(list(panels), side_by_side)

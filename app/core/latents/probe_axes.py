@@ -104,20 +104,12 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarr
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights (D,) and bias of the ridge regression whose strength has the least generalised cross-validation error."""
-    mean, centre = vectors.mean(0, dtype=float), values.mean()
-    products, target = vectors - mean, values - centre
-    scales, directions = np.linalg.eigh(products.T @ products)
-    scales = np.maximum(scales, 0)
-    along = directions.T @ (products.T @ target)  # (D,)
+    """Weights (D,) and bias of the ridge regression whose strength has the least leave-one-out error."""
+    from sklearn.linear_model import RidgeCV
 
-    def error(strength: float) -> float:
-        shrunk = along / (scales + strength)
-        residual = target @ target - 2 * shrunk @ along + scales @ shrunk**2
-        return residual / (len(values) - 1 - (scales / (scales + strength)).sum()) ** 2
-
-    weights = directions @ (along / (scales + min(STRENGTHS * scales.mean(), key=error)))
-    return weights, float(centre - mean @ weights)
+    variance = float(np.square(vectors - vectors.mean(0, dtype=float)).sum() / vectors.shape[1])
+    fitted = RidgeCV(STRENGTHS * variance).fit(vectors.astype(float), values)
+    return fitted.coef_, float(fitted.intercept_)
 
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:

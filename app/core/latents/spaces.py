@@ -36,7 +36,6 @@ from bgt_core.files import atomic_file
 
 FINE = 24  # fine clusters
 QUOTED = 30  # characters of a sentence that names a cluster
-MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
 FILE = "maps.safetensors"
 SENTENCES = 300  # translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
@@ -68,12 +67,8 @@ class Space:
 
     @property
     def given(self) -> np.ndarray:
-        """Which rows are the text's own: the map is fitted on them and scores are computed on them, (N,) bool."""
+        """Which rows are the text's own: the map is fitted on them, (N,) bool."""
         return ~self.rows["own"].to_numpy()
-
-    def of(self, lang: str) -> np.ndarray:
-        """Vectors of the first rows of the text in a language."""
-        return self.vectors[self.given & (self.rows["lang"] == lang).to_numpy()][:MAX_SCORED]
 
 
 # Keys of Streamlit's caches: of a space, the digest of its model, latent and given rows.
@@ -167,27 +162,22 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
-    """The cluster of each row, named by words or by the start of its most central sentence; and its fine cluster,
-    missing where no word tells it apart."""
+    """The cluster and the fine cluster of each row, named by its most central sentence of the first language."""
     table = _space.rows
-    counts = words(content, table["text"])
-    first = (table["lang"] == table["lang"].iloc[0]).to_numpy()
-    large, fine = (geometry.clusters(_space.vectors, _space.given, count) for count in (rows.CATEGORIES, FINE))
-    names: list[str] = []
-    for at, title in enumerate(geometry.names(counts, large, first, 3)):
-        if not title:
-            text = table["text"].iloc[geometry.central(_space.vectors, large == at)]
-            title = f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
-        names.append(f"{title} ({at + 1})" if title in names else title)
-    fine_names = np.array(geometry.names(counts, fine, first, 2))[fine]
-    fine_clusters = pd.Categorical(np.where(fine_names == "", None, fine_names))
-    return {rows.CLUSTER: pd.Categorical.from_codes(large, names), rows.FINE_CLUSTER: fine_clusters}
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def words(content: str, _texts: pd.Series) -> geometry.WordCounts:
-    """The words of sentences that `content` names."""
-    return geometry.word_counts(_texts.tolist())
+    first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
+    clusters = {}
+    for column, count in ((rows.CLUSTER, rows.CATEGORIES), (rows.FINE_CLUSTER, FINE)):
+        groups = geometry.clusters(_space.vectors, _space.given, count)
+        names: list[str] = []
+        for at in range(groups.max() + 1):
+            group = groups == at
+            text = table["text"].iloc[
+                geometry.central(_space.vectors, group & first if (group & first).any() else group)
+            ]
+            name = f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
+            names.append(f"{name} ({at + 1})" if name in names else name)
+        clusters[column] = pd.Categorical.from_codes(groups, names)
+    return clusters
 
 
 def vector(space: Space, row: str) -> np.ndarray:

@@ -46,7 +46,6 @@ def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: 
     parts = tables[frozenset(["Bound and its parts", "Nats per pair"])].set_index("Bound and its parts").iloc[:, 0]
     assert parts["ELBO"] == "-86.0"  # of step 4: the run continued after this checkpoint
     assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # under 0.1 nats
-    assert len(app.get("plotly_chart")) == 2
     assert any("higher is better" in caption.value for caption in app.caption)
 
 
@@ -56,7 +55,7 @@ def test_it_tells_data_files_and_settings(start: Start, opened: Open, with_card:
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
     config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
-    assert "objective.elbo.warmup_steps" in everything and "torch" in everything
+    assert "objective.elbo.warmup_steps" in everything
     assert verbatim("66.4 [63.4, 69.4]") in everything and verbatim("81.5 [70.0, 90.0]") in everything
     assert "Style taken over" in [each.value for each in app.subheader]
     assert "Fidelity of generated text" in [head.value for head in app.subheader]

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import ttest_ind
 
 from app.core import rows
-from app.core.latents import geometry
 from app.maps import compute
 from bgt_core.vectors.compare import unit
 
@@ -29,8 +28,7 @@ def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -
 
 def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     chosen = np.arange(8) < 3
-    words = geometry.word_counts(table["text"])
-    lines = compute.compared(table, chosen, words, {"semantic": (0.5, -0.001)}).set_index("Measure")
+    lines = compute.compared(table, chosen, {"semantic": (0.5, -0.001)}).set_index("Measure")
     assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
     assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
     assert lines.loc["Closing mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
@@ -42,8 +40,7 @@ def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
-    words = geometry.word_counts(table["text"])
-    lines = compute.compared(table, np.arange(8) < count, words, {}).set_index("Measure")
+    lines = compute.compared(table, np.arange(8) < count, {}).set_index("Measure")
     assert not lines.loc["Words in a sentence", "Difference"]
 
 

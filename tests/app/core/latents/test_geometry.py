@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
@@ -131,30 +130,3 @@ def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
     vectors = np.eye(5, dtype=np.float32)[which] + rng.normal(0, 0.02, (60, 5)).astype(np.float32)
     fitted_on = np.arange(60) % 7 > 0
     assert (geometry.clusters(vectors, fitted_on, 3) == np.array([2, 0, 1])[which]).all()
-
-
-def test_ctfidf_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Group 0: "cat" 3 of 7 words, "sat" 3, "the" 1; group 1: "dog" 2 of 5, "the" 3. "the" is in both."""
-    monkeypatch.setattr(geometry, "MIN_SENTENCES", 1)
-    monkeypatch.setattr(geometry, "MIN_LIFT", 0)
-    texts = ["cat cat sat", "cat sat sat the", "dog the the", "dog the"]
-    words, groups = geometry.word_counts(texts), np.array([0, 0, 1, 1])
-    weight = {  # tf * log(1 + A / f), with A = 12 words / 2 groups
-        "cat": 3 / 7 * math.log(1 + 6 / 3),
-        "the in 0": 1 / 7 * math.log(1 + 6 / 4),
-        "dog": 2 / 5 * math.log(1 + 6 / 2),
-        "the in 1": 3 / 5 * math.log(1 + 6 / 4),
-    }
-    assert weight["cat"] > weight["the in 0"] and weight["dog"] > weight["the in 1"]
-    assert geometry.keywords(words, groups, 9, 2) == [["cat", "sat", "the"], ["dog", "the"]]
-    monkeypatch.setattr(geometry, "MIN_LIFT", 5)
-    assert geometry.keywords(words, groups, 9, 2) == [["cat", "sat"], ["dog"]]  # "the": 3/5 is 4.2 times 1/7
-    monkeypatch.setattr(geometry, "MIN_SENTENCES", 3)
-    assert geometry.keywords(words, groups, 9, 2) == [[], []]
-
-
-def test_a_word_that_is_everywhere_names_nothing_and_rows_without_a_group_do_not_count() -> None:
-    texts = ["the train leaves"] * 4 + ["the bread is good"] * 4 + ["train train bread"] * 50
-    groups = np.repeat([0, 1, -1], [4, 4, 50])
-    found = geometry.keywords(geometry.word_counts(texts), groups, 5, 2)
-    assert found == [["train", "leaves"], ["bread", "is", "good"]]

@@ -47,7 +47,7 @@ NONE = "without a value"  # legend entry of points without a colour value
 MAX_SVG = 2_000  # points; more are drawn with WebGL
 MAX_HOVER = 10_000  # points with their own hover text
 SHORT = 70  # characters of a sentence in a hover text
-HEIGHT = 560
+HEIGHT = 520
 CLIPPED = 0.98  # share of the amounts up to which colours differ
 
 

@@ -17,7 +17,7 @@ from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
 
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
-EXTREME = 3  # pairs listed of each quadrant
+EXTREME = 2  # pairs listed of each quadrant
 WORST = 10  # pairs on which people and the model differ most
 MAX_SELECTED = 1_000  # rows of the table of selected pairs
 WIDTH = 400  # pixels of a sentence in that table

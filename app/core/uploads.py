@@ -39,7 +39,6 @@ MARKS = {  # the first bytes of a file -> its encoding; UTF-32's begin like UTF-
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-WIDE = ("UTF-32-LE", "UTF-32-BE", "UTF-16-LE", "UTF-16-BE")
 SEPARATORS = "\t;|,"  # the likelier first: a decimal comma may be in every row
 SAMPLE = 1_000  # rows that tell the separator
 EVEN = 0.5  # of the rows have as many columns, by a separator
@@ -102,9 +101,9 @@ def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
 
 
 def from_objects(name: str, text: str) -> dict[str, list[str]]:
-    """The columns of JSON objects, one a line: their values and those of objects in them, but no lists. A column is
-    named by its last key, or by both if that is not unique."""
-    rows: list[dict[tuple[str, ...], object]] = []
+    """The columns of JSON objects, one a line: their values and those of objects in them, but no lists. A value in an
+    object in a row is named by its own key, with the outer one before it if that is taken."""
+    rows: list[dict[str, object]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -114,17 +113,14 @@ def from_objects(name: str, text: str) -> dict[str, list[str]]:
             row, problem = None, f"{str(error).rstrip('.')};"
         if not isinstance(row, dict):
             raise DataError(f'{problem} expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
-        rows.append({})
-        for title, value in row.items():
-            inner = value.items() if isinstance(value, dict) else ()
-            values = {(title,): value} | {(title, key): each for key, each in inner}
-            rows[-1] |= {path: each for path, each in values.items() if not isinstance(each, dict | list)}
+        inner = {(outer, key): each for outer, of in row.items() if isinstance(of, dict) for key, each in of.items()}
+        values = row | {key if key not in row else f"{outer}.{key}": each for (outer, key), each in inner.items()}
+        rows.append({title: each for title, each in values.items() if not isinstance(each, dict | list)})
         bounded(name, len(rows), 0)
-    paths = list(dict.fromkeys(path for row in rows for path in row))
-    bounded(name, len(rows), len(paths))
-    times = Counter(path[-1] for path in paths)
-    titles = distinct([path[-1] if times[path[-1]] == 1 else ".".join(path) for path in paths])
-    return {title: [string(row.get(path)) for row in rows] for title, path in zip(titles, paths, strict=True)}
+    titles = list(dict.fromkeys(title for row in rows for title in row))
+    bounded(name, len(rows), len(titles))
+    columns = ([string(row.get(title)) for row in rows] for title in titles)
+    return dict(zip(distinct(titles), columns, strict=True))
 
 
 def string(value: object) -> str:
@@ -196,7 +192,7 @@ def numbers(values: Iterable[str]) -> bool:
 def decoded(name: str, content: bytes) -> str:
     """The text of a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
 
-    DataError names another kind of file or another encoding, as far as it can be told.
+    DataError names another kind of file, or the line that is not text.
     """
     start = content.removeprefix(codecs.BOM_UTF8).lstrip()
     if what := next((what for mark, what in NOT_TEXT.items() if start.startswith(mark)), ""):
@@ -207,26 +203,10 @@ def decoded(name: str, content: bytes) -> str:
         at = text.find("\0")
     except UnicodeDecodeError as error:
         at = error.start
-    if at < 0:
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-    guess, line = guessed(content), content[:at].count(b"\n") + 1
-    if b"\0" in content and not guess:
-        raise DataError(f"{name}: not text. {ADVICE}, or as .parquet.")
-    raise DataError(f"{name}:{line}: not UTF-8{guess and f', but perhaps {guess}'}. {ADVICE}.")
-
-
-def guessed(content: bytes) -> str:
-    """The encoding of bytes that are not UTF-8; "" if it can't be told."""
-    if b"\0" not in content:  # in the languages of Windows-1252 most letters are ASCII
-        return "Windows-1252" if sum(byte > 127 for byte in content) < 0.3 * len(content) else ""
-    for encoding in WIDE:
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if re.sub(r"[\t\r\n]", "", text).isprintable():
-            return f"{encoding[:6]} without a byte order mark"
-    return ""
+    if at >= 0:
+        line, perhaps = content[:at].count(b"\n") + 1, ", perhaps not text" * (b"\0" in content)
+        raise DataError(f"{name}:{line}: not UTF-8{perhaps}. {ADVICE}.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
@@ -267,34 +247,16 @@ def separator_of(text: str, usual: str) -> str:
 
 def split(text: str, separator: str) -> Iterator[list[str]]:
     """The rows that are not blank. Quotes enclose cells; between tabs they may instead be part of the text."""
-    return between_tabs(text) if separator == "\t" and not quoted(text) else enclosed(text, separator)
-
-
-def enclosed(text: str, separator: str) -> Iterator[list[str]]:
+    if separator == "\t" and not quoted(text):
+        return (line.split("\t") for line in text.split("\n") if line.strip())
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
     return (row for row in lines if any(map(str.strip, row)))
 
 
-def between_tabs(text: str) -> Iterator[list[str]]:
-    return (line.split("\t") for line in text.split("\n") if line.strip())
-
-
 def quoted(text: str) -> bool:
-    """Whether quotes enclose cells between tabs: all cells, or as Excel does it, those with a quote, comma, tab or
-    line break inside. If not, they are part of the text, as in a list of sentences."""
-    if '"' not in text:
-        return False
-    try:
-        widths = Counter(map(len, enclosed(text, "\t")))
-    except csv.Error:
-        return False
-    lines = Counter(map(len, between_tabs(text)))
-    if widths != lines:  # a cell holds a tab or a line break, or a quotation in the text runs over whole lines
-        return len(widths) == 1 and not (len(lines) == 1 and lines.total() > widths.total())
-    reasons = Counter(  # None for a cell without quotes around it
-        None if before.strip() == after.strip() else bool(re.search('[",;]', after))
-        for row, again in zip(between_tabs(text), enclosed(text, "\t"), strict=True)
-        for before, after in zip(row, again, strict=False)
-        if not re.fullmatch(r"[\s\d.,+-]*", before)
-    )
-    return not (reasons[None] and reasons[False])
+    """Whether quotes enclose cells between tabs, and are not part of sentences: all cells but numbers have them, or one
+    has doubled quotes inside."""
+    lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
+    cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
+    enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]
+    return bool(cells) and (len(enclosed) == len(cells) or any('""' in cell[1:-1] for cell in enclosed))

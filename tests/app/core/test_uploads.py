@@ -90,18 +90,9 @@ def test_a_byte_order_mark_names_the_encoding(encoding: str) -> None:
         assert uploads.cells("a.csv", (mark + written(";")).encode(f"{encoding}-{order}")).to_dict("list") == READ
 
 
-@pytest.mark.parametrize(
-    ("encoding", "message"),
-    [
-        ("utf-16-le", "not UTF-8, but perhaps UTF-16 without a byte order mark. Save it as CSV"),
-        ("utf-16-be", "perhaps UTF-16"),
-        ("utf-32-le", "perhaps UTF-32"),
-        ("utf-32-be", "perhaps UTF-32"),
-        ("cp1252", "a.csv:1: not UTF-8, but perhaps Windows-1252. Save it as CSV .UTF-8."),
-    ],
-)
-def test_another_encoding_is_named(encoding: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be", "cp1252"])
+def test_another_encoding_is_refused_and_the_way_out_named(encoding: str) -> None:
+    with pytest.raises(DataError, match=r"a.csv:1: not UTF-8.*\. Save it as CSV .UTF-8."):
         uploads.cells("a.csv", written(";").encode(encoding))
 
 
@@ -146,8 +137,8 @@ def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
 def test_records_in_objects_become_columns_and_lists_are_left_out() -> None:
     lines = b'{"id": 1, "translation": {"en": "a", "fr": "b", "x": {}}, "v": [1]}\n{"translation": {"fr": "d"}}\n'
     assert of_bytes(lines, "a.jsonl") == {"id": ["1", ""], "en": ["a", ""], "fr": ["b", "d"]}
-    lines = b'{"q": {"text": "a"}, "text": "b", "q.text": "c"}\n'
-    assert of_bytes(lines, "a.jsonl") == {"q.text": ["a"], "text": ["b"], "q.text (3)": ["c"]}
+    lines = b'{"q": {"text": "a"}, "text": "b"}\n'
+    assert of_bytes(lines, "a.jsonl") == {"text": ["b"], "q.text": ["a"]}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +168,7 @@ def test_a_row_of_names_is_recognised(content: bytes, titles: list[str]) -> None
             for kind in ("xlsx", "ods", "docx", "zip", "png")
         ),
         ("a.tsv", b"fine\nbad \xff\n", "a.tsv:2: not UTF-8"),
-        ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv: not text"),
+        ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv:1: not UTF-8, perhaps not text"),
         ("a.parquet", b"PAR1?", "not a Parquet file"),
         ("a.jsonl", b'{"en": "x"}\n[1]\n', "a.jsonl:2: expected a JSON object"),
         ("a.tsv", b"", "no rows"),

@@ -1,17 +1,18 @@
 """Facts of a sentence by simple rules: negation, numbers, names, length, classes of words; and checks of an output.
 
-docs/reliability.md gives the accuracy of each, by language. A language in which it is too low is left out: the rule
-returns None there. The rules know nothing of the model.
+The patterns and words of each language are in facts.toml, and docs/reliability.md gives the accuracy of each rule. A
+language in which it is too low is left out: the rule returns None there. The rules know nothing of the model.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
-from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from text_to_num import alpha2digit, text2num
 
@@ -19,96 +20,21 @@ from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.properties import APOSTROPHES
 from bgt_core.data.words import COMBINING, MARK
 
-
-class Negation(NamedTuple):
-    """The patterns of negation in a language, for lower-cased text with straight apostrophes."""
-
-    negates: str
-    apart: str  # removed first: the same words in uses without negation
+RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-_SECOND = r"(?:pas|jamais|rien|plus|personne|aucune?s?|guère|nuls?|nulles?|ni|point)\b"
-_STEPS = (
-    r"un|les?|des|du|aux?|ces|[mts]es|[nv]os|leurs?|quelques|plusieurs|chaque|deux|trois|quatre|cinq|six|sept|huit|neuf"
-    r"|dix|vingt|cent|mille|\d+|premiers?|derniers?|petits?|grands?|faux"
-)
-NEGATIONS = {
-    "en": Negation(
-        r"\b(?:not|never|no|nobody|nothing|none|nor|neither|nowhere|cannot|nope)\b|n't\b",
-        r"\bno\.\s*\d|\bno doubt\b|\bnot only\b|,\s*\w+n't (?:i|you|he|she|it|we|they|there)\s*\?",
-    ),
-    "fr": Negation(
-        # "ne" with its second word, after it or before it; then negations without "ne".
-        rf"\bn(?:e\b|')[^.!?;]*\b{_SECOND}|\b(?:personne|rien|jamais|aucune?|ni|nulle?)\b[^.!?;]*\bn(?:e\b|')"
-        r"|\b(?:pas|non|ni|aucune?|nulle part)\b|\bplus (?:jamais|rien|personne)\b"
-        r"|(?:^|[.!?,;:«—-] *|presque )jamais\b|(?:^|[.!?;:«—-] *)(?:rien\b|personne *(?:[.!?,]|$))",
-        rf"\b(?:{_STEPS})\s+pas\b|\bpas[ -]à[ -]pas\b|\bpas-de-|,\s*n'est-ce pas\b|\bnon seulement\b"
-        r"|\bde rien\b|\brien que?\b|\b(?:si|à|que) jamais\b|\bd'aucuns\b|\b(?:un|le|ce|du|au|à) point\b"
-        r"|\b(?:une|la|cette|chaque|quelle|autre|jeune|en) personne\b"
-        r"|\bplus (?:tard|tôt|loin|haut|bas|ou moins|que?\b)",
-    ),
-    "es": Negation(
-        r"\b(?:no|nunca|jamás|nada|nadie|ning(?:ún|un[oa]s?)|ni|tampoco)\b",
-        r"\bno\.\s*\d|¿\s*no\s*\?|\bde nada\b|\b(?:antes|más) que nada\b|\bno s[oó]lo\b|\bno solamente\b"
-        r"|\b(?:él|ella|usted) nada\b|\bno obstante\b|\b(?:más|mejor|peor)\b[^.,;]* que nunca\b",
-    ),
-    "de": Negation(
-        r"\b(?:nicht|kein(?:e[mnrs]?|erlei|esfalls|eswegs)?|nie|niemals|nimmer|nichts|niemand(?:e[mn])?|nirgend(?:s|wo)"
-        r"|weder|nein)\b",
-        r"\bnicht wahr\b|\bnicht nur\b",
-    ),
-    "ja": Negation(
-        r"ない|なかった|なく[てな、]|ません|ずに|(?<![必まは])ず、|[うくぐすつぬぶむる]な[。！!]|いいえ",
-        # Excuses, "perhaps", "surely", "must", invitations, questions, and adjectives that end like a negation.
-        r"すみません|かもしれ(?:ない|ません)|に(?:違|ちが)いない|(?:なければ|なくては|ないと)(?:なら|なり|いけ)(?:ない|ません)"
-        r"|ませんか|[ま間]もなく|[じで](?:ゃ|は)ない(?:です)?か|んじゃない[?？]"
-        r"|(?:危|少|汚|幼|切|あぶ|すく|きた|おさ|つまら|くだら|もったい|とんでも)な(?:い|かった|くて)",
-    ),
-}
-_NEGATIONS = {lang: Negation(*map(re.compile, rules)) for lang, rules in NEGATIONS.items()}  # type: ignore[arg-type]
+def _patterns(*keys: str) -> dict[str, tuple[re.Pattern[str], ...]]:
+    """By language, the alternatives of each of these lists as one pattern."""
+    return {
+        lang: tuple(re.compile("|".join(rules[key])) for key in keys)
+        for lang, rules in RULES.items()
+        if keys[0] in rules
+    }
 
 
-class NumberRules(NamedTuple):
-    """How a language writes numbers, in lower-cased text; number words are parsed by text2num."""
-
-    group: str  # separator of thousands in digits
-    scales: Mapping[str, int]  # words after digits: "2 million"
-    ordinal: str  # ending of an ordinal in digits, which is not counted; "" if it can't be distinguished from a number
-    percent: str  # words that contain a number word and are not numbers
-    unclear: str  # words for uncertain quantities and fractions
-
-
-NUMBERS = {
-    "en": NumberRules(
-        ",",
-        {"thousand": 10**3, "million": 10**6, "billion": 10**9},
-        r"(?:st|nd|rd|th)s?\b",
-        "per cent",
-        "dozens?|hundreds|thousands|millions|billions|half|halves|quarters?|thirds",
-    ),
-    "fr": NumberRules(
-        ".",
-        {"mille": 10**3, "millions?": 10**6, "milliards?": 10**9},
-        r"(?:ers?|r?es?|[eè]mes?|nde?s?)\b",
-        "pour cent",
-        "(?:di|douz|quinz|vingt|trent|quarant|cinquant|soixant|cent)(?:z?aine)s?|milliers?|des (?:millions|milliards)"
-        "|demie?s?|moitié|quarts?|tiers",
-    ),
-    "es": NumberRules(
-        ".",
-        {"mil": 10**3, "mill(?:ón|ones)": 10**6},
-        "[ºª°ᵃᵒ]",
-        "por cien(?:to)?",
-        "docenas?|decenas?|cientos|cientas|centenar(?:es)?|miles|millares?|medi[oa]s?|mitad|cuart[oa]s?|tercios?",
-    ),
-    "de": NumberRules(
-        ".",
-        {"tausend": 10**3, "million(?:en)?": 10**6, "milliarden?": 10**9},
-        "",
-        "hundertprozentig",
-        r"dutzende?|hunderte[rn]?|tausende[rn]?|halb\w*|hälften?|\w*viertel\w*|drittel|anderthalb\w*|\w+einhalb",
-    ),
-}
+_NEGATIONS = _patterns("negates", "apart")
+_LIGHT = {lang: pattern for lang, (pattern,) in _patterns("light").items()}
+NUMBERS = {lang: rules["numbers"] for lang, rules in RULES.items() if "numbers" in rules}
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _YEAR = re.compile(  # nineteen forty-five
@@ -147,40 +73,36 @@ def numbers(text: str, lang: str) -> list[str] | None:
     if primary(lang) not in NUMBERS:
         return None
     rules = NUMBERS[primary(lang)]
-    text = re.sub(rf"\b(?:{rules.percent})\b", "%", text.lower().translate(APOSTROPHES))
-    if re.search(rf"\b(?:{rules.unclear})\b", text):
+    text = re.sub(rf"\b(?:{rules['percent']})\b", "%", text.lower().translate(APOSTROPHES))
+    if re.search(rf"\b(?:{'|'.join(rules['unclear'])})\b", text):
         return None
     text = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])", " ", text)
     text = re.sub(r"(?<!\d)(\d{1,3}(?:[ \u00a0\u202f]\d{3})+)(?!\d)", lambda match: "".join(match[1].split()), text)
-    for word, value in rules.scales.items():
-        text = re.sub(rf"({_FIGURES})\s+{word}\b", partial(scaled, value=value, rules=rules), text)
+    for word, scale in rules["scales"].items():
+
+        def scaled(match: re.Match[str], scale: int = scale) -> str:
+            return figure(match[1], rules, scale) or match[0]
+
+        text = re.sub(rf"({_FIGURES})\s+{word}\b", scaled, text)  # 1.5 million -> 1500000
     if primary(lang) == "en":
         text = _YEAR.sub(lambda match: str(100 * text2num(match[1], "en") + text2num(match[2], "en")), text)
     if primary(lang) == "es":
         text = re.sub(r"\bveintiún\b", "veintiuno", text)
     read = alpha2digit(text, primary(lang), threshold=0)
-    ordinal = f"(?!{rules.ordinal})" if rules.ordinal else ""
-    values = [figure(match, rules) for match in re.findall(rf"(?>{_FIGURES}){ordinal}", read)]
-    return sorted(value for value in values if value != "1")
+    ordinal = f"(?!{rules['ordinal']})" if "ordinal" in rules else ""
+    digits = re.findall(rf"(?>{_FIGURES}){ordinal}", read)
+    return sorted(value for each in digits if (value := figure(each, rules) or each) != "1")
 
 
-def figure(digits: str, rules: NumberRules) -> str:
-    """Normalise a number in digits: "10,000.50" -> "10000.5"; times and dates stay as they are."""
-    group = re.escape(rules.group)
+def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
+    """Multiply and normalise a number in digits: "10,000.50" -> "10000.5"; None for times and dates."""
+    group = re.escape(rules["group"])
     if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
-        digits = digits.replace(rules.group, "")
+        digits = digits.replace(rules["group"], "")
     try:
-        return f"{Decimal(digits.replace(',', '.')).normalize():f}"
+        return f"{(Decimal(digits.replace(',', '.')) * scale).normalize():f}"
     except InvalidOperation:
-        return digits
-
-
-def scaled(match: re.Match[str], value: int, rules: NumberRules) -> str:
-    """Multiply digits by the word after them: "1.5 million" -> "1500000"."""
-    try:
-        return f"{(Decimal(figure(match[1], rules)) * value).normalize():f}"
-    except InvalidOperation:
-        return match[0]
+        return None
 
 
 def names(text: str, lang: str) -> list[str] | None:
@@ -226,33 +148,7 @@ def length(text: str, lang: str) -> int:
 
 FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER = "function", "number", "name", "punctuation", "other"  # classes of words
 
-_FUNCTION = {  # articles, pronouns, prepositions, conjunctions, auxiliaries, negations, question words
-    "en": """a an the this that these those i you he she it we they me him her us them my your his its our their mine
-        yours hers ours theirs myself yourself himself herself itself ourselves themselves who whom whose which what
-        where when why how of in on at to from by with without for about into over under after before between through
-        during since until as than and or but if because though although while so nor yet not no never don doesn
-        didn isn aren wasn weren won wouldn shouldn couldn be am is are was were been being do does did done doing
-        have has had having will would shall should can could may might must ll ve re d s t m there here up down out off
-        too very just any some each every all both either neither""",
-    "fr": """le la les l un une des du de d ce cet cette ces c je j tu il elle on nous vous ils elles me m te t se s lui
-        leur leurs y en mon ma mes ton ta tes son sa ses notre nos votre vos moi toi soi eux qui que qu quoi dont où
-        quand pourquoi comment combien quel quelle quels quelles à au aux dans sur sous avec sans pour par chez vers
-        entre avant après depuis pendant jusqu et ou mais si car donc ni ne n pas jamais rien plus aucun aucune parce
-        lorsque lorsqu puisque puisqu comme être suis es est sommes êtes sont étais était étions étiez étaient été sera
-        serait avoir ai as a avons avez ont avais avait avions aviez avaient eu aura aurait fait faire là ici très trop
-        tout toute tous toutes""",
-    "es": """el la los las lo un una unos unas este esta esto estos estas ese esa eso esos esas yo tú él ella usted
-        nosotros vosotros ellos ellas ustedes me te se nos os le les mi mis tu tus su sus nuestro nuestra quien que qué
-        cual donde dónde cuando cuándo cómo por para con sin de del a al en sobre entre hasta desde y e o u pero si
-        porque como no nunca nada nadie ni ser soy eres es somos son era eran fue fueron estar estoy está están estaba
-        haber he has ha hemos han había hay muy más ya""",
-    "de": """der die das den dem des ein eine einen einem einer eines dieser diese dieses ich du er sie es wir ihr mich
-        dich ihn uns euch mir dir ihm ihnen mein meine dein deine sein seine unser euer wer was wo wann warum wie in im
-        an am auf aus bei mit nach von vom zu zum zur für ohne um über unter vor zwischen und oder aber wenn weil dass
-        ob als nicht kein keine nie nichts bin bist ist sind seid war waren gewesen habe hast hat haben hatte hatten
-        werde wirst wird werden wurde kann können konnte muss müssen will wollen soll sollte sehr auch nur""",
-}
-FUNCTION_WORDS = {lang: frozenset(words.split()) for lang, words in _FUNCTION.items()}
+FUNCTION_WORDS = {lang: frozenset(rules.get("function", "").split()) for lang, rules in RULES.items()}
 _DIGIT = rf"\d[{COMBINING}]*"
 _PART = re.compile(rf"{_DIGIT}(?:[.,:]*{_DIGIT})*|[^\W\d_](?:[^\W\d_]|[{COMBINING}])*|{MARK}|_")
 _SENTENCE_STARTS = re.compile(r"(?:^|[.!?…:;«»“”\"(—–-])\s*$")
@@ -286,21 +182,7 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
 
 # Checks of a generated sentence against its source.
 
-# Words that a question moves: "You can" and "Can you". Their order says nothing of who does what to whom.
-MOVED = frozenset(
-    "i you he she it we they there am are is was were be do does did have has had can could will would shall should "
-    "may might must je tu il elle on nous vous ils elles ce suis es est sommes êtes sont ai as a avons avez ont".split()
-)
-# Words that another style brings or drops, beside the function words: auxiliaries in all forms, "going to", "please".
-LIGHT = {
-    "en": r"cannot|(?:has|have|had|must|need|ai|sha)n|go(?:es|ing|ne|nna)?|went|gotta|got(?:ten)?|get(?:s|ting)?|nobody"
-    r"|let|please|one",
-    "fr": r"v(?:a|ais|as|ont)|all(?:er|ons|ez)|ir(?:ai|as|a|ons|ez|ont)|f(?:ais|ont|aites|ut|aut)|pla[îi]t|veuillez"
-    r"|cela|ceci|ça|(?:au|se)r(?:ai[st]?|as|a|ons|ez|ont|ions|iez|aient)|a(?:ie|it|yez|yons)|so(?:is|it|yez|yons|ient)",
-    "de": r"(?:ein|kein|mein|dein|sein|ihr|unse?r|eue?r|dies|jed|jen|welch)(?:e[mnrs]?)?|ihnen|sich|man|habt?|hatte?st"
-    r"|warst|wär(?:e[nt]?|st)|(?:hätte|würde|möchte)(?:n|st|t)?|werdet|sei|k[aoö]nn(?:st|te?)?(?:n|st|t)?"
-    r"|m[uü]ss?t(?:e[nt]?)?|d[aü]rf(?:st|en|t)?|woll(?:t|te|en?)|willst|soll(?:st|ten?)|geht|s|bitte|mal|doch|denn|so|da",
-}
+MOVED = frozenset(word for rules in RULES.values() for word in rules.get("moved", "").split())
 ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)
 RATIO = 1.5  # of lengths, above which an output is much longer or shorter
 
@@ -361,7 +243,7 @@ def differences(checked: Sequence[Check]) -> str:
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
     """Verdicts on content words of one text that no word of the other stands for; nothing of a word for a word."""
-    if primary(lang) not in LIGHT:
+    if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)
     lost, added = (
@@ -383,7 +265,7 @@ def _content(text: str, lang: str) -> dict[str, bool]:
     content = {}
     for start, end, kind in classed_words(text.translate(APOSTROPHES), lang):
         word = text[start:end].lower()
-        if kind in (NAME, OTHER) and not re.fullmatch(LIGHT[primary(lang)], word) and not numbers(word, lang):
+        if kind in (NAME, OTHER) and not _LIGHT[primary(lang)].fullmatch(word) and not numbers(word, lang):
             content[word] = kind == NAME
     return content
 

@@ -12,19 +12,15 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 from bgt_core.data.columns import split_langs
 from bgt_core.data.textfile import SUFFIXES, column_hint, no_number, number, text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.files import atomic_file, reading_parquet
 
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
 DEPTH = 4  # maximum depth of a file below the given folder
@@ -74,13 +70,6 @@ class StsSet:
 
     def __str__(self) -> str:
         return f"{self.year} {self.name}"
-
-
-class StsScores(NamedTuple):
-    """One system's similarity of every pair, usually the cosine."""
-
-    sets: list[StsSet]
-    cosines: list[np.ndarray]  # (N,) float64 for each set
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
@@ -193,21 +182,11 @@ def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: S
 
 def read_sick(root: Path, files: Files, split: str) -> StsSet:
     """Relatedness, 1-5, of a split of SICK."""
-    official = rf"(?:^|/)SICK(?:_{SICK[split]})?\.txt"
+    official = rf"(?:^|/)SICK_{SICK[split]}\.txt"
     path = find(root, files, rf"(?:^|/)(?i:sick)[^/]*/{split}\.tsv|{official}", f"sick/{split}.tsv")
-    if uncompressed(path.name).endswith(".tsv"):
-        return read_tsv(path, "sick", split, ("en", "en"))
-    head = next((line.split("\t") for _, line in text_lines(path)), [])
-    names = ["relatedness_score", "sentence_A", "sentence_B"]
-    if not set(names) <= set(head):
-        raise DataError(f"{path}:1: expected a head with {', '.join(names)}; found {', '.join(head)[:80]}.")
-    columns = tuple(map(head.index, names))
-    part = head.index("SemEval_set") if "SemEval_set" in head else None  # SICK.txt holds all three splits
-
-    def keep(fields: list[str]) -> bool:
-        return fields != head and (part is None or fields[part:][:1] == [split.upper()])
-
-    return read_tsv(path, "sick", split, ("en", "en"), columns, keep)
+    plain = uncompressed(path.name).endswith(".tsv")  # else pair_ID, sentence_A, sentence_B, relatedness_score, ...
+    columns = GOLD_FIRST if plain else (3, 1, 2)
+    return read_tsv(path, "sick", split, columns=columns, keep=lambda fields: plain or fields[0] != "pair_ID")
 
 
 def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSet]:
@@ -328,50 +307,6 @@ def gold_score(path: Path, line: int, text: str) -> float:
         header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
         raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
     return value
-
-
-# Store every pair's score in a Parquet file, to compare it later without its model, or to read it row by row.
-
-WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # columns that are constant within a set
-COLUMNS = pa.schema(
-    dict.fromkeys(WORDS, pa.string())
-    | {"pair": pa.int32(), "gold": pa.float64(), "cosine": pa.float64(), "left": pa.string(), "right": pa.string()}
-)
-
-
-def write_scores(out: Path, systems: Mapping[str, StsScores]) -> None:
-    """Write a file, complete or not at all; NotFound if it can't be written."""
-    with atomic_file(out) as partial, parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
-        for system, scores in systems.items():
-            for data, cosine in zip(scores.sets, scores.cosines, strict=True):
-                words = zip(WORDS, (system, data.year, data.name, data.left_lang, data.right_lang), strict=True)
-                columns = {name: pa.repeat(value, len(cosine)) for name, value in words}
-                columns |= {"pair": range(1, len(cosine) + 1), "gold": data.gold, "cosine": cosine}
-                columns |= {"left": list(data.left), "right": list(data.right)}
-                file.write_table(pa.table(columns, schema=COLUMNS))
-
-
-def read_scores(path: Path) -> dict[str, StsScores]:
-    """Read the systems of a file, by name. NotFound if it can't be read, DataError if it is not a file of scores."""
-    with reading_parquet(path, "a file that bgt evaluate sts --items writes"), parquet.ParquetFile(path) as file:
-        columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
-    rows_of: dict[tuple[str, ...], list[int]] = {}
-    for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
-        rows_of.setdefault(words, []).append(row)
-    systems: dict[str, tuple[list[StsSet], list[np.ndarray]]] = {}
-    for (system, year, name, left_lang, right_lang), rows in rows_of.items():
-        rows.sort(key=columns["pair"].__getitem__)
-        if [columns["pair"][row] for row in rows] != list(range(1, len(rows) + 1)):
-            raise DataError(f"{path}: {system}, {year} {name}: pairs are missing or repeated.")
-        sets, cosines = systems.setdefault(system, ([], []))
-        pairs = [(columns["gold"][row], columns["left"][row], columns["right"][row]) for row in rows]
-        sets.append(named(path, year, name, pairs, (left_lang, right_lang)))
-        cosines.append(np.array([columns["cosine"][row] for row in rows], dtype=np.float64))
-        if not np.isfinite(cosines[-1]).all():
-            raise DataError(f"{path}: {system}, {year} {name}: a cosine is NaN, infinite or absent.")
-    if not systems:
-        raise DataError(f"{path}: it holds no scores.")
-    return {system: StsScores(*parts) for system, parts in systems.items()}
 
 
 # Known facts of the published STS sets: their numbers of pairs, and deviations of the files at hand.

@@ -136,9 +136,8 @@ def test_a_result_goes_into_the_format_of_its_file(bgt: Bgt) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_pairs_are_kept_and_are_data_again_and_curves_are_in_the_json(bgt: Bgt) -> None:
-    done = bgt("sts sts --sets 2012 --model model --items items.parquet")
-    assert lines(bgt("sts items.parquet --model model").out) == lines(done.out)
+def test_pairs_are_written_and_curves_are_in_the_json(bgt: Bgt) -> None:
+    assert bgt("sts sts --sets 2012 --model model --items items.parquet").code == 0 and Path("items.parquet").exists()
     assert bgt("pairs labels.tsv --model baseline:words --out t.json").code == 0
     curves = json.loads(Path("t.json").read_text("utf-8"))["curves"]
     assert len(curves) == 3 and [len(curve["value"]) for curve in curves] == [101] * 3 and curves[0]["value"][-1] == 1
@@ -155,7 +154,6 @@ def test_pairs_are_kept_and_are_data_again_and_curves_are_in_the_json(bgt: Bgt) 
         ("sts sts --resamples 3", 2, "--resamples 3"),
         ("sts sts --sets 2014-2012", 2, "--sets 2014-2012: years go from the first to the last"),
         ("sts sts --sets 2012 --aggregate median", 2, "--aggregate 'median': choose from mean"),
-        ("sts sts --sets 2012 --strict", 4, "2012 is without MSRpar"),
         ("sts", 2, "DATA takes a folder of STS files, not 0 paths"),
         ("sts sts --sets 2012 --out t.xlsx", 2, "--out t.xlsx: expected a file that ends in .parquet, .json, .csv"),
         ("sts sts --sets 2012 --out no/t.json", 3, "the folder no does not exist"),

@@ -31,7 +31,7 @@ from bgt_core.data.store import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_conllu, read_trees
 from bgt_core.encoders.vectors import look_up
-from bgt_core.evaluation.sts_files import COLUMNS, read_scores, read_sets
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.tasks.pairs import read_labelled
 from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
@@ -100,7 +100,7 @@ STORE = {
 NAMES = (
     """
 pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
-trees; labelled pairs; items; sentences; sts; sets; scores; sts gap;
+trees; labelled pairs; items; sentences; sts; sets; sts gap;
 manifest; card; questions; opus; archive; json; configuration; weights;
 tokenizer; run; metrics; store; overrides; columns; source; kinds;
 probe parquet; split; upload tsv; upload csv; upload jsonl;
@@ -130,15 +130,6 @@ def npz() -> bytes:
 def as_parquet(**columns: object) -> bytes:
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
-    return file.getvalue()
-
-
-def scores() -> bytes:
-    file = io.BytesIO()
-    rows = {
-        field.name: pa.array(["2014" if field.type == pa.string() else 1] * 2).cast(field.type) for field in COLUMNS
-    }
-    parquet.write_table(pa.table(rows, schema=COLUMNS), file)
     return file.getvalue()
 
 
@@ -214,7 +205,6 @@ def readers(prepared: Path) -> dict[str, Reader]:
             b"3.5\tA cat.\tThe cat.\n1\tNo.\tYes.\n", "2014/x.tsv", lambda path: read_sets(path.parent.parent, ["2014"])
         ),
         "sets": Reader(b"stsb-dev", "x", lambda path: read_sets(path.parent, [text(path)])),
-        "scores": Reader(scores(), "x.parquet", read_scores),
         "sts gap": Reader(as_json(GAP), "x.json", partial(sts_gap, "fr")),
         "manifest": Reader(
             as_json({"schema": "bgt-data/1", "sources": {}, "files": {}}),

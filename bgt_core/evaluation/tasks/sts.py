@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 from zlib import crc32
@@ -20,9 +19,10 @@ from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample, pearson, spearman
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.sts_files import StsScores, StsSet, dataset_warnings, read_scores, read_sets, write_scores
+from bgt_core.evaluation.sts_files import StsSet, dataset_warnings, read_sets
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Latent, Task, one_path
+from bgt_core.tables import Table, Value, save
 
 YEARS = "2012-2016"
 AGGREGATES = {  # ways to average the data sets of a year; published scores differ
@@ -49,9 +49,7 @@ class Sts(Task[Sequence[StsSet]]):
     conventions. Pairs are resampled within each set.
     """
 
-    data = (
-        "A folder of STS files as SemEval or SentEval gives them, or YEAR/NAME.tsv; or FILE.parquet that --items wrote."
-    )
+    data = "A folder of STS files as SemEval or SentEval gives them, or YEAR/NAME.tsv."
 
     sets: Annotated[
         str, "Years and benchmarks, with commas: 2012-2016, 2014, stsb-dev, stsb-dev-fr, sick, sts17, sts17-en-es."
@@ -63,17 +61,14 @@ class Sts(Task[Sequence[StsSet]]):
     ] = "mean"
     stsb_without: Annotated[str | None, "Leave the pairs of these years out of stsb, as 2016,2017."] = None
     hard: Annotated[bool, "Also measure Hard STS: pairs of the years with a misleading overlap of words."] = False
-    items: Annotated[Path | None, "Also write the gold score and the similarity of each pair to this Parquet file."] = (
-        None
-    )
-    strict: Annotated[bool, "Stop on a warning about the data sets."] = False
+    items: Annotated[
+        Path | None, "Also write each pair, its gold score and similarities to this file: .parquet, .csv."
+    ] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
-        """Read the sets; a file of stored similarities provides all its sets."""
+        """Read the sets."""
         aggregates(self.aggregate)
         path = one_path(paths, "a folder of STS files")
-        if path.suffix == ".parquet":
-            return list(next(iter(read_scores(path).values())).sets)
         known_lang(self.lang, (), "")
         without = self.stsb_without.split(",") if self.stsb_without else ()
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)
@@ -81,22 +76,24 @@ class Sts(Task[Sequence[StsSet]]):
     def statistic(self, items: Sequence[StsSet], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Correlate; the resamples of a set depend only on its name and the seed."""
         sets, warnings = list(items), dataset_warnings(items)
-        if warnings and self.strict:
-            raise DataError(" ".join(warnings))
         if self.hard:
             splits = hard_splits([data for data in sets if data.year.isdigit()])
-            sets, warnings = [*sets, *splits], [*warnings, note(splits)]
+            note = (
+                f"Hard STS: {len(splits[0].gold):,} different pairs (the paper has {PUBLISHED_PAIRS:,}, with 2013 "
+                "SMT and 2016); shares of word error rates are of these pairs"
+            )
+            sets, warnings = [*sets, *splits], [*warnings, note]
         across = any(data.left_lang != data.right_lang for data in sets)
         langs = dict.fromkeys(lang for data in sets for lang in (data.left_lang, data.right_lang))
         rows = systems(encoders, langs, self.latent, across=across)
-        by_system = {system.name: score_sets(system, sets) for system in rows}
-        if self.items:
-            write_scores(self.items, by_system)
         kinds = aggregates(self.aggregate)
+        similarities = [np.stack([similarities_of(system, data) for system in rows]) for data in sets]  # (S, N) each
+        if self.items:
+            save(pair_table(sets, [system.name for system in rows], similarities), self.items)
         return Statistic(
-            systems=list(by_system),
-            scores=partial(correlations, sets, [each.cosines for each in by_system.values()], kinds),
-            samples=samples(sets),
+            systems=[system.name for system in rows],
+            scores=lambda weights: scores(sets, similarities, weights, kinds),
+            samples=[ItemSample(len(data.gold), (crc32(str(data).encode()),)) for data in sets],
             about=explain(sets, kinds),
             warnings=warnings,
         )
@@ -122,30 +119,21 @@ def parse_sets(text: str) -> list[str]:
     return names
 
 
-def score_sets(system: System, sets: Sequence[StsSet]) -> StsScores:
-    """Compare every pair of these sets; errors name the set."""
-    cosines = []
-    for data in sets:
-        try:
-            cosines.append(system.similarities(data.left, data.right, data.left_lang, data.right_lang))
-        except DataError as error:
-            raise DataError(f"{data}: {error}") from None
-    return StsScores(list(sets), cosines)
+def similarities_of(system: System, data: StsSet) -> np.ndarray:
+    """Compare every pair of a set, (N,); errors name the set."""
+    try:
+        return system.similarities(data.left, data.right, data.left_lang, data.right_lang)
+    except DataError as error:
+        raise DataError(f"{data}: {error}") from None
 
 
-def samples(sets: Sequence[StsSet]) -> list[ItemSample]:
-    """A sample of pairs for each set, seeded by its name."""
-    return [ItemSample(len(data.gold), (crc32(str(data).encode()),)) for data in sets]
-
-
-def correlations(
-    sets: Sequence[StsSet],
-    cosines: Sequence[Sequence[np.ndarray]],
-    kinds: Sequence[str],
-    weights: Sequence[np.ndarray],
-) -> dict[ScoreKey, np.ndarray]:
-    """Scores of S systems, (B, S), from the similarities of each system in each set, and resamples of each set."""
-    return scores(sets, [np.stack(parts) for parts in zip(*cosines, strict=True)], weights, kinds)
+def pair_table(sets: Sequence[StsSet], systems: Sequence[str], similarities: Sequence[np.ndarray]) -> Table:
+    """A row for each pair of each set, and a column of similarities for each system."""
+    rows: list[list[Value]] = []
+    for data, of_systems in zip(sets, similarities, strict=True):
+        columns = zip(data.gold.tolist(), data.left, data.right, *of_systems.tolist(), strict=True)
+        rows += [[data.year, data.name, data.left_lang, data.right_lang, *pair] for pair in columns]
+    return Table(["year", "dataset", "left_lang", "right_lang", "gold", "left", "right", *systems], rows)
 
 
 def scores(
@@ -248,14 +236,6 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     return splits
 
 
-def note(splits: Sequence[StsSet]) -> str:
-    """Describe the pool of `hard_splits` in words."""
-    size = len(splits[0].gold)
-    same = size == PUBLISHED_PAIRS
-    than = "as in the paper" if same else f"the paper has {PUBLISHED_PAIRS:,}, with the 2013 SMT set and 2016"
-    return f"Hard STS: {size:,} different pairs ({than}); shares of word error rates are of these pairs"
-
-
 def pooled(sets: Sequence[StsSet]) -> StsSet:
     """All pairs of all sets in one, named "all"; of equal pairs with equal gold the first.
 
@@ -313,7 +293,7 @@ def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
 
-def negated(sentences: Sequence[str]) -> np.ndarray:
+def negated(sentences: Iterable[str]) -> np.ndarray:
     """The sentences that contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
     "nothing" and "cannot" don't count: with them the split has 757 pairs before SMT and 2016, and the paper's has 705.

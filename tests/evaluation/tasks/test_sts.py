@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 from scipy import stats
 from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import pearson, resample
 from bgt_core.evaluation.comparison import Result
-from bgt_core.evaluation.sts_files import StsScores, StsSet
+from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import sts as scoring
@@ -30,8 +31,8 @@ from bgt_core.evaluation.tasks.sts import (
     hard_splits,
     negated,
     pooled,
-    score_sets,
     scores,
+    similarities_of,
     swer,
 )
 from bgt_core.vectors.compare import ComparesByCosine
@@ -97,7 +98,7 @@ def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> N
     encoders = {"a": Noisy(0.2), "b": Noisy(0.4, 1)}
     result = measured(encoders, SETS, aggregate="all", resamples=200)
     for place, (name, encoder) in enumerate(encoders.items()):
-        cosines = score_sets(System(name, encoder), SETS).cosines
+        cosines = [similarities_of(System(name, encoder), data) for data in SETS]
         ones = [np.ones((1, len(data.gold))) for data in SETS]
         alone = scores(SETS, [each[None] for each in cosines], ones, list(AGGREGATES))
         assert list(result.scores) == list(alone)
@@ -109,7 +110,7 @@ def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> N
 def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:
     key = ScoreKey("2012", "B", "Pearson", 30)
     (cell,) = measured(Noisy(0.3), SETS, resamples=230, seed=6).scores[key]
-    cosine = score_sets(System("m", Noisy(0.3)), SETS).cosines[1]
+    cosine = similarities_of(System("m", Noisy(0.3)), SETS[1])
     weights = resample(np.random.default_rng([6, crc32(b"2012 B")]), 30, 230)
     draws = 100 * pearson(weights, cosine[None], SETS[1].gold)[:, 0]
     assert cell.value == pytest.approx(100 * stats.pearsonr(cosine, SETS[1].gold)[0])
@@ -130,11 +131,14 @@ def test_across_languages_the_language_latent_is_left_out() -> None:
         measured({"m": Two()}, [data], latent="language")
 
 
-def test_kept_pairs_are_data_for_any_encoder(tmp_path: Path) -> None:
+def test_each_pair_is_written_with_its_similarities(tmp_path: Path) -> None:
     kept = tmp_path / "items.parquet"
-    whole = measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS, items=kept)
-    again = evaluate("sts", {"m": Noisy(0.3), "n": Noisy(0.5)}, kept, resamples=100)
-    assert again.scores == whole.scores
+    measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS, items=kept)
+    rows = parquet.read_table(kept).to_pylist()
+    assert [row["gold"] for row in rows] == [gold for data in SETS for gold in data.gold]
+    assert list(rows[0]) == ["year", "dataset", "left_lang", "right_lang", "gold", "left", "right", "m", "n"]
+    expected = [similarities_of(System("n", Noisy(0.5)), data) for data in SETS]
+    assert [row["n"] for row in rows] == np.concatenate(expected).tolist()
 
 
 def test_hard_sts_is_cut_from_the_years() -> None:
@@ -152,35 +156,22 @@ def test_hard_sts_is_cut_from_the_years() -> None:
     assert any("Hard STS: 385 different pairs (the paper has 13,023" in line for line in result.warnings)
 
 
-def test_sets_that_are_not_as_published_are_warned_of_or_refused() -> None:
+def test_sets_that_are_not_as_published_are_warned_of() -> None:
     result = measured(Angles(), SETS)
     assert any("2012 is without MSRpar" in line for line in result.warnings)
     assert result.about.startswith(explain(SETS, ["mean"]))
-    with pytest.raises(BgtError, match="2012 is without MSRpar"):
-        measured(Angles(), SETS, strict=True)
-
-
-def random_scores() -> StsScores:
-    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
-    rng = np.random.default_rng(0)
-    sets, cosines = [], []
-    sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
-    for (year, name), pairs in ((set_name.split(), pairs) for set_name, pairs in sizes.items()):
-        gold = rng.integers(0, 26, pairs) / 5
-        sets.append(StsSet(year, name, gold, ["a"] * pairs, ["b"] * pairs))
-        cosines.append((gold / 5 + rng.normal(0, 0.5, pairs)).round(2))
-    return StsScores(sets, cosines)
-
-
-def table_of(scores: StsScores, aggregates: Collection[str]) -> dict[ScoreKey, float]:
-    ones = [np.ones((1, len(data.gold))) for data in scores.sets]
-    table = scoring.scores(scores.sets, [each[None] for each in scores.cosines], ones, aggregates)
-    return {key: float(value[0, 0]) for key, value in table.items()}
 
 
 def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
-    scores = random_scores()
-    pairs = list(zip(scores.sets, scores.cosines, strict=True))
+    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
+    for (year, name), size in ((set_name.split(), size) for set_name, size in sizes.items()):
+        gold = rng.integers(0, 26, size) / 5
+        pairs.append(
+            (StsSet(year, name, gold, ["a"] * size, ["b"] * size), (gold / 5 + rng.normal(0, 0.5, size)).round(2))
+        )
     expected: dict[ScoreKey, float] = {}
     over = {"mean Pearson": [], "weighted Pearson": [], "concatenated Spearman": []}
     for data, cosine in pairs:
@@ -199,10 +190,11 @@ def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
             expected[ScoreKey(year, "all", name, sum(sizes))] = years[-1]
     for name, years in over.items():
         expected[ScoreKey("2012-2014", "average", name, 385)] = np.mean(years)
-    table = table_of(scores, AGGREGATES)
+    ones = [np.ones((1, len(data.gold))) for data, _ in pairs]
+    table = scoring.scores([data for data, _ in pairs], [cosine[None] for _, cosine in pairs], ones, AGGREGATES)
     assert table.keys() == expected.keys()
     for row, score in table.items():
-        assert score == pytest.approx(expected[row], rel=1e-9), row
+        assert score[0, 0] == pytest.approx(expected[row], rel=1e-9), row
 
 
 def labelled(rows: list[tuple[float, str, str]], year: str = "2012", name: str = "A") -> StsSet:

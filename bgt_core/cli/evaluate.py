@@ -63,9 +63,9 @@ def run(
     precision: options.PrecisionOption = "auto",
 ) -> None:
     """Load, measure and print."""
-    from bgt_core.evaluation.comparison import LEGEND, check_bootstrap, check_ending
+    from bgt_core.evaluation.comparison import check_bootstrap, check_ending
     from bgt_core.evaluation.task import evaluate
-    from bgt_core.tables import show
+    from bgt_core.tables import LEGEND, show
 
     check_bootstrap(resamples)
     if out:
@@ -91,17 +91,27 @@ def run(
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:
-    """The command of a task: its fields with a help text are options."""
-    settings = options_of(task)
+    """The command of a task. Its options are those of `run`, and the fields of the task that have a help text."""
+    hints = get_type_hints(task, include_extras=True)
+    settings = [each for each in fields(task) if get_origin(hints[each.name]) is Annotated]  # type: ignore[arg-type]
+    parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]
+    for each in reversed(settings):
+        kind, text, *_ = get_args(hints[each.name])
+        shown = each.default is not MISSING and each.default is not None
+        option = typer.Option(f"--{each.name.replace('_', '-')}", help=text, show_default=shown)
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        parameters.insert(0, parameter(each.name, Annotated[kind, option], default))
+    if task.data:
+        argument = typer.Argument(metavar="DATA...", help=task.data, show_default=False)
+        parameters.insert(0, parameter("data", Annotated[list[Path] | None, argument], None))
 
     def command(**values: Any) -> None:
         chosen = {each.name: values.pop(each.name) for each in settings}
         run(task(**chosen), values.pop("data", None), **values)
 
-    shared = list(inspect.signature(run, eval_str=True).parameters.values())[2:]
-    data = [argument(task.data)] if task.data else []
-    parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*data, *settings, *shared)]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=each.KEYWORD_ONLY) for each in parameters]
+    )
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__doc__ = inspect.getdoc(task)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -109,24 +119,5 @@ def task_command(name: str, task: type[Task[Any]]) -> Any:
     return typer.main.get_command(alone)
 
 
-def argument(text: str) -> inspect.Parameter:
-    """DATA, one path or several."""
-    note = Annotated[list[Path] | None, typer.Argument(metavar="DATA...", help=text, show_default=False)]
-    return inspect.Parameter("data", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
-
-
-def options_of(task: type[Task[Any]]) -> list[inspect.Parameter]:
-    """The settings of a task as options."""
-    hints = get_type_hints(task, include_extras=True)
-    options = []
-    for each in fields(task):  # type: ignore[arg-type]
-        if get_origin(hints[each.name]) is not Annotated:
-            continue
-        kind, text, *_ = get_args(hints[each.name])
-        flag = f"--{each.name.replace('_', '-')}"
-        required = each.default is MISSING
-        option = typer.Option(flag, help=text, show_default=not required and each.default is not None)
-        note = Annotated[kind, option]  # type: ignore[valid-type]
-        default = inspect.Parameter.empty if required else each.default
-        options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=note))
-    return options
+def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

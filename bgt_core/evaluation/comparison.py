@@ -21,7 +21,6 @@ from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, holm, interval,
 from bgt_core.files import write_text
 from bgt_core.tables import ROWS, Estimate, Table, Value, latex_text, markdown_text, p_text, save
 
-LEGEND = "* marks the best system of a score; = marks the best and those that do not differ significantly from it"
 ENDINGS = (".parquet", ".json", ".csv", ".tex", ".md")  # of the files that a result is written to
 
 Key: TypeAlias = Any  # a NamedTuple of texts and, last, the number of items of its score
@@ -46,14 +45,6 @@ class Difference(NamedTuple):
         return self._replace(first=self.second, second=self.first, difference=Estimate(-value, -high, -low, mark))
 
 
-class Curve(NamedTuple):
-    """The values of each system, (S, K), and their intervals."""
-
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Scores of S systems, with the settings and data that they come from."""
@@ -61,7 +52,6 @@ class Result:
     systems: Sequence[str]
     scores: Mapping[Key, Sequence[Cell]]  # of each system
     differences: Sequence[Difference]
-    curves: Mapping[Key, Curve]
     counts: Mapping[str, int]
     about: str
     warnings: Sequence[str]
@@ -91,7 +81,7 @@ class Result:
         return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
 
     def records(self) -> list[dict[str, Any]]:
-        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, mark."""
+        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, marked ("best", "tied" or "")."""
         return [
             {**key._asdict(), "system": system, **entry(cell)}
             for key, cells in self.scores.items()
@@ -112,43 +102,30 @@ class Result:
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
         rows: list[list[Any]] = []
         for key, cells in self.scores.items():
-            lang = getattr(key, "lang", getattr(key, "written", langs))
-            score = " / ".join(map(str, key[:-1]))
+            lang, score = getattr(key, "lang", getattr(key, "written", langs)), " / ".join(map(str, key[:-1]))
             for system, cell in zip(self.systems, cells, strict=True):
-                if cell is None:
-                    continue
-                owner = owners[system]
-                of_model = [owner, fingerprints.get(owner, ""), self.task, lang]
+                owner, part = owners[system], system.removeprefix(owners[system]).strip() or system
+                model = [owner, fingerprints.get(owner, ""), self.task, lang, part, score]
                 values = cell[:3] if isinstance(cell, Estimate) else (cell, None, None)
-                part = system.removeprefix(owner).strip() or system
-                rows.append([*of_model, part, score, *values, key[-1], not owner, self.seed, self.source])
+                if cell is not None:
+                    rows.append([*model, *values, key[-1], not owner, self.seed, self.source])
         return Table(list(ROWS), rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything, as JSON can hold it: schema bgt-evaluate/1."""
+        """Return everything, as JSON can hold it: schema bgt-evaluate/2."""
         names = ("task", "settings", "source", "about", "warnings", "counts", "level", "resamples", "seed")
         differences = [
             {**gap.key._asdict(), "first": gap.first, "second": gap.second, **entry(gap.difference)}
             | {"p": gap.p, "p_holm": gap.p_holm}
             for gap in self.differences
         ]
-        curves = [
-            {**key._asdict(), "system": name, "value": value.tolist(), "ci_low": low.tolist(), "ci_high": high.tolist()}
-            for key, curve in self.curves.items()
-            for name, value, low, high in zip(self.systems, *curve, strict=True)
-        ]
-        scores = [
-            {**key._asdict(), "systems": {system: entry(cell) for system, cell in of_systems if cell is not None}}
-            for key, cells in self.scores.items()
-            for of_systems in [zip(self.systems, cells, strict=True)]
-        ]
-        about = {"schema": "bgt-evaluate/1"} | {name: getattr(self, name) for name in names}
-        return about | {"scores": scores, "differences": differences, "curves": curves}
+        about = {"schema": "bgt-evaluate/2"} | {name: getattr(self, name) for name in names}
+        return about | {"scores": self.records(), "differences": differences}
 
     def save(self, path: Path) -> None:
         """Write a file, complete or not at all, in the format that its ending names.
 
-        .parquet and .csv hold `rows`; .json everything, with differences, their p-values and curves; .tex and .md the
+        .parquet and .csv hold `rows`; .json everything, with differences and their p-values; .tex and .md the
         tables of scores and of differences.
 
         Raises:
@@ -203,11 +180,10 @@ class Result:
         return Table([*(name.replace("_", " ") for name in fields), "difference", "points", "p", "p (Holm)"], rows)
 
 
-def entry(cell: Cell) -> dict[str, float | str]:
+def entry(cell: float | Estimate) -> dict[str, float | str]:
     """Convert a score for JSON."""
-    if isinstance(cell, Estimate):
-        return dict(zip(("value", "ci_low", "ci_high", "mark"), cell, strict=True))
-    return {} if cell is None else {"value": cell}
+    parts = cell if isinstance(cell, Estimate) else (cell,)
+    return dict(zip(("value", "ci_low", "ci_high", "marked"), parts, strict=False))
 
 
 def check_ending(path: Path) -> None:
@@ -220,8 +196,8 @@ def check_ending(path: Path) -> None:
 class Statistic:
     """A statistic of S systems; every score is named by a NamedTuple, whose last field is the number of items.
 
-    `scores` takes weights, (B, N) for each of `samples`, and returns scores, (B, S), or curves, (B, S, K); NaN for a
-    system without a score. `hits` are further scores, x 100, the shares of N items that are right, (S, N) from 0 to 1:
+    `scores` takes weights, (B, N) for each of `samples`, and returns scores, (B, S); NaN for a system without a score.
+    `hits` are further scores, x 100, the shares of N items that are right, (S, N) from 0 to 1:
     their intervals are Wilson's, and their differences are tested by an exact sign test.
     """
 
@@ -236,10 +212,6 @@ class Statistic:
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
     families: Mapping[Key, str] = field(default_factory=dict)  # groups of scores for Holm's correction
-
-    @property
-    def compared_systems(self) -> Sequence[str]:
-        return self.systems if self.compared is None else self.compared
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
@@ -260,9 +232,16 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
         UsageError: Too few resamples, or a level out of range.
     """
     check_bootstrap(resamples, level)
-    values, draws = bootstrapped(statistic, resamples, seed)
-    curves = {key: Curve(value, *interval(draws[key], level)) for key, value in values.items() if value.ndim > 1}
-    values = {key: value for key, value in values.items() if key not in curves}
+    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of one size share resamples
+    own = len(statistic.samples)
+
+    def of_weights(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
+        drawn = dict(zip(sizes, weights[own:], strict=True))
+        hits = {key: share(drawn[rows.shape[1]], rows, np.ones_like(rows)) for key, rows in statistic.hits.items()}
+        return {**statistic.scores(weights[:own]), **hits}
+
+    samples = [*statistic.samples, *(ItemSample(size, (1,)) for size in sizes)]
+    values, draws = bootstrap(of_weights, samples, resamples=resamples, seed=seed)
     gaps = differences(statistic, values, draws, level)
     same = {(gap.key, frozenset((gap.first, gap.second))) for gap in gaps if gap.p_holm >= 1 - level}
     scores: dict[Key, list[Cell]] = {}
@@ -280,7 +259,6 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
         systems=list(statistic.systems),
         scores=scores | {key: list(row) for key, row in statistic.numbers.items()},
         differences=gaps,
-        curves=curves,
         counts=statistic.counts,
         about=f"{statistic.about}; {100 * level:g}% intervals {' and '.join(ways)}"
         + ("; differences: paired, p with Holm's correction" if gaps else ""),
@@ -289,22 +267,6 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
         resamples=resamples,
         seed=seed,
     )
-
-
-def bootstrapped(
-    statistic: Statistic, resamples: int, seed: int
-) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """All scores, (S,) each, and in each of B resamples, (B, S); hits of equally many items share resamples."""
-    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))
-    own = len(statistic.samples)
-
-    def scores(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
-        of_hits = {key: weights[own + sizes.index(rows.shape[1])] for key, rows in statistic.hits.items()}
-        shares = {key: share(of_hits[key], rows, np.ones_like(rows)) for key, rows in statistic.hits.items()}
-        return {**statistic.scores(weights[:own]), **shares}
-
-    samples = [*statistic.samples, *(ItemSample(size, (1,)) for size in sizes)]
-    return bootstrap(scores, samples, resamples=resamples, seed=seed)
 
 
 def check_bootstrap(resamples: int, level: float = 0.95) -> None:
@@ -320,7 +282,7 @@ def differences(
     """All differences between two systems in each score, (S,), from its paired resamples, (B, S)."""
     names = list(statistic.systems)
     gaps = []
-    for first, second in combinations(map(names.index, statistic.compared_systems), 2):
+    for first, second in combinations(map(names.index, names if statistic.compared is None else statistic.compared), 2):
         for key, value in values.items():
             gain, gains = value[first] - value[second], draws[key][:, first] - draws[key][:, second]
             if np.isnan(gain):
@@ -358,7 +320,8 @@ def marks_of(
     """Mark the compared systems, (S,) scores, with "best" and "tied"; no marks for a single system."""
     sign = -1 if key in statistic.lower_is_better else 1
     signed = dict(zip(statistic.systems, sign * values, strict=True))
-    signed = {name: signed[name] for name in statistic.compared_systems if not np.isnan(signed[name])}
+    compared = statistic.systems if statistic.compared is None else statistic.compared
+    signed = {name: signed[name] for name in compared if not np.isnan(signed[name])}
     best = max(((value, name) for name, value in signed.items()), default=(0.0, ""))[1]
     tied = {name for name in signed if (key, frozenset((best, name))) in same}
     return dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(signed) > 1 else {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,26 +70,20 @@ class Table:
     def records(self) -> list[dict[str, Plain]]:
         """One dict per row, all of the same keys; a column NAME of estimates is NAME, NAME ci_low, NAME ci_high and
         NAME mark."""
-        rows = [
-            {key: part for name, value in zip(self.columns, row, strict=True) for key, part in entries(name, value)}
+        estimated = {n for row in self.rows for n, value in enumerate(row) if isinstance(value, tuple)}
+        keys = [[name, *(name + part for part in PARTS if n in estimated)] for n, name in enumerate(self.columns)]
+        return [
+            dict(
+                pair
+                for names, value in zip(keys, row, strict=True)
+                for pair in zip_longest(names, value if isinstance(value, tuple) else (value,))
+            )
             for row in self.rows
         ]
-        every = (name + part for name in self.columns for part in ("", *PARTS))
-        keys = [key for key in every if any(key in row for row in rows)]
-        return [{key: row.get(key) for key in keys} for row in rows]
 
     def lines(self) -> list[list[str]]:
         """The rows as text for display."""
         return [[plain(value, self.digits) for value in row] for row in self.rows]
-
-
-def entries(name: str, value: Value) -> Iterator[tuple[str, Plain]]:
-    if not isinstance(value, tuple):
-        yield name, value
-        return
-    parts: tuple[Plain, ...] = tuple(value)
-    for part, entry in zip(("", *PARTS), parts, strict=True):
-        yield name + part, entry
 
 
 def plain(value: Value, digits: int) -> str:

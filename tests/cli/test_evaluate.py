@@ -94,11 +94,10 @@ def test_a_table_of_systems_and_their_differences(
     assert len(table) == 1 + rows
     assert note in err
     document = json.loads(Path("result.json").read_text("utf-8"))
-    assert (document["schema"], document["task"]) == ("bgt-evaluate/1", arguments.split()[0])
+    assert (document["schema"], document["task"]) == ("bgt-evaluate/2", arguments.split()[0])
     assert len(document["differences"]) == differences
     shown = {cell for line in table for cell in line}
-    estimates = [cell for score in document["scores"] for cell in score["systems"].values() if "ci_low" in cell]
-    for cell in estimates:
+    for cell in (score for score in document["scores"] if "ci_low" in score):
         text = f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]"
         assert {text, f"{text} *", f"{text} ="} & shown
 
@@ -121,12 +120,12 @@ def test_a_result_goes_into_the_format_of_its_file(bgt: Bgt) -> None:
         assert bgt(f"{command} --out t.{ending}").code == 0
     rows, document = pq.read_table("t.parquet").to_pylist(), json.loads(bgt(f"{command} --json").out)["scores"]
     assert list(rows[0]) == list(ROWS)
-    cells = [(score, name, cell) for score in document for name, cell in score["systems"].items()]
-    for row, (score, name, cell) in zip(rows, cells, strict=True):
+    for row, score in zip(rows, document, strict=True):
+        name = score["system"]
         part = {"m semantic": "semantic", "m language": "language"}.get(name, name)
         assert (row["system"], row["model"]) == (part, name.split()[0]) and not row["baseline"]
         assert row["score"] == f"{score['year']} / {score['dataset']} / {score['score']}" and row["n"] == score["pairs"]
-        assert (row["value"], row["low"], row["high"]) == (cell["value"], cell["ci_low"], cell["ci_high"])
+        assert (row["value"], row["low"], row["high"]) == (score["value"], score["ci_low"], score["ci_high"])
         assert (row["task"], row["lang"], row["seed"], row["source"]) == ("sts", "en", 0, "sts") and row["fingerprint"]
     with Path("t.csv").open(newline="") as file:
         assert [float(row["value"]) for row in csv.DictReader(file)] == [row["value"] for row in rows]
@@ -136,11 +135,8 @@ def test_a_result_goes_into_the_format_of_its_file(bgt: Bgt) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_pairs_are_written_and_curves_are_in_the_json(bgt: Bgt) -> None:
+def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
     assert bgt("sts sts --sets 2012 --model model --items items.parquet").code == 0 and Path("items.parquet").exists()
-    assert bgt("pairs labels.tsv --model baseline:words --out t.json").code == 0
-    curves = json.loads(Path("t.json").read_text("utf-8"))["curves"]
-    assert len(curves) == 3 and [len(curve["value"]) for curve in curves] == [101] * 3 and curves[0]["value"][-1] == 1
     assert bgt("pairs labels.tsv --model baseline:words --out t.parquet").code == 0
     assert {row["system"]: row["baseline"] for row in pq.read_table("t.parquet").to_pylist()} == {
         "baseline:words": False, "bag of words": True, "tf-idf": True

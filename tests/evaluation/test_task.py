@@ -43,7 +43,7 @@ def test_another_package_adds_an_evaluation_with_one_file(bgt: Bgt, outside: Pat
     document = json.loads(out)
     assert (document["task"], document["settings"]) == ("Marks", {"marks": "!?", "lang": "en"})
     assert [(row["mark"], row["sentences"]) for row in document["scores"]] == [("!", 3), ("?", 3)]
-    assert document["scores"][0]["systems"]["baseline:words"]["value"] == 100
+    assert document["scores"][0]["value"] == 100
     result = bgt_core.evaluate("marks", bgt_core.open_encoder("baseline:words"), outside, resamples=100)
     assert result.value(("!",)) == 100
 

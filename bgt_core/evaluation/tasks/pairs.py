@@ -1,6 +1,6 @@
 """Labelled pairs: which systems recognise pairs that mean the same, and how well?
 
-    files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve, the curve
+    files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve
 
 Weights (B, N) are resamples of N pairs, ones (1, N) the pairs themselves (`evaluation.bootstrap`). A pair is predicted
 to mean the same if its score is at least the threshold.
@@ -32,10 +32,9 @@ from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 from bgt_core.vectors.compare import rounded
 
 COLUMNS = ("label", "a", "b")  # of files, as in most files of Quora and MRPC
-ACCURACY, F1, AUC, THRESHOLD, ROC = "accuracy", "F1", "AUC", "threshold", "ROC"
+ACCURACY, F1, AUC, THRESHOLD = "accuracy", "F1", "AUC", "threshold"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"
 SAMPLE_KEY = (2,)
-RATES = np.linspace(0, 1, 101)  # false positive rates at which a curve is read
 WORD = r"(?u)\w+"  # runs of letters and digits
 
 
@@ -120,8 +119,7 @@ class Pairs(Task[PairsData]):
     """Labelled pairs: do two sentences mean the same? Accuracy, F1, area under the ROC curve.
 
     Baselines are a bag of words, tf-idf and, with --train, logistic regression on tf-idf. The threshold of a
-    probability, as of a trained var-siamese, is 0.5; others are chosen on --dev. --out FILE.json and --json
-    hold the ROC curves with their bands.
+    probability, as of a trained var-siamese, is 0.5; others are chosen on --dev.
     """
 
     data = "Pairs to judge: TSV (.gz .xz .zst) of label, 1 or 0, a and b."
@@ -161,7 +159,7 @@ class Pairs(Task[PairsData]):
             limits.get(name) if name in limits or not dev else best_threshold(rounded(scorer(dev)), dev.labels)
             for name, scorer in scorers.items()
         ]
-        keys = {measure: PairsKey(measure, len(test)) for measure in (ACCURACY, F1, AUC, ROC)}
+        keys = {measure: PairsKey(measure, len(test)) for measure in (ACCURACY, F1, AUC)}
         positive = int(test.labels.sum())
         tuned = f"best on {dev.name}" if dev else "none without --dev, so accuracy and F1 are left out"
         return Statistic(
@@ -198,7 +196,7 @@ def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
 def measured(
     weights: np.ndarray, scores: np.ndarray, thresholds: Sequence[float | None], labels: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Measures x 100 in B resamples, (B, N), of S systems, (S, N): (B, S), and their curves, (B, S, 101).
+    """Measures x 100 in B resamples, (B, N), of S systems, (S, N): (B, S).
 
     A system without a threshold has neither accuracy nor F1; they are left out if none has one.
     """
@@ -211,7 +209,7 @@ def measured(
             ]
             measures[name] = np.stack(columns, 1)
     measures[AUC] = 100 * np.stack([auc(weights, row, labels) for row in scores], 1)
-    return measures | {ROC: np.stack([roc(weights, row, labels) for row in scores], 1)}
+    return measures
 
 
 def similarities(system: System, pairs: LabelledPairs, lang: str) -> np.ndarray:
@@ -257,24 +255,6 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
     wins = (weights * ranks(weights, scores)) @ labels.astype(float) - positive * (positive + 1) / 2
     both = positive * negative
     return np.where(both > 0, wins / np.maximum(both, 1), 0.5)
-
-
-def roc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The ROC curve: the true positive rate at each of `RATES`, (B, N), (N,), (N,) bool -> (B, 101).
-
-    Between two thresholds, and among equal scores, it is a straight line; at a vertical step, its upper end counts. It
-    is the diagonal if all drawn pairs have the same label.
-    """
-    order = np.argsort(-scores)
-    # (G,): the last index of each distinct score
-    ends = np.flatnonzero(np.append(scores[order][1:] < scores[order][:-1], True))
-    drawn, positive = weights[:, order], labels[order]
-    true, false = ((drawn * kind).cumsum(1)[:, ends] for kind in (positive, ~positive))  # (B, G)
-    curves = np.tile(RATES, (len(weights), 1))
-    for curve, hits, misses in zip(curves, true, false, strict=True):
-        if hits[-1] and misses[-1]:
-            curve[:] = np.interp(RATES, np.append(0, misses / misses[-1]), np.append(0, hits / hits[-1]))
-    return curves
 
 
 # Baselines of words alone, with scikit-learn: words are lower-cased, and there are no stop words.

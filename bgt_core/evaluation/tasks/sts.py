@@ -69,6 +69,8 @@ class Sts(Task[Sequence[StsSet]]):
         """Read the sets."""
         aggregates(self.aggregate)
         path = one_path(paths, "a folder of STS files")
+        if self.items:
+            check_choice([".parquet", ".csv"], items=self.items.suffix)
         known_lang(self.lang, (), "")
         without = self.stsb_without.split(",") if self.stsb_without else ()
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)

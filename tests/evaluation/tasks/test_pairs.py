@@ -1,4 +1,4 @@
-"""Systems on labelled pairs, beside words alone: files, measures against scikit-learn, thresholds and curves."""
+"""Systems on labelled pairs, beside words alone: files, measures against scikit-learn and thresholds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score, roc_curve
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from bgt_core.errors import DataError
@@ -20,7 +20,6 @@ from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.pairs import (
-    RATES,
     LabelledPairs,
     Pairs,
     PairsData,
@@ -30,13 +29,10 @@ from bgt_core.evaluation.tasks.pairs import (
     best_threshold,
     f1,
     read_labelled,
-    roc,
 )
 from bgt_core.vectors.compare import ComparesByCosine
 
 SAME, THAT = "how old is city {}", "how old is that city {}"  # of every fifth pair the other way round
-
-
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -74,22 +70,19 @@ def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
     assert TfIdfClassifier(pairs)(pairs) == pytest.approx(expit(features @ best), abs=2e-3)  # where searches end
 
 
-FILE_ROWS = [(int(n % 3 == 0), f"how old is city {n}", f"how old is that city {n}") for n in range(60)]
-
-
 def written(path: Path, rows: Sequence[Sequence[object]]) -> Path:
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def test_a_file_is_read_whatever_the_order_of_its_columns(tmp_path: Path) -> None:
-    plain = read_labelled(written(tmp_path / "a.tsv", FILE_ROWS))
+    plain = read_labelled(written(tmp_path / "a.tsv", ROWS))
     assert (len(plain), plain.left[1], plain.labels[:4].tolist()) == (
         60,
         "how old is city 1",
         [True, False, False, True],
     )
-    other = written(tmp_path / "b.tsv", [(number, b, label, a, "x") for number, (label, a, b) in enumerate(FILE_ROWS)])
+    other = written(tmp_path / "b.tsv", [(number, b, label, a, "x") for number, (label, a, b) in enumerate(ROWS)])
     packed = tmp_path / "b.tsv.gz"
     packed.write_bytes(gzip.compress(other.read_bytes()))
     again = read_labelled(packed, ["_", "b", "label", "a"])
@@ -143,16 +136,6 @@ def test_each_is_that_of_scikit_learn_in_every_resample(drawn: tuple[np.ndarray,
         assert got[2][row] == pytest.approx(roc_auc_score(gold, times(weight, scores)), rel=1e-12)
 
 
-def test_the_curve_is_that_of_scikit_learn(drawn: tuple[np.ndarray, np.ndarray]) -> None:
-    scores, labels = drawn
-    weights = np.concatenate([np.ones((1, 200)), resample(np.random.default_rng(1), 200, 5)])
-    for weight, curve in zip(weights, roc(weights, scores, labels), strict=True):
-        false, true, _ = roc_curve(times(weight, labels), times(weight, scores), drop_intermediate=False)
-        assert curve == pytest.approx(np.interp(RATES, false, true), rel=1e-12)
-        assert (np.diff(curve) >= 0).all() and curve[-1] == 1
-        assert np.trapezoid(curve, RATES) == pytest.approx(auc(weight[None], scores, labels)[0], abs=0.01)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_no_other_threshold_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -162,12 +145,6 @@ def test_no_other_threshold_is_better(seed: int) -> None:
     threshold = best_threshold(scores, labels)
     assert ((scores >= threshold) == labels).mean() == best
     assert np.isfinite(threshold)
-
-
-SAME, THAT = "how old is city {}", "how old is that city {}"  # of every fifth pair the other way round
-
-
-ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
 class Lengths(ComparesByCosine):
@@ -208,9 +185,6 @@ def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:
         right = 100 * accuracy_score(pairs.labels, scores >= threshold)
         assert cells["accuracy"][row].value == pytest.approx(right)
         assert cells["AUC"][row].value == pytest.approx(100 * roc_auc_score(pairs.labels, scores))
-    (curve,) = result.curves.values()
-    assert curve.value.shape == (5, 101)
-    assert (np.diff([curve.low, curve.value, curve.high], axis=0) >= -1e-12 * curve.high).all()
     assert result.counts == {"pairs": 60, "duplicates": 20}
     assert "rows: 60 pairs, 20 of them (33.3%) duplicates" in result.about
     keys = [gap.key.measure for gap in result.differences]

@@ -81,7 +81,8 @@ class Result:
         return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
 
     def records(self) -> list[dict[str, Any]]:
-        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, marked ("best", "tied" or "")."""
+        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, and marked, which is
+        "best", "tied" with the best, or ""."""
         return [
             {**key._asdict(), "system": system, **entry(cell)}
             for key, cells in self.scores.items()

@@ -1,81 +1,47 @@
 """Tree edit distance: the minimum number of insertions, deletions and relabellings between two ordered, labelled trees.
 
-It uses the dynamic program of Zhang and Shasha (1989), for all pairs of two sets of trees, compiled by numba.
-Libraries in pure Python take a tenth to half a second per pair of sentences, and an upper bound needs all pairs.
+It is the dynamic program of Zhang and Shasha (1989), compiled by numba: libraries in pure Python take a tenth to half a
+second per pair of sentences, and an upper bound needs all pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bgt_core.evaluation.tasks.syntax import OrderedTree
-
-
-class Forest(NamedTuple):
-    """Concatenated trees: their nodes, (N,), and the first node of each tree, followed by N, (T + 1,)."""
-
-    labels: np.ndarray
-    first: np.ndarray  # counted within each tree
-    keyroots: np.ndarray  # bool: whether a node is the last one with its leftmost leaf
-    starts: np.ndarray
+OrderedTree = tuple[
+    Sequence[str], Sequence[int]
+]  # N nodes in postorder: their labels, and the leftmost leaf below each
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
     """Edits between each of M trees and each of N: (M, N) int32."""
     codes: dict[str, int] = {}
-    return _distances(*_forest(left, codes), *_forest(right, codes))
+    sides = [[_arrays(tree, codes) for tree in trees] for trees in (left, right)]
+    return np.array([[_distance(*one, *two) for two in sides[1]] for one in sides[0]], dtype=np.int32)
 
 
-def _forest(trees: Sequence[OrderedTree], codes: dict[str, int]) -> Forest:
-    """Encode trees; `codes` are the numbers of labels, and new labels are added to it."""
-    labels = [codes.setdefault(label, len(codes)) for tree in trees for label in tree.labels]
-    keyroots: list[bool] = []
-    for tree in trees:
-        last = {leaf: node for node, leaf in enumerate(tree.first)}  # the last node of each leftmost leaf
-        keyroots += [last[leaf] == node for node, leaf in enumerate(tree.first)]
-    return Forest(
-        np.array(labels, dtype=np.int32),
-        np.array([node for tree in trees for node in tree.first], dtype=np.int32),
-        np.array(keyroots, dtype=np.bool_),
-        np.cumsum([0, *(len(tree.labels) for tree in trees)]),
-    )
-
-
-@numba.njit(cache=True)
-def _distances(
-    labels: np.ndarray, first: np.ndarray, keyroots: np.ndarray, starts: np.ndarray,
-    other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray, other_starts: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    edits = np.empty((len(starts) - 1, len(other_starts) - 1), dtype=np.int32)
-    sizes = np.diff(starts).max(), np.diff(other_starts).max()
-    trees = np.empty(sizes, dtype=np.int32)
-    forests = np.empty((sizes[0] + 1, sizes[1] + 1), dtype=np.int32)
-    for row in range(len(starts) - 1):
-        a = slice(starts[row], starts[row + 1])
-        for column in range(len(other_starts) - 1):
-            b = slice(other_starts[column], other_starts[column + 1])
-            edits[row, column] = _distance(
-                labels[a], first[a], keyroots[a], other_labels[b], other_first[b], other_keyroots[b], trees, forests
-            )
-    return edits
+def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers of the labels, the leftmost leaves, and the keyroots: the last node of each leftmost leaf."""
+    labels, first = tree
+    keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
+    numbers = [codes.setdefault(label, len(codes)) for label in labels]
+    return np.array(numbers), np.array(first), np.array(keyroots)
 
 
 @numba.njit(cache=True)
 def _distance(
     labels: np.ndarray, first: np.ndarray, keyroots: np.ndarray,
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
-    trees: np.ndarray, forests: np.ndarray,
 ) -> int:  # fmt: skip
-    """Fill two buffers: `trees`, the edits between the trees under two nodes; and `forests`, for two keyroots, the
-    edits between the forests of their first p and first q nodes."""
-    for i in range(len(labels)):
-        for j in range(len(other_labels)):
-            if not (keyroots[i] and other_keyroots[j]):
-                continue
+    trees = np.empty((len(labels), len(other_labels)), np.int32)  # edits between the trees under two nodes
+    forests = np.empty(
+        (len(labels) + 1, len(other_labels) + 1), np.int32
+    )  # between the first p and q nodes of keyroots
+    for i in keyroots:
+        for j in other_keyroots:
             start, other_start = first[i], other_first[j]
             for p in range(i - start + 2):
                 forests[p, 0] = p
@@ -92,4 +58,4 @@ def _distance(
                         below = forests[first[x] - start, other_first[y] - other_start]
                         edits = min(edits, below + trees[x, y])
                     forests[p + 1, q + 1] = edits
-    return trees[len(labels) - 1, len(other_labels) - 1]
+    return trees[-1, -1]

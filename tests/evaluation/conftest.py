@@ -28,10 +28,10 @@ def bracketed(label: str, rng: Random, room: int = 5) -> str:
 
 @pytest.fixture(scope="session")
 def trees() -> list[str]:
-    """500 different trees."""
+    """200 different trees."""
     rng = Random(5)
     drawn: dict[str, None] = {}
-    while len(drawn) < 500:
+    while len(drawn) < 200:
         drawn[f"(ROOT {bracketed('S', rng)})"] = None
     return list(drawn)
 

@@ -17,7 +17,7 @@ as in the evaluation of the VGVAE.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -47,34 +47,21 @@ LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's ev
 LONGEST = 200
 
 
-# Parsed sentences as they are compared: text for the encoder, tags, labelled structure and an ordered tree.
-
-
-class OrderedTree(NamedTuple):
-    """N nodes in postorder."""
-
-    labels: Sequence[str]
-    first: Sequence[int]  # the leftmost leaf below each node
-
-
-@dataclass(frozen=True, eq=False)
-class ParsedSentence:
-    """A sentence of L words and its parse."""
+class ParsedSentence(NamedTuple):
+    """A sentence as it is compared."""
 
     text: str
-    tags: Sequence[str]  # (L,) parts of speech
+    tags: Sequence[str]  # parts of speech, one of each word
     structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end), or arcs (word, head, relation)
-    tree: OrderedTree
+    labels: Sequence[str]  # of the nodes of its tree, in postorder
+    first: Sequence[int]  # the leftmost leaf below each node
+    kind: str = CONSTITUENTS
 
 
-class Treebank(NamedTuple):
-    """Sentences with the same kind of parse."""
-
-    kind: str  # CONSTITUENTS or DEPENDENCIES
-    sentences: Sequence[ParsedSentence]
+Group = tuple[Sequence[ParsedSentence], Sequence[ParsedSentence]]  # queries and candidates of one length
 
 
-def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
+def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentence]:
     """Read the sentences of files, plain, .gz, .xz or .zst: CoNLL-U if named .conllu, else bracketed trees.
 
     `lang` decides how the words of bracketed trees are joined to text. Raises UsageError without files and for files of
@@ -87,8 +74,8 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
         other = next(file for file in files if file not in conllu)
         raise UsageError(f"{conllu[0]} is CoNLL-U and {other} is not: the two are measured differently; give one kind.")
     if conllu:
-        return Treebank(DEPENDENCIES, [of_dependencies(parsed) for parsed in read_conllu(files)])
-    return Treebank(CONSTITUENTS, [of_constituents(tree, lang) for tree in read_trees(files)])
+        return [of_dependencies(parsed) for parsed in read_conllu(files)]
+    return [of_constituents(tree, lang) for tree in read_trees(files)]
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
@@ -112,8 +99,7 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
         return end if node.children else start + 1
 
     walk(Tree("ROOT", tree.children if tree.label in ROOTS else (tree,)), 0)
-    tags = [leaf.label for leaf in tree.leaves]
-    return ParsedSentence(tree.text(lang), tags, brackets, OrderedTree(labels, first))
+    return ParsedSentence(tree.text(lang), [leaf.label for leaf in tree.leaves], brackets, labels, first)
 
 
 def of_dependencies(parsed: Parsed) -> ParsedSentence:
@@ -132,75 +118,51 @@ def of_dependencies(parsed: Parsed) -> ParsedSentence:
 
     walk(parsed.root)
     arcs = [(word.number, word.head, relations[word.number]) for word in parsed.words]
-    return ParsedSentence(parsed.text(), [word.upos for word in parsed.words], arcs, OrderedTree(labels, first))
-
-
-# Queries and candidates: a neighbour has as many words as its query.
-
-
-class Group(NamedTuple):
-    """The sentences of one length."""
-
-    queries: Sequence[ParsedSentence]
-    candidates: Sequence[ParsedSentence]
+    return ParsedSentence(parsed.text(), [word.upos for word in parsed.words], arcs, labels, first, DEPENDENCIES)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Groups by length, and the number of sentences left out, by reason."""
+    """Queries and candidates by their number of words, and the number of sentences left out, by reason."""
 
-    kind: str  # of the treebank
     groups: Sequence[Group]
     left_out: dict[str, int]
 
-    @property
-    def queries(self) -> list[ParsedSentence]:
-        """All queries, group by group: the order of all counts by query."""
-        return [query for group in self.groups for query in group.queries]
-
-    @property
-    def candidates(self) -> list[ParsedSentence]:
-        return [candidate for group in self.groups for candidate in group.candidates]
-
 
 def pair_up(
-    sentences: Treebank,
-    candidates: Treebank | None = None,
+    sentences: Sequence[ParsedSentence],
+    candidates: Sequence[ParsedSentence] | None = None,
     *,
     lengths: tuple[int, int] = LENGTHS,
     limit: int | None = None,
     seed: int = 0,
 ) -> Pairing:
-    """Pair queries with candidates. Without `candidates`, a random half of the sentences are queries and the others
-    candidates.
+    """Pair queries with candidates of as many words.
 
-    Of sentences that differ only in case the first is kept, and no candidate is also a query: a copy would be nearest
-    for any encoder. `limit` draws at most that many queries. Raises UsageError for impossible lengths or limits and for
-    treebanks of two kinds, DataError if fewer than two queries have a candidate.
+    Without `candidates`, a random half of the sentences are queries and the others candidates. Of sentences that differ
+    only in case the first is kept, and no candidate is also a query: a copy would be nearest for any encoder. `limit`
+    draws at most that many queries. Raises UsageError for impossible lengths or limits and for parses of two kinds,
+    DataError if fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
         raise UsageError(f"{shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.", parameter="lengths")
     check_least(2, limit=limit)
-    if candidates and candidates.kind != sentences.kind:
-        raise UsageError(f"Queries have {sentences.kind} and candidates {candidates.kind}; give one kind.")
-    pools = [sentences.sentences, *([candidates.sentences] if candidates else [])]
-    fitting = [[each for each in pool if shortest <= len(each.tags) <= longest] for pool in pools]
-    kept: dict[str, tuple[int, ParsedSentence]] = {}  # by their text: the first, with its pool
-    for number, pool in enumerate(fitting):
-        for each in pool:
-            kept.setdefault(each.text.casefold(), (number, each))
-    queries, offered = ([each for number, each in kept.values() if number == pool] for pool in (0, 1))
-    left_out = {
-        "of another length": sum(map(len, pools)) - sum(map(len, fitting)),
-        "copies": sum(map(len, fitting)) - len(kept),
-    }
+    if sentences and candidates and candidates[0].kind != sentences[0].kind:
+        raise UsageError(f"Queries have {sentences[0].kind} and candidates {candidates[0].kind}; give one kind.")
+    both = [(side, each) for side, of in enumerate((sentences, candidates or ())) for each in of]
+    fitting = [(side, each) for side, each in both if shortest <= len(each.tags) <= longest]
+    kept: dict[str, tuple[int, ParsedSentence]] = {}
+    for side, each in fitting:
+        kept.setdefault(each.text.casefold(), (side, each))
+    queries, offered = ([each for side, each in kept.values() if side == wanted] for wanted in (0, 1))
+    left_out = {"of another length": len(both) - len(fitting), "copies": len(fitting) - len(kept)}
     rng = np.random.default_rng([seed, 0])
-    if not candidates:
+    if candidates is None:
         halves = np.array_split(rng.permutation(len(queries)), 2)
         queries, offered = ([queries[row] for row in np.sort(half)] for half in halves)
-    lengths_of_candidates = {len(each.tags) for each in offered}
-    answerable = [query for query in queries if len(query.tags) in lengths_of_candidates]
+    known = {len(each.tags) for each in offered}
+    answerable = [query for query in queries if len(query.tags) in known]
     left_out["queries without a candidate of their length"] = len(queries) - len(answerable)
     if limit is not None and limit < len(answerable):
         drawn = np.sort(rng.permutation(len(answerable))[:limit])
@@ -208,15 +170,18 @@ def pair_up(
         answerable = [answerable[row] for row in drawn]
     if len(answerable) < 2:
         raise DataError(
-            f"{len(answerable)} of {sum(map(len, pools))} sentences are queries with a candidate of their length "
+            f"{len(answerable)} of {len(both)} sentences are queries with a candidate of their length "
             f"({shortest} to {longest} words); expected 2 or more. "
             + "; ".join(f"{count} {why}" for why, count in left_out.items())
         )
     groups = [
-        Group(*([each for each in side if len(each.tags) == length] for side in (answerable, offered)))
+        (
+            [each for each in answerable if len(each.tags) == length],
+            [each for each in offered if len(each.tags) == length],
+        )
         for length in sorted({len(query.tags) for query in answerable})
     ]
-    return Pairing(sentences.kind, groups, left_out)
+    return Pairing(groups, left_out)
 
 
 class SyntaxKey(NamedTuple):
@@ -260,22 +225,25 @@ class Syntax(Task[Pairing]):
         """
         rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
-        by_group = [counts(group, items.kind) for group in items.groups]
-        queries, candidates = len(items.queries), len(items.candidates)
+        by_group = [counts(*group) for group in items.groups]
+        queries, candidates = (sum(len(group[side]) for group in items.groups) for side in (0, 1))
         sums: dict[SyntaxKey, Counts] = {}
         for measure in by_group[0]:
             parts = [group[measure] for group in by_group]
             upper = best_choice(parts, lowest=measure == EDITS)
-            of_rows = [expected(parts), *(chosen(parts, choice) for choice in (*choices, upper))]
-            sums[SyntaxKey(measure, queries)] = Counts(*(np.stack(column) for column in zip(*of_rows, strict=True)))
+            expected = [tuple(each.mean(1, dtype=np.float64) for each in group) for group in parts]  # of any candidate
+            of_rows = [joined(expected), *(chosen(parts, choice) for choice in (*choices, upper))]
+            part, whole = (np.stack(column) for column in zip(*of_rows, strict=True))
+            sums[SyntaxKey(measure, queries)] = part, whole
         names = [RANDOM, *(system.name for system in rows)]
+        explained = EXPLAINED[items.groups[0][0][0].kind]
         left_out = "; ".join(f"{count:,} {why}" for why, count in items.left_out.items() if count)
         return Statistic(
             systems=[*names, UPPER_BOUND],
             scores=lambda weights: {key: share(weights[0], *both) for key, both in sums.items()},
             samples=[ItemSample(queries, (1,))],
             about=f"{queries:,} queries, {candidates:,} candidates of their lengths"
-            f"{f' (left out: {left_out})' if left_out else ''}; {EXPLAINED[items.kind]}; tree edit distance (lower is "
+            f"{f' (left out: {left_out})' if left_out else ''}; {explained}; tree edit distance (lower is "
             "better): edits per 100 nodes of both trees, words left out; all are ratios of sums over queries",
             counts={"queries": queries, "candidates": candidates, **items.left_out},
             compared=names,
@@ -296,36 +264,32 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# Measures of queries and candidates.
+# Both counts of one measure, for each of N queries with each of M candidates, (N, M), or with one, (N,).
+Counts = tuple[np.ndarray, np.ndarray]
 
 
-class Counts(NamedTuple):
-    """Both counts of one measure, for each of N queries with each of M candidates, (N, M), or with one, (N,)."""
-
-    part: np.ndarray
-    whole: np.ndarray
-
-
-def counts(group: Group, kind: str) -> dict[str, Counts]:
-    """Compare every query of a group with every candidate, by measure: (N, M) float32.
+def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> dict[str, Counts]:
+    """Compare queries with candidates of the same length, by measure: (N, M) float32.
 
     Raises NotFound if numba is not installed.
     """
     needs("numba", "syntax")
     from bgt_core.evaluation.edit_distance import distances
 
-    queries, candidates = group
-    brackets = [np.array([len(each.structure) for each in side]) for side in group]
-    nodes = [np.array([len(each.tree.labels) for each in side]) for side in group]
-    edits = distances([each.tree for each in queries], [each.tree for each in candidates])
-    tags = [np.array([each.tags for each in side]) for side in group]
-    alike = np.array([(tags[1] == of_query).sum(1) for of_query in tags[0]])  # words with the same part of speech
+    sides = queries, candidates
+    brackets, nodes = (
+        np.add.outer(*([len(getattr(each, field)) for each in side] for side in sides))
+        for field in ("structure", "labels")
+    )
+    edits = distances(*([(each.labels, each.first) for each in side] for side in sides))
+    tags = [np.array([each.tags for each in side]) for side in sides]
+    alike = (tags[0][:, None] == tags[1]).sum(2)  # words with the same part of speech
     both = {
-        STRUCTURE[kind]: (2 * shared(queries, candidates), np.add.outer(*brackets)),
-        EDITS: (edits, np.add.outer(*nodes)),
+        STRUCTURE[queries[0].kind]: (2 * shared(queries, candidates), brackets),
+        EDITS: (edits, nodes),
         TAGS: (alike, np.full_like(alike, len(queries[0].tags))),
     }
-    return {name: Counts(part.astype(np.float32), whole.astype(np.float32)) for name, (part, whole) in both.items()}
+    return {name: (part.astype(np.float32), whole.astype(np.float32)) for name, (part, whole) in both.items()}
 
 
 def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
@@ -377,11 +341,11 @@ def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
 
 def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
     """The counts of each query with its choice, over all groups: (N,) float64."""
-    picked = [[each[np.arange(len(own)), own] for each in group] for group, own in zip(parts, choices, strict=True)]
-    return Counts(*(np.concatenate(column).astype(np.float64) for column in zip(*picked, strict=True)))
+    rows = zip(parts, choices, strict=True)
+    return joined([(part[np.arange(len(own)), own], whole[np.arange(len(own)), own]) for (part, whole), own in rows])
 
 
-def expected(parts: Sequence[Counts]) -> Counts:
-    """The counts of each query with a random candidate, on average: (N,) float64."""
-    means = [[each.mean(1, dtype=np.float64) for each in group] for group in parts]
-    return Counts(*(np.concatenate(column) for column in zip(*means, strict=True)))
+def joined(parts: Iterable[Counts]) -> Counts:
+    """The counts of all groups together: (N,) float64."""
+    part, whole = (np.concatenate(column).astype(np.float64) for column in zip(*parts, strict=True))
+    return part, whole

@@ -12,10 +12,10 @@ from typing import Any
 import nltk
 import numpy as np
 import pytest
+from scipy.spatial.distance import cosine
 
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, NotFound, UsageError
-from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.edit_distance import distances
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
@@ -27,13 +27,9 @@ from bgt_core.evaluation.tasks.syntax import (
     STRUCTURE,
     TAGS,
     UPPER_BOUND,
-    Counts,
-    Group,
-    OrderedTree,
     Pairing,
     ParsedSentence,
     Syntax,
-    Treebank,
     best_choice,
     counts,
     neighbours,
@@ -48,8 +44,6 @@ Write = Callable[..., Path]
 
 
 CAT = "(S (NP-SBJ (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
-
-
 DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
@@ -90,30 +84,23 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
 
 
 def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treebank: Write) -> None:
-    """500 trees, each beside the next; some with two equal brackets, as (NP (NP ...))."""
-    sentences = read_treebank([treebank("a.mrg", trees)]).sentences
-    brackets = [nltk_brackets(tree) for tree in trees]
+    """Each of 60 trees beside those of its length; some with two equal brackets, as (NP (NP ...))."""
+    sentences = read_treebank([treebank("a.mrg", trees[:60])])
+    brackets = [nltk_brackets(tree) for tree in trees[:60]]
+    assert [Counter(each.structure) for each in sentences] == brackets
     assert any(max(each.values()) > 1 for each in brackets)
-    for one, two, left, right in zip(sentences, sentences[1:], brackets, brackets[1:], strict=False):
-        assert Counter(one.structure) == left
-        group = Group([one], [two])
-        same_length = len(one.tags) == len(two.tags)
-        if same_length:
-            part, whole = counts(group, CONSTITUENTS)["labelled F1"]
-            assert part.item() == 2 * (left & right).total()
-            assert whole.item() == left.total() + right.total()
+    common = shared(sentences, sentences)
+    for (row, left), (column, right) in product(enumerate(brackets), repeat=2):
+        assert common[row, column] == (left & right).total()
 
 
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
     """Words are no nodes; trees of different lengths too."""
     short = [tree for tree in trees if len(tree) < 160][:16]
-    sentences = read_treebank([treebank("a.mrg", short)]).sentences
-    ordered = [sentence.tree for sentence in sentences]
-    expected_edits = [
-        [textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short
-    ]
+    ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
+    expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
     edits = distances(ordered, ordered)
-    assert np.array_equal(edits, expected_edits)
+    assert np.array_equal(edits, expected)
     assert np.ptp(edits) > 5
 
 
@@ -122,11 +109,9 @@ def test_all_three_by_hand(treebank: Write) -> None:
 
     Nodes are 8 and 9. The inner NP and its NN are inserted, DT is deleted, NN becomes PRP.
     """
-    cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])]).sentences
+    cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])])
     assert (cat.text, cat.tags) == ("The cat sleeps.", ["DT", "NN", "VBZ", "."])
-    counted = {
-        name: (part.item(), whole.item()) for name, (part, whole) in counts(Group([cat], [dog]), CONSTITUENTS).items()
-    }
+    counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([cat], [dog]).items()}
     assert counted == {"labelled F1": (4, 9), EDITS: (4, 17), TAGS: (1, 4)}
 
 
@@ -140,14 +125,10 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 def test_dependencies_by_hand(treebank: Write) -> None:
     """The third word has another head and relation: it moves up beside the fourth, and is called another name."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
-    bank = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
-    assert bank.kind == DEPENDENCIES
-    one, two = bank.sentences
-    counted = {
-        name: (part.item(), whole.item()) for name, (part, whole) in counts(Group([one], [two]), DEPENDENCIES).items()
-    }
+    one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
+    counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
     assert counted == {"labelled attachment": (6, 8), EDITS: (2, 8), TAGS: (3, 4)}
-    assert list(one.tree.labels) == ["nsubj", "amod", "obj", "root"]
+    assert list(one.labels) == ["nsubj", "amod", "obj", "root"]
 
 
 @pytest.mark.parametrize("lowest", [False, True])
@@ -157,7 +138,7 @@ def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
     alone_is_worse = 0
     for _ in range(50):
         wholes = [rng.integers(1, 20, shape).astype(np.float32) for shape in ((2, 3), (2, 4))]
-        parts = [Counts(np.floor(rng.random(whole.shape) * whole), whole) for whole in wholes]
+        parts = [(np.floor(rng.random(whole.shape) * whole), whole) for whole in wholes]
         shares = [
             total(parts, [np.array(choice[:2]), np.array(choice[2:])])
             for choice in product(range(3), range(3), range(4), range(4))
@@ -173,55 +154,45 @@ pytest.importorskip("numba")
 
 
 def sentence_of(
-    text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S"
+    text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S", kind: str = CONSTITUENTS
 ) -> ParsedSentence:
     """A sentence whose tree is a root over leaves."""
-    tree = OrderedTree([*labels[1:], labels[0]], [*range(len(labels) - 1), 0])
-    return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, tree)
+    first = [*range(len(labels) - 1), 0]
+    return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, [*labels[1:], labels[0]], first, kind)
 
 
-def bank(*texts: str, kind: str = CONSTITUENTS) -> Treebank:
-    return Treebank(kind, [sentence_of(text) for text in texts])
+def bank(*texts: str, kind: str = CONSTITUENTS) -> list[ParsedSentence]:
+    return [sentence_of(text, kind=kind) for text in texts]
 
 
-def texts(side: Sequence[ParsedSentence]) -> list[str]:
-    return [each.text for each in side]
-
-
-SIX = [f"a{row} b" for row in range(5)] + [f"a{row} b c" for row in range(6)]
+def queries_of(pairing: Pairing) -> list[ParsedSentence]:
+    return [query for queries, _ in pairing.groups for query in queries]
 
 
 def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> None:
     rows = [" ".join(["w"] * n + [str(copy)]) for n in (0, 1, 2, 28, 29) for copy in range(2)]
     queries, offered = bank(*rows), bank(*(row + "x" for row in rows))
-    lengths = [len(each.tags) for each in pair_up(queries, offered).queries]
-    assert lengths == [1, 1, 2, 2, 3, 3, 29, 29]
+    assert [len(each.tags) for each in queries_of(pair_up(queries, offered))] == [1, 1, 2, 2, 3, 3, 29, 29]
     made = pair_up(queries, offered, lengths=(2, 3))
-    assert [len(each.tags) for each in made.queries] == [2, 2, 3, 3]
+    assert [len(each.tags) for each in queries_of(made)] == [2, 2, 3, 3]
     assert made.left_out == {"of another length": 12, "copies": 0, "queries without a candidate of their length": 0}
-    assert len(pair_up(queries, offered, lengths=(3, 3)).queries) == 2
-    assert len(pair_up(queries, offered, lengths=(1, 200)).queries) == 10
+    assert len(queries_of(pair_up(queries, offered, lengths=(1, 200)))) == 10
 
 
 ONE = sentence_of("a b", ["D", "N"], [("S", 0, 2), ("N", 0, 1), ("N", 0, 1)], "SDN")
-
-
 TWO = sentence_of("c d", ["D", "V"], [("S", 0, 2), ("N", 0, 1), ("V", 1, 2)], "SDV")
-
-
 THREE = sentence_of("e f", ["V", "V"], [("N", 0, 1), ("N", 0, 1), ("N", 0, 1), ("S", 1, 2)], "SVVV")
 
 
 def test_counts_of_a_group_by_hand() -> None:
     assert shared([ONE, THREE], [ONE, TWO, THREE]).tolist() == [[3, 2, 2], [2, 1, 4]]
-    counted = counts(Group([ONE, THREE], [TWO, ONE]), CONSTITUENTS)
-    assert list(counted) == [STRUCTURE[CONSTITUENTS], EDITS, TAGS]
+    counted = counts([ONE, THREE], [TWO, ONE])
     assert all(part.dtype == np.float32 for both in counted.values() for part in both)
-    assert counted[STRUCTURE[CONSTITUENTS]].part.tolist() == [[4, 6], [2, 4]]
-    assert counted[STRUCTURE[CONSTITUENTS]].whole.tolist() == [[6, 6], [7, 7]]
-    assert counted[EDITS].part.tolist() == [[1, 0], [2, 3]]
-    assert counted[EDITS].whole.tolist() == [[6, 6], [7, 7]]
-    assert counted[TAGS].part.tolist() == [[1, 2], [1, 0]] and counted[TAGS].whole.tolist() == [[2, 2], [2, 2]]
+    assert {name: [each.tolist() for each in both] for name, both in counted.items()} == {
+        STRUCTURE[CONSTITUENTS]: [[[4, 6], [2, 4]], [[6, 6], [7, 7]]],
+        EDITS: [[[1, 0], [2, 3]], [[6, 6], [7, 7]]],
+        TAGS: [[[1, 2], [1, 0]], [[2, 2], [2, 2]]],
+    }
 
 
 class Spelling(ComparesByCosine):
@@ -241,8 +212,6 @@ class Spelling(ComparesByCosine):
 
 
 QUERIES = [("a b", "D N"), ("c c", "D V"), ("a c", "N N"), ("a b c", "D N V")]
-
-
 OFFERED = [("a a b", "V V V"), ("c d", "D V"), ("b b", "D N"), ("c c d", "D N N"), ("a d", "N D")]
 
 
@@ -250,9 +219,8 @@ class Alone(Spelling):
     latents = ("semantic",)
 
 
-def bank_of(rows: Sequence[tuple[str, str]]) -> Treebank:
-    return Treebank(CONSTITUENTS, [sentence_of(text, tags.split(), [("S", 0, len(text))], "S" + tags.replace(" ", ""))
-                                   for text, tags in rows])  # fmt: skip
+def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
+    return [sentence_of(text, tags.split(), [("S", 0, len(text))], "S" + tags.replace(" ", "")) for text, tags in rows]
 
 
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
@@ -296,10 +264,7 @@ def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_wher
 def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
-        counts(Group([ONE], [TWO]), CONSTITUENTS)
-
-
-Write = Callable[..., Path]
+        counts([ONE], [TWO])
 
 
 def noise(seed: int) -> ExternalEncoder:
@@ -309,10 +274,6 @@ def noise(seed: int) -> ExternalEncoder:
         return np.random.default_rng(seed).normal(size=(len(texts), 5)).astype(np.float32)
 
     return ExternalEncoder("noise", embed, fingerprint=str(seed))
-
-
-def measured(encoders: dict[str, Any], pairing: Pairing, **how: Any) -> Result:
-    return evaluate(Syntax(), encoders, pairing, **how)
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
@@ -326,26 +287,22 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 def test_the_nearest_neighbour_is_that_of_a_loop(trees: list[str], treebank: Write) -> None:
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]), lengths=(3, 20))
-    rows = neighbours(System("n", noise(0)), pairing, "en")
     texts = [each.text for group in pairing.groups for side in group for each in side]
-    vectors = dict(zip(texts, noise(0).embed(texts, lang="en"), strict=True))
-    for group, own in zip(pairing.groups, rows, strict=True):
-        for query, row in zip(group.queries, own, strict=True):
-            best, best_cosine = -1, -2.0
-            for number, candidate in enumerate(group.candidates):
-                assert len(candidate.tags) == len(query.tags)
-                a, b = vectors[query.text], vectors[candidate.text]
-                cosine = float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-                if cosine > best_cosine + 1e-6:
-                    best, best_cosine = number, cosine
-            assert row == best
+    vectors = dict(zip(texts, noise(0).embed(texts, lang="en").astype(float), strict=True))
+    for (queries, candidates), own in zip(
+        pairing.groups, neighbours(System("n", noise(0)), pairing, "en"), strict=True
+    ):
+        assert {len(each.tags) for each in (*queries, *candidates)} == {len(queries[0].tags)}
+        for query, row in zip(queries, own, strict=True):
+            cosines = [1 - cosine(vectors[query.text], vectors[candidate.text]) for candidate in candidates]
+            assert cosines[row] >= max(cosines) - 1e-6
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
     """An encoder of word order is better than chance; nothing is better than the best choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     encoders = {"noise": noise(1), "noise2": noise(2), "shape": ExternalEncoder("shape", shape, fingerprint="")}
-    table = measured(encoders, pairing, resamples=200)
+    table = evaluate(Syntax(), encoders, pairing, resamples=200)
     assert list(table.systems) == [RANDOM, "noise", "noise2", "shape", UPPER_BOUND]
     for measure, cells in table.scores.items():
         sign = -1 if measure.score == EDITS else 1
@@ -358,8 +315,8 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     noises = [gap for gap in table.differences if {gap.first, gap.second} == {"noise", "noise2"}]
     assert len(noises) == 3
     assert all(gap.p_holm > 0.05 for gap in noises)
-    sizes = {"queries": len(pairing.queries), "candidates": len(pairing.candidates)}
-    assert table.counts == {**sizes, **pairing.left_out}
+    queries, candidates = (sum(len(group[side]) for group in pairing.groups) for side in (0, 1))
+    assert table.counts == {"queries": queries, "candidates": candidates, **pairing.left_out}
     assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
 
 
@@ -397,9 +354,9 @@ def test_bad_input_is_named(treebank: Write, call: Callable[[Write], None], mess
 
 
 def test_files_are_read_and_queries_drawn_by_the_seed(trees: list[str], treebank: Write) -> None:
-    half, other = treebank("a.mrg", trees[:200]), treebank("b.mrg", trees[200:])
+    half, other = treebank("a.mrg", trees[:120]), treebank("b.mrg", trees[120:])
     drawn = Syntax(lengths="3-12", limit=9).load([half, other], seed=4)
     expected = pair_up(read_treebank([half, other]), lengths=(3, 12), limit=9, seed=4)
-    assert [each.text for each in drawn.queries] == [each.text for each in expected.queries]
+    assert drawn.groups == expected.groups
     given = Syntax(candidates=[other]).load([half], seed=0)
-    assert {each.text for each in given.queries} <= {each.text for each in read_treebank([half]).sentences}
+    assert {each.text for each in queries_of(given)} <= {each.text for each in read_treebank([half])}

@@ -179,7 +179,6 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
     scores = {
         ("P@1, " if key.by != POOL else "P@1 in the pool, ") + key.direction: (cells, key.pairs)
         for key, cells in retrieval.scores.items()
-        if "rank" not in key.direction
     }
     surface = compare(probed(systems, test, [ENGLISH, lang]), resamples=RESAMPLES)
     scores |= {f"{key.property} told": (cells, key.sentences) for key, cells in surface.scores.items()}

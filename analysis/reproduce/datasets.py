@@ -97,7 +97,7 @@ class Dataset:
         sentences |= {text for sides in self.translations.values() for side in sides for text in side}
         if self.trees:
             pairing = paired(self.trees)
-            sentences |= {each.text for each in (*pairing.queries, *pairing.candidates)}
+            sentences |= {each.text for group in pairing.groups for side in group for each in side}
         path = out / f"{self.name}-evaluated.txt"
         write_text(path, "\n".join(sorted(sentences)) + "\n")
         return path

@@ -171,7 +171,7 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
         for name, encoder in encoders.items()
     }
     if second_stage:
-        scores[WORDS] = TfIdfClassifier(train)(test)
+        scores[WORDS] = TfIdfClassifier(train)(test.left, test.right)
     return pair_scores(test.labels, scores, resamples)
 
 

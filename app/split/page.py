@@ -167,8 +167,7 @@ def result(made: compute.Made) -> None:
         report = compute.measure(made, bar.progress)
         st.session_state["split_report"] = {made.loaded.title: report}
         bar.empty()
-    for title, (table, note) in report.tables.items() if report else ():
+    for title, table in report.tables.items() if report else ():
         with st.expander(verbatim(title)):
             frame(pd.DataFrame(table.lines(), columns=table.columns), title, height="content")
-            if note:
-                st.caption(verbatim(note))
+            st.caption(verbatim(f"{report.results[title].about}."))

@@ -218,6 +218,6 @@ def write_reports(
             measured = report(encoder, model, splits, columns, langs, sts=sts_data, seed=seed, progress=progress)
         name = f"report-{'-'.join(langs)}" if len(held_out) > 1 else "report"
         write_text(out / f"{name}.md", measured.page)
-        write_json(out / f"{name}.json", measured.as_dict())
+        write_json(out / f"{name}.json", {title: result.as_dict() for title, result in measured.results.items()})
         print(out / f"{name}.md")
         sts_data = None  # once, as it is of no file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,19 +22,16 @@ from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.grammar import LANGS
 from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
-from bgt_core.vectors.compare import cosine_similarity
 
 LINES = 1_000  # held out, and searched
-QUERIES = 4  # sentences whose neighbours are shown
 AS_THEY_ARE, PRIVATE = "as they are", ": private"  # a system, and how the names of others end
 GUESS = "the most frequent"  # the system that has no vector
 FOLDS = 5
-STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # factors whose nats are summed up to
 
 TEXT = """# What the split of {encoder} does
 
 Measured on {lines:,} lines in {langs} that no method was fitted on. A row is the vectors as they are, or one part of
-them by one method. Intervals are of {level:g} %.
+them by one method. Intervals are of 95 %.
 
 {sections}
 ## Further probes
@@ -46,17 +42,12 @@ Of the vectors and of both parts, on text of your own:
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """Results by the name of what was measured; all tables, with a note below each; and the page that shows them."""
+class Report(NamedTuple):
+    """Results and tables by the name of what was measured, and the page that shows them."""
 
     results: Mapping[str, Result]
-    tables: Mapping[str, tuple[Table, str]]
+    tables: Mapping[str, Table]
     page: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every result, as JSON can hold it."""
-        return {name: result.as_dict() for name, result in self.results.items()}
 
 
 class ProbedKey(NamedTuple):
@@ -139,7 +130,6 @@ def report(
     sts: Path | None = None,
     drawn: int = 1_000,
     resamples: int = 2_000,
-    level: float = 0.95,
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Report:
@@ -154,13 +144,12 @@ def report(
         sts: A folder of STS files, for English similarity of 2012 to 2015.
         drawn: Number of triples of the built-in grammar.
         resamples: Number of bootstrap resamples.
-        level: Level of the intervals.
         seed: Seed of resamples and of folds.
         progress: Called with the number of measurements done, and of all.
 
     Returns:
         The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in
-        the pool of both languages; triples of the built-in grammar; similarity; and neighbours by each part.
+        the pool of both languages; triples of the built-in grammar; and similarity.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
@@ -177,24 +166,15 @@ def report(
         triples = TriplesTask(lang=lang, count=drawn)
         tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
     progress(0, 1 + len(tasks))
-    settings: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
+    settings: dict[str, Any] = {"resamples": resamples, "seed": seed}
     measured = {"What a linear probe tells": compare(probed(vectors, columns, langs, seed=seed), **settings)}
     for title, (task, data) in tasks.items():
         progress(len(measured), 1 + len(tasks))
         measured[title] = evaluate(task, vectors, data, compared=compared, **settings)
-    tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
-    for method, split in splits.items():
-        if "nats" in split.about:
-            tables[f"Nats that two sentences share: {method}"] = spectrum(split), ""
-    tables["Nearest neighbours"] = neighbours(vectors, columns, langs, seed), ""
-    sections = [f"## {title}\n\n{markdown_text(table, note)}" for title, (table, note) in tables.items()]
+    tables = {title: by_system(result) for title, result in measured.items()}
+    sections = [f"## {title}\n\n{markdown_text(tables[title], f'{of.about}.')}" for title, of in measured.items()]
     page = TEXT.format(
-        encoder=name,
-        lines=len(columns[0]),
-        langs=", ".join(langs),
-        level=100 * level,
-        sections="\n".join(sections),
-        lang=langs[-1],
+        encoder=name, lines=len(columns[0]), langs=", ".join(langs), sections="\n".join(sections), lang=langs[-1]
     )
     return Report(measured, tables, page)
 
@@ -219,28 +199,3 @@ def by_system(result: Result) -> Table:
     heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
     rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
     return Table(["vectors", *heads], sorted(rows, key=lambda row: row[0] != GUESS))
-
-
-def spectrum(split: Split) -> Table:
-    """The correlation of some factors, and the nats of all up to them."""
-    nats, correlations = np.cumsum(split.about["nats"]), split.about["correlations"]
-    shown = [step for step in STEPS if step < len(nats)] + [len(nats)]
-    rows = [[step, float(correlations[step - 1]), float(nats[step - 1])] for step in shown]
-    return Table(["factor", "correlation", "nats up to it"], rows, digits=2)
-
-
-def neighbours(
-    systems: Mapping[str, SentenceEncoder], columns: Sequence[Sequence[str]], langs: Sequence[str], seed: int
-) -> Table:
-    """Of some sentences of the first column, the nearest other sentence of any column, by each system."""
-    texts = [text for column in columns for text in column]
-    queries = np.random.default_rng(seed).choice(len(columns[0]), min(QUERIES, len(columns[0])), replace=False)
-    rows = []
-    for name, encoder in systems.items():
-        of = [encoder.embed(column, lang=lang) for column, lang in zip(columns, langs, strict=True)]
-        vectors = np.concatenate(of)
-        similarity = cosine_similarity(vectors[queries], vectors)
-        for place, query in enumerate(queries):
-            similarity[place, [row for row, text in enumerate(texts) if text == texts[query]]] = -np.inf
-        rows.append([name, *(texts[row] for row in similarity.argmax(1))])
-    return Table(["vectors", *(texts[query] for query in queries)], rows)

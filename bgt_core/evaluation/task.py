@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Result, Statistic, check_bootstrap, compare
 
@@ -124,6 +125,28 @@ def one_path(paths: Sequence[Path], what: str) -> Path:
     if len(paths) != 1:
         raise UsageError(f"takes {what}, not {len(paths)} paths.", parameter="data")
     return paths[0]
+
+
+def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
+
+    Args:
+        path: The file.
+        names: The columns, for messages.
+        at: The positions of the fields to yield; others are ignored. None for all, as many as `names`.
+
+    Raises:
+        NotFound: The file is absent.
+        DataError: The file is damaged, or, by file and line, a line has another number of columns.
+    """
+    width = len(names) if at is None else max(at) + 1
+    for number, line in text_lines(path):
+        fields = line.split("\t")
+        if len(fields) < width or (at is None and len(fields) > width):
+            count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            hint = column_hint(line, len(names))
+            raise DataError(f"{path}:{number}: {count}, expected {width}: {', '.join(names)}{hint}.")
+        yield number, fields if at is None else [fields[column] for column in at]
 
 
 def read_lengths(text: str) -> tuple[int, int]:

@@ -18,8 +18,9 @@ from bgt_core.data.columns import UNSPACED, lang_hint, primary
 from bgt_core.data.properties import final_mark
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval, pearson
-from bgt_core.evaluation.comparison import Key
+from bgt_core.evaluation.comparison import Key, Statistic
 from bgt_core.evaluation.facts import digits, has_negation, length, names, numbers, words
+from bgt_core.tables import Estimate
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -79,29 +80,13 @@ class Writing:
         return OWN if self.style_of == OWN else self.source_lang
 
 
-def writings(langs: Sequence[str], rows: int, styles: bool, seed: int) -> list[Writing]:
-    """The plans for a file of pairs of `langs`; without `styles` those that need no language latent."""
+def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
+    """Plan reconstructions, translations, and recombinations with these rows of each language as styles (none without
+    any)."""
     own = np.arange(rows)
-    rng = np.random.default_rng(seed)
-    other = {lang: (own + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
-    plan = unstyled(langs, own)
-    if styles:
-        plan += [Writing(source, lang, RANDOM, other[lang]) for lang, source in permutations(langs, 2)]
-        plan += [Writing(lang, lang, RANDOM, other[lang]) for lang in langs]
-    return plan
-
-
-def role_writings(langs: Sequence[str], rows: int, styles: bool) -> list[Writing]:
-    """The plans for minimal pairs, twins side by side. In the twin's style, only the semantic latent holds the
-    roles."""
-    own, twin = np.arange(rows), np.arange(rows) ^ 1
-    return unstyled(langs, own) + [Writing(source, lang, SWAPPED, twin) for lang in langs for source in langs if styles]
-
-
-def unstyled(langs: Sequence[str], own: np.ndarray) -> list[Writing]:
-    """Reconstructions and translations."""
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
-    return plan + [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
+    plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
+    return plan + [Writing(source, lang, style_of, of_lang) for lang, of_lang in styles.items() for source in langs]
 
 
 class Latents:
@@ -186,19 +171,36 @@ def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[st
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
 
 
-def corpus_scores(
-    corpus: Mapping[Key, Mapping[str, OfWeights]], systems: Sequence[str]
-) -> Callable[[Sequence[np.ndarray]], dict[Key, np.ndarray]]:
-    """The scores of all systems, (B, S) by key, from the weights of one sample of sentences."""
-    return lambda weights: {
-        key: by_system({name: score(weights[0]) for name, score in of.items()}, systems, len(weights[0])).T
-        for key, of in corpus.items()
-    }
+def of_systems(
+    systems: Sequence[str],
+    rows: int,
+    corpus: Mapping[Key, Mapping[str, OfWeights]],
+    hits: Mapping[Key, Mapping[str, np.ndarray]],
+    **about: Any,
+) -> Statistic:
+    """Make the statistic of N rows from the scores and hits of each system, which may be absent for some.
 
+    Args:
+        systems: All systems.
+        rows: The number of rows that a resample draws.
+        corpus: Scores of the corpus, by key and system.
+        hits: The right sentences, (M,) by key and system; a key ends with M.
+        about: Other fields of the statistic.
+    """
 
-def by_system(rows: Mapping[str, np.ndarray], systems: Sequence[str], size: int) -> np.ndarray:
-    """Stack a row of each of S systems, (S, N); NaN for those without one."""
-    return np.stack([rows.get(name, np.full(size, np.nan)) for name in systems])
+    def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
+        return np.stack([of.get(name, np.full(size, np.nan)) for name in systems])
+
+    return Statistic(
+        systems=systems,
+        scores=lambda weights: {
+            key: stacked({name: score(weights[0]) for name, score in of.items()}, len(weights[0])).T
+            for key, of in corpus.items()
+        },
+        samples=[ItemSample(rows)] if corpus else [],
+        hits={key: stacked(of, key[-1]) for key, of in hits.items()},
+        **about,
+    )
 
 
 # Measures of each sentence.
@@ -260,20 +262,11 @@ def kept(
 # Translations against references.
 
 
-class Score(NamedTuple):
-    """A number with its 95 % interval, and its number of sentences."""
-
-    value: float
-    low: float
-    high: float
-    sentences: int
-
-
 class TranslationScore(NamedTuple):
     """One measure of N translations."""
 
     name: str  # chrF, BLEU
-    score: Score
+    score: Estimate  # with its 95 % interval
     copied: float  # the score of the untranslated sources: the baseline
     signature: str  # sacrebleu's settings, as papers quote them
 
@@ -306,6 +299,6 @@ def score_translations(
     for name, metric in metrics.items():
         copied = metric.corpus_score(sources, [references]).score  # also sets the signature
         low, high = interval(draws[name], 0.95)
-        score = Score(float(values[name]), float(low), float(high), len(references))
+        score = Estimate(float(values[name]), float(low), float(high))
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))
     return scores

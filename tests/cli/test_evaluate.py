@@ -161,7 +161,6 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("pairs labels.tsv --dev absent.tsv", 3, "absent.tsv"),
         ("pairs labels.tsv --model baseline:words --distance w2", 2, "--distance w2: only models of ours"),
         ("triples triples.tsv --count 9", 2, "--count is for the grammar's triples"),
-        ("triples --kinds roles", 2, "--kinds chooses rows of a file"),
         ("triples --lang de", 2, "--lang de"),
         ("triples --count 1000000", 2, "0 to 2,000 triples"),
         ("triples --count 0", 4, "no triples"),

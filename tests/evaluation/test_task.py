@@ -77,7 +77,7 @@ def test_a_task_takes_items_or_a_file_and_the_settings_are_kept() -> None:
     task = TriplesTask(lang="en")
     items = task.load([], seed=2)
     result = evaluate(task, Constant(), items, resamples=150, level=0.9, seed=2)
-    assert (result.task, result.settings) == ("triples", {"kinds": None, "count": None, "lang": "en", "latent": None})
+    assert (result.task, result.settings) == ("triples", {"count": None, "lang": "en", "latent": None})
     assert (result.systems, result.level, result.resamples, result.seed) == (["model"], 0.9, 150, 2)
     with pytest.raises(UsageError, match="resamples 9"):
         evaluate("triples", Constant(), "absent.tsv", resamples=9)

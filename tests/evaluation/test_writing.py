@@ -184,7 +184,6 @@ def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, token
             draws.append(metric.corpus_score(ours, [references]).score)
         low, high = np.quantile(draws, [0.025, 0.975])
         assert (score.score.low, score.score.high) == pytest.approx((low, high))
-        assert score.score.sentences == 4
         assert score.signature == str(metric.get_signature())
 
 

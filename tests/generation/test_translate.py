@@ -126,7 +126,7 @@ def test_scores_are_sacrebleus(lowercase: bool) -> None:
         metric = metrics[each.name]
         assert each.score.value == pytest.approx(metric.corpus_score(WRITTEN, [REFERENCES]).score)
         assert each.copied == pytest.approx(metric.corpus_score(sources, [REFERENCES]).score)
-        assert each.score.low < each.score.value < each.score.high and each.score.sentences == 3
+        assert each.score.low < each.score.value < each.score.high
         assert each.signature == str(metric.get_signature())
         assert f"case:{'lc' if lowercase else 'mixed'}" in each.signature
     perfect = score_translations(REFERENCES, REFERENCES, sources, lang="en", resamples=100)

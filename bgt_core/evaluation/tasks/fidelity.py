@@ -19,7 +19,6 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError, check_least
-from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.facts import numbers
 from bgt_core.evaluation.task import BeamSize, Langs, Task, chosen_by_length, one_path
@@ -30,9 +29,8 @@ from bgt_core.evaluation.writing import (
     Columns,
     Latents,
     OfWeights,
-    by_system,
     corpus_measures,
-    corpus_scores,
+    of_systems,
     right_sentences,
     writers,
     writings,
@@ -118,7 +116,10 @@ class Fidelity(Task[HeldOut]):
         names = list(dict.fromkeys([*models, COPY, *(name for by_name in trained.values() for name in by_name)]))
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
-        for writing in writings(langs, rows, any(LANGUAGE in each.latents for each in models.values()), seed):
+        rng = np.random.default_rng(seed)
+        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
+        styled = any(LANGUAGE in each.latents for each in models.values())
+        for writing in writings(langs, rows, RANDOM, other if styled else {}):
             source, lang = writing.source_lang, writing.lang
             styles = [columns[lang][row] for row in writing.styles]
             able = [name for name, writer in models.items() if writing.style_of != RANDOM or LANGUAGE in writer.latents]
@@ -145,11 +146,11 @@ class Fidelity(Task[HeldOut]):
             for pair in zip(*columns.values(), strict=True)
         )
         case = "cased" if self.cased else "lower-cased"
-        return Statistic(
-            systems=names,
-            scores=corpus_scores(corpus, names),
-            samples=[ItemSample(rows)],
-            hits={key: by_system(hits, names, key.sentences) for key, hits in right.items()},
+        return of_systems(
+            names,
+            rows,
+            corpus,
+            right,
             about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
             "with the style, the rest with the reference; negation, numbers and names if source and reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")

@@ -12,7 +12,6 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import check_least
-from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import BeamSize, Lang, Task, chosen_by_length, one_path
 from bgt_core.evaluation.writing import (
@@ -21,10 +20,9 @@ from bgt_core.evaluation.writing import (
     EXACT,
     OfWeights,
     bleu,
-    by_system,
     chrf,
     corpus_score,
-    corpus_scores,
+    of_systems,
     same,
     writers,
 )
@@ -109,11 +107,11 @@ class Inversion(Task[Texts]):
                 corpus.setdefault(InversionKey(given, measure, rows), {})[system] = score
             equal = [same(*pair, not self.cased) for pair in zip(written, items.held_out, strict=True)]
             exact.setdefault(InversionKey(given, EXACT, rows), {})[system] = np.array(equal, float)
-        return Statistic(
-            systems=systems,
-            scores=corpus_scores(corpus, systems),
-            samples=[ItemSample(rows)],
-            hits={key: by_system(hits, systems, rows) for key, hits in exact.items()},
+        return of_systems(
+            systems,
+            rows,
+            corpus,
+            exact,
             about=f"{rows:,} sentences in {self.lang}, {'cased' if self.cased else 'lower-cased'}; chrF and BLEU of "
             "sacrebleu",
             counts={"sentences": rows},

@@ -15,7 +15,7 @@ from bgt_core.data.columns import text_columns
 from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import BeamSize, Task
-from bgt_core.evaluation.writing import Latents, Writing, by_system, role_writings, writers
+from bgt_core.evaluation.writing import SWAPPED, Latents, Writing, of_systems, writers, writings
 from bgt_core.grammar import ACT, GIVE, RolePair, role_pairs
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
@@ -71,9 +71,11 @@ class MinimalPairs(Task[Sequence[RolePair]]):
                     if of_kind := int((kinds == number).sum()):
                         key = RolesKey(writing.lang, writing.meaning_of, writing.style_of, kind, measure, of_kind)
                         by_key.setdefault(key, {})[name] = rows[kinds == number]
-        return Statistic(
-            systems=list(encoders),
-            hits={key: by_system(hits, list(encoders), key.pairs) for key, hits in by_key.items()},
+        return of_systems(
+            list(encoders),
+            len(items),
+            {},
+            by_key,
             about=f"{len(items):,} minimal pairs of the grammar, beam {self.beam}",
             counts={"pairs": len(items)},
         )
@@ -90,11 +92,13 @@ def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) ->
     }
     latents = Latents(writer, texts)
     rows = []
-    for writing in role_writings(langs, 2 * len(pairs), LANGUAGE in writer.latents):
+    twin = np.arange(2 * len(pairs)) ^ 1  # in its style, only the semantic latent holds the roles
+    styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
+    for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang
         written = writer.write(vectors, lang=lang)
         placed = [places(text, names) for text, names in zip(written, persons[lang], strict=True)]
-        twins = [texts[lang][row ^ 1] for row in range(2 * len(pairs))]
+        twins = [texts[lang][row] for row in twin]
         gain = writer.log_likelihood(vectors, texts[lang], lang=lang) - writer.log_likelihood(vectors, twins, lang=lang)
         by_measure = {
             NAMED: np.array([place is not None for place in placed]),

@@ -23,12 +23,11 @@ from sklearn.preprocessing import normalize
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.clean import copy_key
 from bgt_core.data.columns import SKIPPED
-from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, ranks
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.systems import System, systems
-from bgt_core.evaluation.task import Lang, Latent, Task, one_path
+from bgt_core.evaluation.systems import systems
+from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
 from bgt_core.vectors.compare import rounded
 
 COLUMNS = ("label", "a", "b")  # of files, as in most files of Quora and MRPC
@@ -48,11 +47,7 @@ class LabelledPairs:
     right: Sequence[str]
 
     def __post_init__(self) -> None:
-        if not len(self.labels) == len(self.left) == len(self.right):
-            counts = f"{len(self.labels)} labels, {len(self.left)} left and {len(self.right)} right sentences"
-            raise DataError(f"{self.name}: {counts}; expected one of each per pair, in the same order.")
-        positive = int(np.sum(self.labels))
-        if not 0 < positive < len(self.labels):
+        if not 0 < (positive := int(np.sum(self.labels))) < len(self.labels):
             raise DataError(f"{self.name}: {positive} of {len(self.labels)} labels are 1; expected some 1 and some 0.")
 
     def __len__(self) -> int:
@@ -71,16 +66,8 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
         raise UsageError(text, parameter="columns")
     at = [list(columns).index(name) for name in COLUMNS]
     rows: list[list[str]] = []
-    for number, line in text_lines(Path(path)):
-        fields = line.split("\t")
-        if not line.strip():
-            raise DataError(f"{path}:{number}: the line is empty; remove it.")
-        if len(fields) <= max(at):
-            hint = column_hint(line, len(columns))
-            count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
-            problem = f"{count}, expected {max(at) + 1}: {', '.join(columns)}"
-            raise DataError(f"{path}:{number}: {problem}{hint}.")
-        label, *texts = (fields[column].strip() for column in at)
+    for number, fields in tsv_rows(Path(path), columns, at):
+        label, *texts = (field.strip() for field in fields)
         if label not in ("0", "1"):
             rule = "expected 1 (they mean the same) or 0" + (", without a comma" if "," in label else "")
             raise DataError(f"{path}:{number}: the label is {label[:60]!r}; {rule}.")
@@ -91,7 +78,7 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     return LabelledPairs(Path(path).name, np.array(labels) == "1", left, right)
 
 
-Scorer = Callable[[LabelledPairs], np.ndarray]  # labelled pairs -> the score of each, (N,)
+Scorer = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N sentences -> the score of each pair, (N,)
 
 
 class PairsKey(NamedTuple):
@@ -146,17 +133,24 @@ class Pairs(Task[PairsData]):
         """
         test, dev, train = items
         rows = systems(encoders, [self.lang], self.latent, reserved=(BAG, TFIDF, CLASSIFIER))
-        scorers: dict[str, Scorer] = {system.name: partial(similarities, system, lang=self.lang) for system in rows}
-        scorers[BAG] = lambda pairs: of_words(fitted(CountVectorizer(token_pattern=WORD), pairs), pairs)
-        scorers[TFIDF] = partial(of_words, fitted(TfidfVectorizer(token_pattern=WORD), train or test))
+        scorers: dict[str, Scorer] = {
+            system.name: partial(system.similarities, left_lang=self.lang, right_lang=self.lang) for system in rows
+        }
+        scorers[BAG] = lambda left, right: word_cosines(
+            fitted(CountVectorizer(token_pattern=WORD), left, right), left, right
+        )
+        tfidf = fitted(TfidfVectorizer(token_pattern=WORD), (train or test).left, (train or test).right)
+        scorers[TFIDF] = partial(word_cosines, tfidf)
         limits = {
             system.name: float(system.encoder.threshold) for system in rows if isinstance(system.encoder, HasThreshold)
         }
         if train:
             scorers[CLASSIFIER], limits[CLASSIFIER] = TfIdfClassifier(train), 0.5
-        scores = np.stack([rounded(scorer(test)) for scorer in scorers.values()])
+        scores = np.stack([rounded(scorer(test.left, test.right)) for scorer in scorers.values()])
         thresholds = [
-            limits.get(name) if name in limits or not dev else best_threshold(rounded(scorer(dev)), dev.labels)
+            limits.get(name)
+            if name in limits or not dev
+            else best_threshold(rounded(scorer(dev.left, dev.right)), dev.labels)
             for name, scorer in scorers.items()
         ]
         keys = {measure: PairsKey(measure, len(test)) for measure in (ACCURACY, F1, AUC)}
@@ -212,16 +206,6 @@ def measured(
     return measures
 
 
-def similarities(system: System, pairs: LabelledPairs, lang: str) -> np.ndarray:
-    """(N,) float64."""
-    return system.similarities(pairs.left, pairs.right, lang, lang)
-
-
-def of_words(vectorizer: CountVectorizer, pairs: LabelledPairs) -> np.ndarray:
-    """`word_cosines` of each pair, (N,)."""
-    return word_cosines(vectorizer, pairs.left, pairs.right)
-
-
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
     """The threshold with the highest accuracy on N pairs, the lowest if several tie: (N,), (N,) bool.
 
@@ -260,9 +244,9 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
 # Baselines of words alone, with scikit-learn: words are lower-cased, and there are no stop words.
 
 
-def fitted(vectorizer: CountVectorizer, pairs: LabelledPairs) -> CountVectorizer:
-    """Fit it on the sentences of these pairs, each distinct one counted once."""
-    return vectorizer.fit(list(dict.fromkeys([*pairs.left, *pairs.right])))
+def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
+    """Fit it on these sentences, each distinct one counted once."""
+    return vectorizer.fit(list(dict.fromkeys([*left, *right])))
 
 
 def word_cosines(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
@@ -280,13 +264,14 @@ class TfIdfClassifier:
     """
 
     def __init__(self, train: LabelledPairs):
-        self._tfidf = fitted(TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2)), train)
-        self._regression = LogisticRegression(C=10.0, max_iter=1_000).fit(self._features(train), train.labels)
+        self._tfidf = fitted(TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2)), train.left, train.right)
+        features = self._features(train.left, train.right)
+        self._regression = LogisticRegression(C=10.0, max_iter=1_000).fit(features, train.labels)
 
-    def _features(self, pairs: LabelledPairs) -> sparse.csr_matrix:
-        left, right = self._tfidf.transform(pairs.left), self._tfidf.transform(pairs.right)
-        return sparse.hstack([abs(left - right), left.multiply(right)]).tocsr()
+    def _features(self, left: Sequence[str], right: Sequence[str]) -> sparse.csr_matrix:
+        u, v = self._tfidf.transform(left), self._tfidf.transform(right)
+        return sparse.hstack([abs(u - v), u.multiply(v)]).tocsr()
 
-    def __call__(self, pairs: LabelledPairs) -> np.ndarray:
+    def __call__(self, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
         """The probability that each pair means the same, (N,)."""
-        return self._regression.predict_proba(self._features(pairs))[:, 1]
+        return self._regression.predict_proba(self._features(left, right))[:, 1]

@@ -23,7 +23,7 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Langs, Task
-from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, found
+from bgt_core.vectors.compare import BLOCK, Similarity, cosine_similarity, found
 from bgt_core.vectors.compare import hits as hits_among
 
 POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
@@ -75,7 +75,6 @@ class Retrieval(Task[Translations]):
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
-        numbers: dict[RetrievalKey, list[float | None]] = {}
         for system, (file, columns) in product(rows, items.items()):
             left, right = (embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True))
             system.check_widths(left.vectors, right.vectors)
@@ -83,10 +82,7 @@ class Retrieval(Task[Translations]):
             for way, of_way in zip(ways, hits_of(left, right, similarity), strict=True):
                 hits.setdefault(RetrievalKey(file, SIMILARITY, way, pairs), []).append(of_way)
             for way, sides in zip(ways, ((left, right), (right, left)), strict=True) if self.pool else ():
-                of_way, ranks = in_pool(*sides, similarity)
-                hits.setdefault(RetrievalKey(file, POOL, way, pairs), []).append(of_way)
-                key = RetrievalKey(file, POOL, f"{way}, median rank", pairs)
-                numbers.setdefault(key, []).append(float(np.median(ranks)))
+                hits.setdefault(RetrievalKey(file, POOL, way, pairs), []).append(in_pool(*sides, similarity))
         copies = [
             f"{file}: {len(columns[0]):,} pairs; repeated sentences: "
             + ", ".join(f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, langs, strict=True))
@@ -95,7 +91,6 @@ class Retrieval(Task[Translations]):
         return Statistic(
             systems=[system.name for system in rows],
             hits={key: np.stack(of_systems) for key, of_systems in hits.items()},
-            numbers=numbers,
             about=f"{'; '.join(copies)}; precision at 1 in percent, strict: a copy of the translation on another line "
             "is a miss",
             counts={file: len(columns[0]) for file, columns in items.items()},
@@ -144,27 +139,21 @@ def hits_of(
 
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
-) -> tuple[np.ndarray, np.ndarray]:
-    """Search among all different sentences of both languages but the line's own, with hits as in `hits_of`.
+) -> np.ndarray:
+    """Search among all different sentences of both languages but the line's own.
 
     Returns:
-        Whether each line finds its translation, (N,), and the place of that, (N,) from 1. Equally similar sentences,
-        but for rounding, and copies of the translation on earlier lines come before it.
+        Whether each line finds its translation, (N,), with hits as in `hits_of`.
     """
-    order = np.argsort(answers.of_line, kind="stable")
-    ranks, shares = np.empty(len(order), int), np.empty(len(order))
-    ranks[order] = np.arange(len(order)) - np.searchsorted(answers.of_line[order], answers.of_line[order])
-    first = ranks == 0
-    for start in range(0, len(ranks), BLOCK):
+    shares = np.empty(len(queries.of_line))
+    for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)
         own, place = queries.of_line[lines], np.arange(len(queries.of_line[lines]))
         across = similarity(queries.vectors[own], answers.vectors)
         within = similarity(queries.vectors[own], queries.vectors)
         within[place, own] = -np.inf
-        pool, translation = np.hstack([across, within]), answers.of_line[lines]
-        ranks[lines] += (pool >= pool[place, translation][:, None] - ROUNDING).sum(1)
-        shares[lines] = hits_among(pool, translation)
-    return shares * first, ranks
+        shares[lines] = hits_among(np.hstack([across, within]), answers.of_line[lines])
+    return shares * (answers.first[answers.of_line] == np.arange(len(shares)))  # a copy of an earlier line is a miss
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:

@@ -28,7 +28,7 @@ from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Latent, Task
-from bgt_core.evaluation.tasks.pairs import WORD, word_cosines
+from bgt_core.evaluation.tasks.pairs import WORD, fitted, word_cosines
 from bgt_core.vectors.compare import above
 
 MEASURES = ("STEL", "STEL-or-Content")
@@ -162,8 +162,7 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     """The cosine of tf-idf of each two sentences, fitted on all of them, each distinct one counted once: (N,)."""
-    vectorizer = TfidfVectorizer(**settings).fit(list(dict.fromkeys([*left, *right])))
-    return word_cosines(vectorizer, left, right)
+    return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 
 def stel_files(path: Path) -> list[Path]:

@@ -168,7 +168,7 @@ def test_parsed_sentences_are_not_trained_on_and_files_decide_the_hash(folder: P
     assert source.columns == ("a", "b")
     assert len(list(read_pairs(source.path, source.columns, Skipped()))) == 300
     pairing = paired((folder / "trees/en.toy.mrg",))
-    parsed = {each.text for each in (*pairing.queries, *pairing.candidates)}
+    parsed = {each.text for group in pairing.groups for side in group for each in side}
     every = read_parsed(folder, 10_000).pairs(tmp_path, print, "cpu")
     kept = {text for row in read_pairs(every.path, every.columns, Skipped()) for text in row}
     written = {line.split("\t")[0] for line in (folder / "paraphrase/en.a.tsv").read_text("utf-8").splitlines()}

@@ -450,7 +450,7 @@ def _explained(name: str) -> Iterator[None]:
     """Turn errors of the hub or the network into NotFound, one line each."""
     from huggingface_hub import constants, errors
 
-    from bgt_core.data.web import proxy_of
+    from bgt_core.data.sources import proxy_of
 
     try:
         yield

@@ -23,7 +23,7 @@ TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tes
 # Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
 WITHOUT_A_FILE = """
 app/core/component.py app/core/writing.py bgt_core/__init__.py
-bgt_core/contracts.py bgt_core/data/sources.py bgt_core/data/web.py bgt_core/errors.py
+bgt_core/contracts.py bgt_core/data/sources.py bgt_core/errors.py
 bgt_core/evaluation/edit_distance.py bgt_core/generation/options.py bgt_core/generation/writer.py
 bgt_core/models/latent.py
 bgt_core/splitting/neural.py bgt_core/training/settings.py bgt_core/vectors/file.py probes/__init__.py

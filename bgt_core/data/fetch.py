@@ -23,14 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core.data import manifest
+from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.data.parallel import Row, pair_file
-from bgt_core.data.sources import PUBLISHED, Choice
+from bgt_core.data.sources import HEADERS, PUBLISHED, TIMEOUT, Choice, explained, remote_size
 from bgt_core.data.textfile import lines
-from bgt_core.data.web import HEADERS, TIMEOUT, explained, remote_size
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 
-SPARE = 5  # bytes of disk for each byte of an archive: the archive, its files, and ours
 SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20
 UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not give
 CHUNK = 4096  # rows written together
@@ -92,18 +91,15 @@ def download(
     """
     choice, addresses = choice.resolve()
     records = manifest.read_manifest(out)
-    if files := _present(records, choice.stem, out):
-        return Downloaded(files, records["sources"][choice.stem]["left_out"], new=False)
+    there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
+    whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())
+    if there and whole and choice.stem in records["sources"]:
+        return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
     sizes = [remote_size(address) for address in addresses]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    free = shutil.disk_usage(existing).free
-    if total is not None and SPARE * total > free:
-        raise NotFound(f"{out}: about {SPARE * total:,} bytes are needed, but only {free:,} are free; free some space.")
     agree(Offer(choice.stem, choice.source.licence, addresses, total))
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
-    for address in PUBLISHED.keys() & addresses:
-        trusted[address] = {"sha256": PUBLISHED[address], "trusted": "published"}
+    trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
     work, left_out = out / ".download" / choice.stem, Counter[str]()
     with alone(work):
         try:
@@ -138,13 +134,6 @@ def _write_down(
             records["files"][path.relative_to(out).as_posix()] = facts
         records["sources"][choice.stem] = entry
         write_json(out / manifest.NAME, records, indent=1)
-
-
-def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:
-    """The files of an earlier download, if all exist with their sizes."""
-    files = {out / name: facts for name, facts in records["files"].items() if facts["source"] == entry}
-    whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in files.items())
-    return list(files) if whole and entry in records["sources"] else []
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, report: Report) -> Path:
@@ -270,20 +259,25 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
     return [_moved(path, out / choice.stem / path.name) for path in sorted(sets, key=lambda path: path.name)]
 
 
-def _moses(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert OPUS's line-aligned files to one TSV, columns in the order of the languages; pairs with an empty side are
-    left out."""
+def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
+    """Convert line-aligned files, NAME.fr or NAME.fra, to one TSV, columns in the order of the languages; pairs with an
+    empty side are left out."""
     sides = []
     for lang in choice.langs:
-        if len(chosen := [path for path in files if path.name.endswith(f".{lang}")]) != 1:
+        endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")
+        if len(chosen := [path for path in files if path.name.endswith(endings)]) != 1:
             names = ", ".join(path.name for path in files)
             raise DataError(f"{choice.stem}: expected one file ending in .{lang}, found {names}.")
+        _check_text(chosen[0])
         sides += chosen
 
     def full_rows() -> Iterator[Row]:
-        for row in _rows(sides):
-            if all(row):
-                yield row
+        for row in zip_longest(*map(lines, sides)):
+            if None in row:
+                raise DataError(f"{' and '.join(path.name for path in sides)} differ in their number of lines.")
+            cells = list(map(_cell, row))
+            if all(cells):
+                yield cells
             else:
                 left_out["empty side"] += 1
 
@@ -293,14 +287,6 @@ def _moses(files: list[Path], choice: Choice, out: Path, left_out: Counter[str])
         raise DataError(f"{choice.stem}: the archive holds no pairs.")
     notes = [path for path in files if path.name in ("LICENSE", "README")]
     return [table, *(_moved(path, out / f"{choice.stem}.{path.name}") for path in notes)]
-
-
-def _tatoeba(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert LASER's two line-aligned files to one TSV."""
-    by_side = {path.name.endswith(".eng"): path for path in files}
-    for path in files:
-        _check_text(path)
-    return [_table(out / f"{choice.stem}.tsv", choice.langs, _rows([by_side[lang == "en"] for lang in choice.langs]))]
 
 
 def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
@@ -328,9 +314,7 @@ def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -
     return tables
 
 
-LAYOUTS: dict[str, Layout] = {
-    "files": _whole, "tracks": _tracks, "moses": _moses, "tatoeba": _tatoeba, "sts": _sts
-}  # fmt: skip
+LAYOUTS: dict[str, Layout] = {"files": _whole, "tracks": _tracks, "aligned": _aligned, "sts": _sts}
 
 
 def _table(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> OutputFile:
@@ -340,14 +324,6 @@ def _table(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> OutputFil
             add(chunk)
             count += len(chunk)
     return OutputFile(path, columns, count)
-
-
-def _rows(files: Sequence[Path]) -> Iterator[Row]:
-    """Read aligned files line by line; DataError if their numbers of lines differ."""
-    for row in zip_longest(*map(lines, files)):
-        if None in row:
-            raise DataError(f"{' and '.join(path.name for path in files)} differ in their number of lines.")
-        yield [_cell(side) for side in row]
 
 
 def _cell(line: bytes) -> bytes:

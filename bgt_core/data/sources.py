@@ -1,33 +1,33 @@
-"""The data sets of `bgt data download`: parallel corpora and evaluation sets, with their licences; OPUS's index.
+"""The data sets of `bgt data download`, with their licences (sources.tsv); OPUS's index; requests to servers.
 
 Addresses come from public code of 2020-2026, and licences from the sources' own pages; none was checked against the
-server when this was written. If a checksum is published (`PUBLISHED`), it decides; otherwise the first download is
-trusted, and later ones must have the same SHA-256.
+server when this was written. If a checksum is published (published.tsv: as recorded by the `datasets` library in the
+dataset_infos.json of open_subtitles, giga_fren, sick), it decides; otherwise the first download is trusted, and later
+ones must have the same SHA-256.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_langs
-from bgt_core.data.web import request
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import parse_json
+
+if TYPE_CHECKING:
+    import requests
 
 API = "https://opus.nlpl.eu/opusapi/"
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
 LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # of a corpus or release: also a part of our files' names
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language of OPUS: fr, pt_BR
-STS_WIKI = "http://ixa2.si.ehu.es/stswiki/images/"
-STS_LICENCE = "none stated for the whole; texts keep their own terms (2012 MSR: Microsoft Research; headlines: EMM)"
-SENTEVAL = "https://raw.githubusercontent.com/facebookresearch/SentEval/main/data/probing/"
-LASER = "https://raw.githubusercontent.com/facebookresearch/LASER/main/data/tatoeba/v1/tatoeba.{iso}-eng."
-PROBES = (
-    "bigram_shift coordination_inversion obj_number odd_man_out past_present sentence_length subj_number "
-    "top_constituents tree_depth word_content"
-).split()
+TIMEOUT = (10.0, 60.0)  # seconds: to connect, and between two blocks
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # as stored, so that sizes fit the file
 
 
 class DataSource(NamedTuple):
@@ -42,72 +42,23 @@ class DataSource(NamedTuple):
     release: str = ""  # the default release; "latest" is looked up at OPUS
 
 
-# SHA-256 as recorded by the `datasets` library in the dataset_infos.json of open_subtitles, giga_fren, sick.
-PUBLISHED = {
-    OPUS.format(corpus=corpus, release=release, opus_pair=pair): digest
-    for corpus, release, pair, digest in (
-        ("OpenSubtitles", "v2018", "en-fr", "96e547fe3f710c444639bbf594569634931c46ffdbeb7b3e0766cb2c72171240"),
-        ("OpenSubtitles", "v2018", "en-es", "e35e174b135b0fe2d48a0c9275dc456babd9732529e8de3d80141d241704e983"),
-        ("OpenSubtitles", "v2018", "de-en", "b1bdd09f3667a85ba9fd0688c8a943c710317e11e5f0f722b7f0f3f0bc38300c"),
-        ("giga-fren", "v2", "en-fr", "26b03b0b944829cc125c37542a50a62a47fcf77ca1ebab0c41eb1f84f8a4e6d1"),
-    )
-}
-SICK = "https://zenodo.org/record/2787612/files/SICK.zip"
-PUBLISHED[SICK] = "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912"
+def _table(name: str) -> list[list[str]]:
+    """The rows of a table of the package, without its header."""
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines[1:]]
 
 
-def _opus(corpus: str, release: str, what: str, licence: str, pairs: str = "any") -> DataSource:
-    address = OPUS.replace("{corpus}", corpus)
-    return DataSource(corpus.lower(), what, licence, (address,), "moses", pairs, release)
-
-
-# fmt: off
-SOURCES = (
-    _opus("OpenSubtitles", "v2018", "film subtitles, 62 languages; the paper's data",
-          "none stated; OPUS asks for a link to www.opensubtitles.org in what you publish"),
-    _opus("giga-fren", "v2", "web pages of institutions, the 10^9 corpus of WMT 2010; 22.5 million pairs",
-          "none stated", "en-fr"),
-    _opus("Tatoeba", "v2023-04-12", "short sentences by volunteers", "CC BY 2.0 FR"),
-    _opus("TED2020", "v1", "transcripts of talks", "CC BY-NC-ND 4.0 (TED's terms)"),
-    _opus("Europarl", "v8", "proceedings of the European Parliament",
-          "none stated; no restriction known to its authors"),
-    _opus("News-Commentary", "v16", "opinion pieces, from WMT", "none stated"),
-    _opus("GlobalVoices", "v2018q4", "citizens' news", "CC BY (Global Voices; the version is in the archive)"),
-    _opus("WikiMatrix", "v1", "sentences mined from Wikipedia", "CC BY-SA (Wikipedia)"),
-    _opus("CCMatrix", "v1", "sentences mined from the web, very large", "none stated; Common Crawl's terms of use"),
-    _opus("UNPC", "v1.0", "United Nations documents, six languages", "free use that acknowledges the United Nations"),
-    _opus("JParaCrawl", "latest", "Japanese and English from the web", "NTT's own: research only", "en-ja"),
-    *(
-        DataSource(f"sts{year}", f"SemEval {year} semantic textual similarity, English{note}", STS_LICENCE,
-                   (f"{STS_WIKI}{image}/STS{year}-en-test.zip",), "sts")
-        for year, image, note in (
-            (2012, "4/40", ""), (2013, "2/2f", "; without the SMT set, which the LDC sells"), (2014, "8/8c", ""),
-            (2015, "d/da", ""), (2016, "9/98", ""),
-        )
-    ),
-    DataSource("sts2017", "SemEval 2017: Arabic, Spanish, English, Turkish, within and across languages",
-               "CC BY-SA 4.0 (most sentences come from SNLI)",
-               (STS_WIKI + "2/20/Sts2017.eval.v1.1.zip", STS_WIKI + "7/70/Sts2017.gs.zip"), "tracks"),
-    DataSource("stsb", "STS Benchmark: train, dev, test", "scores CC BY-SA 4.0; texts keep their own terms",
-               (STS_WIKI + "4/48/Stsbenchmark.tar.gz",)),
-    DataSource("senteval-sts", "STS 2012-2016, STS Benchmark, SICK and more in SentEval's layout, tokenised; as SimCSE "
-               "packs it", "none stated; that of each set",
-               ("https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar",)),
-    DataSource("sick", "SICK: relatedness and entailment", "CC BY-NC-SA 3.0", (SICK,)),
-    DataSource("senteval-probing", "SentEval's ten probing tasks, English, 120,000 sentences each",
-               "none stated for the sentences, which are from books: use them, don't pass them on",
-               tuple(f"{SENTEVAL}{task}.txt" for task in PROBES)),
-    DataSource("tatoeba-1000", "LASER's retrieval test: up to 1,000 translations of English", "CC BY 2.0 FR (Tatoeba)",
-               (LASER + "eng", LASER + "{iso}"), "tatoeba", "any pair with en"),
-)
-# fmt: on
+SOURCES = tuple(DataSource(*row[:3], tuple(row[3].split()), *row[4:]) for row in _table("sources.tsv"))
+PUBLISHED = dict(_table("published.tsv"))
 
 
 def source(name: str) -> DataSource:
     """Find a source by name, or "opus:NAME" for any other corpus of OPUS, spelled as there; UsageError for another
     name."""
     if name.lower().startswith("opus:") and len(name) > 5:
-        return _opus(name[5:], "latest", "a corpus of OPUS", "not known here; see its LICENSE and https://opus.nlpl.eu")
+        address = OPUS.replace("{corpus}", name[5:])
+        licence = "not known here; see its LICENSE and https://opus.nlpl.eu"
+        return DataSource(name[5:].lower(), "a corpus of OPUS", licence, (address,), "aligned", "any", "latest")
     for known in SOURCES:
         if known.name == name.lower():
             return known
@@ -155,25 +106,26 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     only = chosen.pairs if "-" in chosen.pairs else None
     pair = pair or only
     langs = languages(pair) if pair else ()
-    problems: dict[str, list[tuple[object, str]]] = {
-        "pair": [
-            (chosen.pairs and not pair, f"is needed: {chosen.name} has many pairs; choose one, as in en-fr."),
-            (pair and not chosen.pairs, f"{pair}: {chosen.name} has no language pairs; leave it out."),
-            (only and sorted(langs) != sorted(only.split("-")), f"{pair}: {chosen.name} has {only} only."),
-            (
-                chosen.pairs == "any pair with en" and "en" not in langs,
-                f"{pair}: {chosen.name} is aligned with en; include it, as in en-fr.",
-            ),
-        ],
-        "release": [
-            (release and not chosen.release, f"{release}: {chosen.name} has no releases; leave it out."),
-            (release and not _is_label(release), f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018."),
-        ],
-    }
-    for parameter, checks in problems.items():
-        for wrong, message in checks:
-            if wrong:
-                raise UsageError(message, parameter=parameter)
+    with_english = chosen.pairs == "any pair with en"
+    problems: Sequence[tuple[object, str, str]] = (
+        (chosen.pairs and not pair, "pair", f"is needed: {chosen.name} has many pairs; choose one, as in en-fr."),
+        (pair and not chosen.pairs, "pair", f"{pair}: {chosen.name} has no language pairs; leave it out."),
+        (only and sorted(langs) != sorted(only.split("-")), "pair", f"{pair}: {chosen.name} has {only} only."),
+        (
+            with_english and "en" not in langs,
+            "pair",
+            f"{pair}: {chosen.name} is aligned with en; include it, as in en-fr.",
+        ),
+        (release and not chosen.release, "release", f"{release}: {chosen.name} has no releases; leave it out."),
+        (
+            release and not _is_label(release),
+            "release",
+            f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.",
+        ),
+    )
+    for wrong, parameter, message in problems:
+        if wrong:
+            raise UsageError(message, parameter=parameter)
     return Choice(chosen, langs, release or chosen.release)
 
 
@@ -215,3 +167,65 @@ def _entry(item: Any) -> OpusEntry:
 
 def _is_label(text: object) -> bool:
     return isinstance(text, str) and bool(re.fullmatch(LABEL, text)) and ".." not in text
+
+
+# Requests to servers, with errors that name the address, the reason and the way out.
+
+
+def remote_size(url: str) -> int | None:
+    """The size of the file at `url`, or None if the server doesn't give it; NotFound if the file does not exist."""
+    length = request("HEAD", url).headers.get("Content-Length", "")
+    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+
+
+def request(method: str, url: str, **options: Any) -> requests.Response:
+    """Send a request; NotFound if the server can't be reached, refuses it, or redirects it to an unencrypted address.
+
+    Proxies and certificates come from the environment.
+    """
+    import requests
+
+    with explained(url):
+        response = requests.request(method, url, headers=HEADERS, timeout=TIMEOUT, allow_redirects=True, **options)
+        response.raise_for_status()
+    for hop in [*response.history, response]:
+        if url.startswith("https:") and not hop.url.startswith("https:"):
+            raise NotFound(f"{url}: redirects to {hop.url}, which is not encrypted; nothing was read.")
+    return response
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Turn the errors of requests into NotFound, with the reason and a way out."""
+    import requests
+    import urllib3
+
+    try:
+        yield
+    except requests.HTTPError as error:
+        status, reason = getattr(error.response, "status_code", 0), getattr(error.response, "reason", "")
+        hint = "try again later" if status == 429 or status >= 500 else "is there such a file?"
+        raise NotFound(f"{url}: the server says {status} {reason}; {hint}") from error
+    except requests.exceptions.ChunkedEncodingError as error:
+        raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
+    except (requests.ConnectionError, requests.Timeout) as error:
+        inner, reason = error, type(error).__name__
+        while inner is not None:  # the system's error is the innermost
+            reason = inner.strerror if isinstance(inner, OSError) and inner.strerror else reason
+            inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
+        proxy = proxy_of(url)
+        way_out = "check that variable, or unset it" if proxy else "check the network, or try again later"
+        raise NotFound(f"{url}: no connection{proxy} ({reason}); {way_out}.") from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError, UnicodeError) as error:
+        raise NotFound(f"{url}: can't be requested ({' '.join(str(error).split())[:200]}).") from error
+
+
+def proxy_of(url: str) -> str:
+    """The proxy for an address and the variable that names it, as messages show them; "" without one."""
+    from requests.utils import get_environ_proxies, select_proxy
+
+    proxy = select_proxy(url, get_environ_proxies(url))
+    if not proxy:
+        return ""
+    variables = [name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value == proxy]
+    return f" through the proxy {proxy.rpartition('@')[2]} ({', '.join(variables) or 'of the system'})"  # no password

@@ -41,8 +41,9 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         archive.writestr("Books.en-fr.en", "one\ntwo\n")
         archive.writestr("Books.en-fr.fr", "un\ndeux\n")
     site.files["OPUS-Books/v1/moses/en-fr.txt.zip"] = file.getvalue()
-    monkeypatch.setattr(sources, "OPUS", site.url("OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"))
-    monkeypatch.setattr(sources, "SOURCES", (sources._opus("Books", "v1", "novels", "public domain"),))
+    address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
+    books = sources.DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
+    monkeypatch.setattr(sources, "SOURCES", (books,))
     return site
 
 

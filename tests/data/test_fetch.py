@@ -10,7 +10,6 @@ import json
 import os
 import tarfile
 import zipfile
-from collections import namedtuple
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bgt_core.data import fetch, sources, web
+from bgt_core.data import fetch, sources
 from bgt_core.data.fetch import Downloaded, download, unpack
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -59,8 +58,9 @@ def tarred(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloaded]:
     """books(folder, pair="de-en"): downloads a corpus of OPUS, release v1, in German and English."""
-    monkeypatch.setattr(sources, "OPUS", site.url("OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"))
-    monkeypatch.setattr(sources, "SOURCES", (sources._opus("Books", "v1", "novels", "public domain"),))
+    address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
+    books = DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
+    monkeypatch.setattr(sources, "SOURCES", (books,))
     site.files[PATH] = zipped(CORPUS)
     return lambda out, **options: download(choose("books", **{"pair": "de-en"} | options), out)
 
@@ -140,13 +140,6 @@ def test_a_published_checksum_decides(
         assert not files_in(tmp_path)
 
 
-def test_a_full_disk_is_noticed_before(books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(100))
-    with pytest.raises(NotFound, match=r"bytes are needed, but only 100 are free; free some space"):
-        books(tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
 def test_a_disk_that_fills_keeps_the_archive(
     site: Any, books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,14 +191,14 @@ def test_a_dead_proxy_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, v
         monkeypatch.delenv(name)
     monkeypatch.setenv(variable, value)
     with pytest.raises(NotFound, match=told) as error:
-        web.remote_size("https://localhost.invalid/x")
+        sources.remote_size("https://localhost.invalid/x")
     assert "secret" not in str(error.value)
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://" + "a" * 300 + ".invalid/x", "https://", "http://a b/"])
 def test_an_address_that_is_none(address: str, site: Any) -> None:
     with pytest.raises(NotFound) as error:
-        web.request("HEAD", address)
+        sources.request("HEAD", address)
     assert "\n" not in str(error.value)
 
 
@@ -216,7 +209,7 @@ def test_every_hop_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
     reply.status_code, reply.url = 200, "http://other/x"
     monkeypatch.setattr(requests, "request", lambda *_, **__: reply)
     with pytest.raises(NotFound, match=r"redirects to http://other/x, which is not encrypted"):
-        web.request("GET", "https://here/x")
+        sources.request("GET", "https://here/x")
 
 
 @pytest.mark.parametrize(
@@ -259,10 +252,9 @@ def test_files_of_other_layouts(get: Any, tmp_path: Path) -> None:
     scores = zipped({"b/STS.gs.track1.ar-ar.txt": b"1\n", "b/README.txt": b"2"})
     tracks = ["t/STS.gs.track1.ar-ar.txt", "t/STS.input.track1.ar-ar.txt"]
     assert get("tracks", {"eval.zip": inputs, "gs.zip": scores}, name="t") == tracks
-    assert get("tatoeba", {"t.fra-eng.eng": b"yes\nno\n", "t.fra-eng.fra": b"oui\nnon\n"}, "fr", "en") == [
-        "x.fr-en.tsv"
-    ]
-    assert (tmp_path / "x.fr-en.tsv").read_text("utf-8") == "oui\tyes\nnon\tno\n"
+    (table,) = get("aligned", {"t.fra-eng.eng": b"yes\nno\n", "t.fra-eng.fra": b"oui\nnon\n"}, "fr", "en")
+    rows = list(read_pairs(tmp_path / table, ("fr", "en"), Skipped()))
+    assert (table, rows) == ("x.fr-en.tsv.zst", [("oui", "yes"), ("non", "no")])
     archive = tarred({"stsbenchmark/sts-dev.csv": b"x", "stsbenchmark/._sts-dev.csv": b"junk"})
     assert get("files", {"stsb.tar.gz": archive}, name="stsb") == ["stsb/stsbenchmark/sts-dev.csv"]
     assert get("files", {"one.txt": b"tr\tO\tgood\n"}, name="probing") == ["probing/one.txt"]

@@ -29,7 +29,6 @@ from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import Source
-from bgt_core.data.filters import Candidates
 from bgt_core.data.manifest import card_path
 from bgt_core.data.parallel import TABLES, Skipped, pair_file, read_pairs
 from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_scores
@@ -210,9 +209,8 @@ class SelectedPairs(Dataset):
                 break
             firsts.setdefault(row[0], row)
         rows = list(firsts.values())
-        costs = np.array([number(row[2]) for row in rows]) if self.with_cost else None
-        candidates = Candidates([row[:2] for row in rows], np.zeros((len(rows), 2)), numbers=costs)
-        scores = pair_scores("spaces", models)[score](candidates)
+        costs = np.array([number(row[2]) if self.with_cost else np.nan for row in rows])
+        scores = pair_scores(models)[score]([row[:2] for row in rows], costs)
         if not np.isfinite(scores).any():
             raise DataError(f"{self.table.path}: no candidate has a {score}; leave the filter out.")
         limits = re.sub(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -70,25 +69,17 @@ def exchanged(text: str, rng: Random) -> Altered | None:
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
     places = [place for place, core in enumerate(cores) if core]
-    folded = [cores[place].casefold() for place in places]
-    later, others = Counter(folded), []  # of each, how many different words come after it
-    for at, word in enumerate(folded, 1):
-        later[word] -= 1
-        others.append(len(folded) - at - later[word])
-    if not any(others):
+    if len({cores[place].casefold() for place in places}) < 2:
         return None
-    drawn = rng.randrange(sum(others))  # among all pairs, in order
-    at = next(at for at, before in enumerate(accumulate(others)) if drawn < before)
-    following = [place for place, word in zip(places[at + 1 :], folded[at + 1 :], strict=True) if word != folded[at]]
-    first, second = places[at], following[drawn - sum(others[:at])]
+    first = second = places[0]
+    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are as likely
+        first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
     return Altered(WORDS, " ".join(words))
 
 
-def alter_rows(
-    source: Path, langs: Sequence[str], out: Path, *, of: str, seed: int = 0, strict: bool = False
-) -> tuple[Cleaned, Counter[str]]:
+def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
     """Write each pair with an altered sentence; OUT.json is a card.
 
     Args:
@@ -96,8 +87,6 @@ def alter_rows(
         langs: The two languages of the pairs.
         out: The file to write; its columns are `langs` and "altered".
         of: The language whose sentences are altered.
-        seed: Seed of all draws.
-        strict: Stop at the first bad line.
 
     Returns:
         The file written, and the number of rows of each kind of alteration. A sentence without two different words
@@ -110,9 +99,9 @@ def alter_rows(
     suffix(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
         raise UsageError(f"{of}: expected one of two different languages, not of {','.join(langs)}", parameter="of")
-    rng, skipped, dropped, kinds = Random(f"{seed} altered"), Skipped(), Counter[str](), Counter[str]()
+    rng, skipped, dropped, kinds = Random("altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out, (*langs, ALTERED)) as add:
-        for pair in read_pairs(source, langs, skipped, strict):
+        for pair in read_pairs(source, langs, skipped):
             change = altered(pair[langs.index(of)], of, rng)
             if change is None:
                 dropped["one word"] += 1
@@ -126,7 +115,6 @@ def alter_rows(
         "skipped": dict(skipped.counts),
         "altered": of,
         "kinds": dict(kinds),
-        "seed": seed,
     }
     manifest.write_card(out, (*langs, ALTERED), kinds.total(), source_files(source, langs), about)
     return Cleaned(kinds.total(), dict(dropped), skipped), kinds

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.data import filters, manifest
+from bgt_core.data import manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
-from bgt_core.data.filters import Candidates, Filter, Seen
+from bgt_core.data.filters import Seen, hashes, key
 from bgt_core.data.parallel import Audit, Skipped, check_labelled, chunks, pair_file, source_files, suffix
-from bgt_core.data.scores import ScoreRange, SentenceScore, pair_scores, score_filters
+from bgt_core.data.scores import Score, ScoreRange, SentenceScore, chosen_scores, pair_scores
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
@@ -43,7 +43,6 @@ class CleaningRules:
     max_pairs: int | None = None  # size of a random sample, which is the same for any order of the sources
     seed: int = 1
     keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column as a translation of the first
-    words: str = "spaces"  # how these scores split words, see `scores.word_tokenizer`
     # of pairs with the same first column, keep only the first that passes all other rules
     first_of_reference: bool = False
 
@@ -54,6 +53,28 @@ class CleaningRules:
         check_least(1, max_ratio=self.max_ratio, max_pairs=self.max_pairs)
         check_least(0, seed=self.seed)
         check_choice(UNITS, unit=self.unit)
+
+
+@dataclass
+class Candidates:
+    """N sound pairs of L sides, with what the filters compare."""
+
+    pairs: list[tuple[str, ...]]  # normalised
+    keys: list[tuple[str, ...]]  # the `filters.key` of each side
+    lengths: np.ndarray  # (N, L), in the unit of the rules
+    cells: list[str]  # of the column of numbers; empty without one
+    costs: np.ndarray  # (N,) float64, the same as numbers; (0,) without one
+
+    def where(self, stays: np.ndarray) -> Candidates:
+        """The chosen pairs, (N,) bool."""
+        rows = np.flatnonzero(stays).tolist()
+        pairs, keys = [self.pairs[row] for row in rows], [self.keys[row] for row in rows]
+        if not self.cells:
+            return Candidates(pairs, keys, self.lengths[stays], [], self.costs)
+        return Candidates(pairs, keys, self.lengths[stays], [self.cells[row] for row in rows], self.costs[stays])
+
+
+Filter = Callable[[Candidates], np.ndarray]  # -> (N,) bool: the pairs that stay
 
 
 class Cleaned(NamedTuple):
@@ -99,41 +120,68 @@ def clean(
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     measure = _count(rules, langs.values(), tokenizer)
-    read = partial(_read, sources, all_names, label, measure, rules.seed, strict)
+    read = partial(_read, sources, all_names, label, measure, strict)
     held_out = _held_out(exclude, rules.seed)
-    scores = score_filters(rules.keep, pair_scores(rules.words, models))
-    if label < 0 and any(score.name == "cost" for score in scores):
+    scores = pair_scores(models)
+    ranges = chosen_scores(rules.keep, scores)
+    if label < 0 and "cost" in ranges:
         text = "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label."
         raise UsageError(text, parameter="keep")
-    sample = []
+    filters = _filters(rules, held_out)
+    filters |= {name: partial(_in_range, limits, scores[name]) for name, limits in ranges.items()}
+    identity = partial(_identity, rules)
+    unique = "another of its reference" if rules.first_of_reference else "copy"
+    sample: dict[str, Filter] = {}
     if rules.max_pairs is not None:  # a first pass finds the hash that separates the sample from the rest
         seen = Seen()
         for candidates in read(Skipped(), lambda pairs, total: None):
-            filters.apply(_filters(rules, held_out, scores, seen), candidates, Counter())
+            seen.new(identity(apply(filters, candidates, Counter())))
         if len(seen) > rules.max_pairs:
             limit = np.uint64(seen.smallest(rules.max_pairs))
-            sample = [Filter("not in the sample", lambda candidates: _identity(rules, candidates) <= limit)]
-    skipped, dropped, rows = Skipped(), Counter[str](), 0
-    chosen = [*_filters(rules, held_out, scores, Seen()), *sample]
+            sample = {"not in the sample": lambda candidates: identity(candidates) <= limit}
+    skipped, dropped, rows, seen = Skipped(), Counter[str](), 0, Seen()
+    filters |= {unique: lambda candidates: seen.new(identity(candidates)), **sample}
     with pair_file(out, names) as add:
         for candidates in read(skipped, report):
-            kept = filters.apply(chosen, candidates, dropped)
-            add([[cell.encode() for cell in row] for row in kept.rows(label)])
-            rows += len(kept.pairs)
+            kept = apply(filters, candidates, dropped)
+            table: list[tuple[str, ...]] = kept.pairs
+            if label >= 0:  # the column of numbers is put back
+                table = [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(table, kept.cells, strict=True)]
+            add([[cell.encode() for cell in row] for row in table])
+            rows += len(table)
         if not rows:
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
-    cleaned = Cleaned(rows, dict(dropped), skipped)
     about = {
-        "dropped": cleaned.dropped,
+        "dropped": dict(dropped),
         "skipped": dict(skipped.counts),
-        "rules": asdict(rules),
+        "rules": {**asdict(rules), "keep": list(map(str, rules.keep))},
         "excluded": {str(file): manifest.facts(file) for path in exclude for file in _files(path)},
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
-        "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
+        "models": {name: models[name].fingerprint for name in ranges if name in models},
     }
     manifest.write_card(out, names, rows, files, about, licence)
-    return cleaned
+    return Cleaned(rows, dict(dropped), skipped)
+
+
+def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
+    """The pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
+    for name, keep in filters.items():
+        stays = keep(candidates)
+        dropped[name] += len(stays) - int(stays.sum())
+        if not stays.all():
+            candidates = candidates.where(stays)
+    return candidates
+
+
+def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.ndarray:
+    return limits.holds(score(candidates.pairs, candidates.costs))
+
+
+def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
+    """Hashes that must be unique among pairs, (N,) uint64."""
+    texts = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in candidates.keys]
+    return hashes(texts, rules.seed)
 
 
 def _read(
@@ -141,13 +189,11 @@ def _read(
     columns: Sequence[str],
     label: int,
     measure: Count,
-    seed: int,
     strict: bool,
     skipped: Skipped,
     report: Report,
 ) -> Iterator[Candidates]:
-    """The sound pairs of all sources, many at a time, with the data that filters need; bad rows are counted in
-    `skipped`."""
+    """The sound pairs of all sources, many at a time; bad rows are counted in `skipped`."""
     done = 0
     for source in sources:
         audit = Audit(source, columns, skipped, strict)
@@ -156,46 +202,31 @@ def _read(
             audit.add(len(rows), bad)
             if pairs:
                 lengths = np.array([measure(side) for side in zip(*pairs, strict=True)]).T
-                yield Candidates(pairs, lengths, seed, cells, numbers if label >= 0 else None)
+                yield Candidates(pairs, [tuple(map(key, pair)) for pair in pairs], lengths, cells, numbers)
             done += len(rows)
             report(done, None)
         audit.end()
 
 
-def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], seen: Seen) -> list[Filter]:
-    """The filters in order; `seen` is the memory of the last one."""
+def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
+    """The filters that need nothing but a pair, by name, in order."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
         if not len(held_out) or not candidates.pairs:
             return np.ones(len(candidates.pairs), bool)
-        sides = zip(*candidates.keys, strict=True)
-        held = [held_out.holds(filters.hashes(side, rules.seed)) for side in sides]
-        return ~np.any(held, axis=0)
+        return ~np.any(
+            [held_out.holds(hashes(side, rules.seed)) for side in zip(*candidates.keys, strict=True)], axis=0
+        )
 
-    def length(candidates: Candidates) -> np.ndarray:
-        shortest, longest = candidates.lengths.min(axis=1), candidates.lengths.max(axis=1)
-        return (shortest >= rules.min_length) & (longest <= rules.max_length)
-
-    def ratio(candidates: Candidates) -> np.ndarray:
-        return candidates.lengths.max(axis=1) <= rules.max_ratio * candidates.lengths.min(axis=1)
-
-    def translated(candidates: Candidates) -> np.ndarray:  # a copied sentence teaches no translation
-        return np.array([len(set(sides)) == len(sides) for sides in candidates.keys], bool)
-
-    unique = "another of its reference" if rules.first_of_reference else "copy"
-    return [
-        Filter("length", length),
-        Filter("ratio", ratio),
-        Filter("same on both sides", translated),
-        Filter("evaluated on", not_held_out),
-        *scores,
-        Filter(unique, lambda candidates: seen.new(_identity(rules, candidates))),
-    ]
-
-
-def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hashes that must be unique among pairs, (N,) uint64."""
-    return candidates.first_hashes if rules.first_of_reference else candidates.hashes
+    return {
+        "length": lambda some: (
+            (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
+        ),
+        "ratio": lambda some: some.lengths.max(axis=1) <= rules.max_ratio * some.lengths.min(axis=1),
+        # a copied sentence teaches no translation
+        "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
+        "evaluated on": not_held_out,
+    }
 
 
 def length_unit(columns: Sequence[str]) -> str:
@@ -227,8 +258,8 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
-        if keys := {filters.key(normalise(cell)) for cell in cells} - {""}:
-            seen.new(filters.hashes(sorted(keys), seed))
+        if keys := {key(normalise(cell)) for cell in cells} - {""}:
+            seen.new(hashes(sorted(keys), seed))
     return seen
 
 

@@ -27,7 +27,7 @@ from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.data.parallel import Row, pair_file
 from bgt_core.data.sources import HEADERS, PUBLISHED, TIMEOUT, Choice, explained, remote_size
 from bgt_core.data.textfile import lines
-from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.errors import BgtError, DataError
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 
 SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20

@@ -1,87 +1,14 @@
-"""Filters that choose the pairs worth training on.
-
-A filter has a name and chooses which of N candidate pairs stay. Filters that compare with other text (copies, overlap
-with evaluation sets) compare keys, as hashes in `Seen`. Scores of translations are in `scores`.
-"""
+"""Copies of text: keys that ignore case and punctuation, their hashes, and a set of hashes in 8 bytes each."""
 
 from __future__ import annotations
 
 import functools
 import sys
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple
 
 import numpy as np
-
-
-class Candidates:
-    """N pairs of L sides, and the data that filters need, computed when first used and kept for the pairs that stay."""
-
-    def __init__(
-        self,
-        pairs: Sequence[tuple[str, ...]],
-        lengths: np.ndarray,
-        seed: int = 0,
-        cells: Sequence[str] = (),
-        numbers: np.ndarray | None = None,
-    ):
-        """Normalised pairs and the lengths of their sides, (N, L); for a column of numbers its N cells, and their
-        values."""
-        self.pairs, self.lengths, self.seed = pairs, lengths, seed
-        self.cells, self.numbers = cells, numbers
-
-    @functools.cached_property
-    def keys(self) -> list[tuple[str, ...]]:
-        """The `key` of each side of each pair."""
-        return [tuple(map(key, pair)) for pair in self.pairs]
-
-    @functools.cached_property
-    def hashes(self) -> np.ndarray:
-        """(N,) uint64: a hash of all keys of a pair."""
-        return hashes(["\t".join(sides) for sides in self.keys], self.seed)
-
-    @property
-    def first_hashes(self) -> np.ndarray:
-        """(N,) uint64: a hash of the key of each pair's first side."""
-        return hashes([sides[0] for sides in self.keys], self.seed)
-
-    def rows(self, label: int) -> Sequence[tuple[str, ...]]:
-        """The pairs with the column of numbers put back at its index; -1 if there is none."""
-        if label < 0:
-            return self.pairs
-        return [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(self.pairs, self.cells, strict=True)]
-
-    def where(self, stays: np.ndarray) -> Candidates:
-        """The chosen pairs, (N,) bool."""
-        indices = np.flatnonzero(stays).tolist()
-        cells = [self.cells[i] for i in indices] if self.cells else ()
-        numbers = None if self.numbers is None else self.numbers[stays]
-        part = Candidates([self.pairs[i] for i in indices], self.lengths[stays], self.seed, cells, numbers)
-        if "keys" in vars(self):
-            part.keys = [self.keys[i] for i in indices]
-        if "hashes" in vars(self):
-            part.hashes = self.hashes[stays]
-        return part
-
-
-class Filter(NamedTuple):
-    """Drops pairs, and counts them under its name."""
-
-    name: str
-    keep: Callable[[Candidates], np.ndarray]  # -> (N,) bool
-
-
-def apply(filters: Iterable[Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """The pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
-    for name, keep in filters:
-        stays = keep(candidates)
-        dropped[name] += len(stays) - int(stays.sum())
-        if not stays.all():
-            candidates = candidates.where(stays)
-    return candidates
 
 
 def key(sentence: str) -> str:

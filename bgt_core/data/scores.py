@@ -18,20 +18,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from bgt_core.data.filters import Candidates, Filter
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import DataError, UsageError, check_choice, did_you_mean, needs
+from bgt_core.errors import DataError, UsageError, did_you_mean, needs
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
 LONGEST = 100  # words: longer translations count as this long (released code)
-WORDS = {"spaces": "none", "13a": "13a"}  # ways to split words -> sacrebleu's names for them
-TOGETHER = 4_096  # sentences with cached words, for the scores that use them in turn
 
-Words = Callable[[str], Sequence[str]]
-Score = Callable[[Candidates], np.ndarray]  # -> (N,) float64
+# pairs of texts, and the costs of the translations, (N,), which only "cost" needs -> (N,) float64
+Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
 
 
 class SentenceScore(Protocol):
@@ -47,25 +44,19 @@ class SentenceScore(Protocol):
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """A range of scores to keep, from `least` to `most`, both included; None means unlimited."""
+    """A range of scores to keep, from `least` to `most`, both included."""
 
     score: str
-    least: float | None = None
-    most: float | None = None
+    least: float = -math.inf
+    most: float = math.inf
 
     def __post_init__(self) -> None:
-        least, most = self.limits
-        if not least <= most:  # NaN too
+        if not self.least <= self.most:  # NaN too
             raise UsageError(f"{self}: expected MIN <= MAX.", parameter="keep")
 
     def __str__(self) -> str:
-        least, most = ("" if limit is None else f"{limit:g}" for limit in (self.least, self.most))
+        least, most = (f"{limit:g}" if math.isfinite(limit) else "" for limit in (self.least, self.most))
         return f"{self.score}={least}..{most}"
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Infinity if the limit is None."""
-        return (-math.inf if self.least is None else self.least), (math.inf if self.most is None else self.most)
 
     @classmethod
     def parse(cls, text: str) -> ScoreRange:
@@ -75,30 +66,16 @@ class ScoreRange:
             raise UsageError(
                 f"'{text}': expected SCORE=MIN..MAX, SCORE=..MAX or SCORE=MIN.., as bleu=0.1..0.7.", parameter="keep"
             )
-        least, most = (float(limit) if limit else None for limit in parts.groups()[1:])
-        return cls(parts[1], least, most)
+        return cls(parts[1], float(parts[2] or -math.inf), float(parts[3] or math.inf))
 
     def holds(self, scores: np.ndarray) -> np.ndarray:
         """Test which values are in the range: (N,) -> (N,) bool; NaN never is."""
-        least, most = self.limits
-        return (least <= scores) & (scores <= most)
+        return (self.least <= scores) & (scores <= self.most)
 
 
-def word_tokenizer(name: str) -> Words:
-    """How to split a sentence into words, by a name of `WORDS`: at its spaces, or also at its punctuation, as in BLEU.
-
-    Raises UsageError for another name.
-    """
-    check_choice(WORDS, words=name)
-    if name == "spaces":
-        return str.split
-    tokenize = bleu_metric(name).tokenizer
-    return lambda sentence: tokenize(sentence).split()
-
-
-def word_count(translation: str, words: Words = str.split) -> int:
+def word_count(translation: str) -> int:
     """The number of words, at most 100."""
-    return min(LONGEST, len(words(translation)))
+    return min(LONGEST, len(translation.split()))
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
@@ -106,66 +83,58 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
-def overlap(reference: str, translation: str, n: int, words: Words = str.split) -> float:
+def overlap(reference: str, translation: str, n: int) -> float:
     """Share, from 0 to 1, of the n-grams of the side with fewer of them that the other side has too (sec. 5.7).
 
     As in the released code, an n-gram that occurs twice counts twice, however often the other side has it; BLEU would
     clip it to that number. "the the cat" and "the dog ran off" overlap by 2 of 3; clipped, 1 of 3. If both sides have
     equally many, the reference's are counted. 0 if the shorter side has no n-gram. Case matters.
     """
-    fewer, others = ngrams(words(reference), n), ngrams(words(translation), n)
+    fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
         fewer, others = others, fewer
     known = set(others)
     return sum(gram in known for gram in fewer) / len(fewer) if fewer else 0.0
 
 
-def sentence_bleu(reference: str, translation: str, words: str = "spaces") -> float:
-    """sacrebleu's sentence BLEU over 100, from 0 to 1, smoothed by "add-k" with k = 1.
+def sentence_bleu(reference: str, translation: str) -> float:
+    """sacrebleu's sentence BLEU over 100, from 0 to 1, of words at spaces, smoothed by "add-k" with k = 1.
 
     One is added to the matches and to the number of n-grams of every order but the first (Lin & Och 2004). The paper
     smooths unigrams and the brevity penalty too (Nakov et al. 2012), which sacrebleu does not: sentences without a
     common word score 0 here.
     """
-    return bleu_metric(words).sentence_score(translation, [reference]).score / 100
+    return bleu_metric().sentence_score(translation, [reference]).score / 100
 
 
 @functools.cache
-def bleu_metric(words: str) -> BLEU:
-    """sacrebleu's, by a name of `WORDS`."""
+def bleu_metric() -> BLEU:
+    """sacrebleu's."""
     from sacrebleu.metrics import BLEU
 
-    return BLEU(tokenize=WORDS[words], smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
+    return BLEU(tokenize="none", smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
 
 
-def pair_scores(words: str, models: Mapping[str, SentenceScore]) -> dict[str, Score]:
+def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
     """All scores, the fast ones first: of the text alone, and of the translation by each of `models`."""
-    split = functools.lru_cache(TOGETHER)(word_tokenizer(words))
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
-        return lambda candidates: np.array([score(pair[0], pair[1]) for pair in candidates.pairs], np.float64)
+        return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
 
     def of_translations(score: SentenceScore) -> Score:
-        return lambda candidates: score([pair[1] for pair in candidates.pairs])
-
-    def overlaps(n: int) -> Score:
-        return of_pairs(lambda reference, translation: overlap(reference, translation, n, split))
-
-    def cost(candidates: Candidates) -> np.ndarray:
-        assert candidates.numbers is not None  # `clean` requires the column
-        return candidates.numbers
+        return lambda pairs, costs: score([pair[1] for pair in pairs])
 
     return {
-        "cost": cost,
-        "words": of_pairs(lambda reference, translation: word_count(translation, split)),
-        **{f"overlap-{n}": overlaps(n) for n in (1, 2, 3)},
-        "bleu": of_pairs(lambda reference, translation: sentence_bleu(reference, translation, words)),
+        "cost": lambda pairs, costs: costs,
+        "words": of_pairs(lambda reference, translation: word_count(translation)),
+        **{f"overlap-{n}": of_pairs(functools.partial(overlap, n=n)) for n in (1, 2, 3)},
+        "bleu": of_pairs(sentence_bleu),
         **{name: of_translations(score) for name, score in models.items()},
     }
 
 
-def score_filters(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> list[Filter]:
-    """A filter for each range, named like its score, in the order of `scores`.
+def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> dict[str, ScoreRange]:
+    """The ranges by their score, in the order of `scores`.
 
     Raises UsageError for an unknown or a repeated score.
     """
@@ -178,11 +147,7 @@ def score_filters(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
             )
     if len(by_score) < len(ranges):
         raise UsageError(f"{', '.join(map(str, ranges))}: give one range for each score.", parameter="keep")
-    return [Filter(score, _keep(by_score[score], compute)) for score, compute in scores.items() if score in by_score]
-
-
-def _keep(limits: ScoreRange, score: Score) -> Callable[[Candidates], np.ndarray]:
-    return lambda candidates: limits.holds(score(candidates))
+    return {score: by_score[score] for score in scores if score in by_score}
 
 
 # The perplexity of a sentence under a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
@@ -202,7 +167,7 @@ class Perplexity:
     limit from those of your own text.
     """
 
-    def __init__(self, sentences: Iterable[str], words: Words = str.split):
+    def __init__(self, sentences: Iterable[str]):
         """Training takes half a minute and half a gigabyte for 40,000 sentences of ten words.
 
         Raises DataError without sentences, NotFound if nltk is not installed.
@@ -211,11 +176,11 @@ class Perplexity:
         from nltk.lm import Vocabulary, WittenBellInterpolated
         from nltk.util import everygrams
 
-        self._words, digest = words, hashlib.sha256()
+        digest = hashlib.sha256()
         padded = []
         for sentence in sentences:
             digest.update(sentence.encode() + b"\n")
-            padded.append(self._padded(sentence))
+            padded.append(padded_words(sentence))
         if not padded:
             raise DataError("there are no sentences to train a language model on")
         vocabulary = Vocabulary((word for sentence in padded for word in sentence), unk_cutoff=RARE)
@@ -225,20 +190,22 @@ class Perplexity:
         self.fingerprint = f"nltk WittenBellInterpolated {ORDER} {RARE} {digest.hexdigest()}"
 
     @classmethod
-    def of_file(cls, path: Path, words: Words = str.split) -> Perplexity:
+    def of_file(cls, path: Path) -> Perplexity:
         """Train on a file with one sentence per line, or in the first of its columns. Adjacent equal lines, such as a
         reference with several translations, count once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:
             raise DataError(f"{path}: no sentence to train a language model on")
-        return cls(sentences, words)
+        return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """N sentences -> (N,) float64: 2 to the cross-entropy, in bits per word, of the words and the end."""
         from nltk.util import ngrams
 
-        return np.array([self.model.perplexity(ngrams(self._padded(text), ORDER)) for text in sentences], np.float64)
+        return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)
 
-    def _padded(self, sentence: str) -> list[str]:
-        return [*[START] * (ORDER - 1), *self._words(sentence), END]
+
+def padded_words(sentence: str) -> list[str]:
+    """The words of a sentence between the marks of its ends."""
+    return [*[START] * (ORDER - 1), *sentence.split(), END]

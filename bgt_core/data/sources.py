@@ -48,7 +48,10 @@ def _table(name: str) -> list[list[str]]:
     return [line.split("\t") for line in lines[1:]]
 
 
-SOURCES = tuple(DataSource(*row[:3], tuple(row[3].split()), *row[4:]) for row in _table("sources.tsv"))
+SOURCES = tuple(
+    DataSource(name, what, licence, tuple(addresses.split()), *rest)
+    for name, what, licence, addresses, *rest in _table("sources.tsv")
+)
 PUBLISHED = dict(_table("published.tsv"))
 
 

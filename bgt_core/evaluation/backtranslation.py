@@ -15,8 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from scipy.stats import entropy, spearmanr
 
-from bgt_core.data.filters import Candidates
-from bgt_core.data.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
+from bgt_core.data.scores import SentenceScore, ngrams, pair_scores
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate
@@ -91,14 +90,13 @@ def compare(
     references: Sequence[str],
     translations: Sequence[str],
     *,
-    words: str = "spaces",
     costs: np.ndarray | None = None,
     documents: Iterable[str] | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> Comparison:
     """Measure N references and a translation of each.
 
-    `words` as in `scores.word_tokenizer`; `costs` (N,) of the translations; word frequencies are counted in
+    Words end at spaces. `costs` (N,) of the translations; word frequencies are counted in
     `documents` (the paper: Wikipedia), by default the sentences of both sides. `models` may hold "perplexity", reported
     as its logarithm, bits per word, and "classifier", the probability of being a reference.
 
@@ -108,9 +106,8 @@ def compare(
         raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
     if not references:
         raise DataError("there are no pairs to compare")
-    split = word_tokenizer(words)
-    sides = [[split(text) for text in side] for side in (references, translations)]
-    texts = map(split, documents) if documents is not None else (text for side in sides for text in side)
+    sides = [[text.split() for text in side] for side in (references, translations)]
+    texts = (text.split() for text in documents) if documents is not None else (text for side in sides for text in side)
     scores = {name: [model(side) for side in (references, translations)] for name, model in (models or {}).items()}
     rows = _of_sentences(sides, InverseDocumentFrequency(texts))
     for name, of_sides in scores.items():
@@ -123,10 +120,10 @@ def compare(
         statistics.append(Statistic(f"{called} entropy", "bits", reference, translation, reference - translation))
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
-    candidates = Candidates(pairs, np.zeros((len(pairs), 2)), numbers=costs)
-    for name, score in pair_scores(words, {}).items():  # of the filters; only a translation has them
+    no_costs = np.full(len(pairs), np.nan)
+    for name, score in pair_scores({}).items():  # of the filters; only a translation has them
         if name != "words" and (name != "cost" or costs is not None):
-            values = score(candidates)
+            values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None
             statistics.append(Statistic(name, "", None, float(values.mean()), None, rho))
     if probabilities:

@@ -1,10 +1,9 @@
-"""Filters of pairs, and the set of hashes against Python's own."""
+"""Keys of sentences, and the set of hashes against Python's own."""
 
 from __future__ import annotations
 
 import random
 import tracemalloc
-from collections import Counter
 
 import numpy as np
 
@@ -18,18 +17,6 @@ def test_a_key_is_letters_marks_and_digits_or_the_text_itself() -> None:
     assert filters.key("私は、学生です。") == "私は学生です"
     for text in ("A, b!", "ÉTÉ", "ﬁn", "..."):
         assert filters.key(filters.key(text)) == filters.key(text)
-
-
-def test_a_pair_is_counted_by_the_first_filter_that_drops_it() -> None:
-    lengths = np.array([[1, 9], [1, 2], [3, 4]])
-    candidates = filters.Candidates([("a", "A"), ("b", "B"), ("c", "C")], lengths)
-    assert candidates.keys[2] == ("c", "c")
-    short = filters.Filter("ratio", lambda some: some.lengths.max(axis=1) <= 3 * some.lengths.min(axis=1))
-    few = filters.Filter("length", lambda some: some.lengths.min(axis=1) >= 2)
-    for order, counts in (([short, few], {"ratio": 1, "length": 1}), ([few, short], {"length": 2, "ratio": 0})):
-        dropped = Counter[str]()
-        assert filters.apply(order, candidates, dropped).keys == [("c", "c")]
-        assert dropped == counts
 
 
 def test_seen_is_a_set() -> None:

@@ -177,54 +177,12 @@ def parse_weights(text: str) -> dict[str, float]:
 # Codes of languages: one spelling for each, whatever convention a user follows.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
-_LANGUAGES = (  # ISO 639-1, ISO 639-3, name
-    "aa aar Afar; ab abk Abkhazian; ae ave Avestan; af afr Afrikaans; ak aka Akan; am amh Amharic; an arg Aragonese; "
-    "ar ara Arabic; as asm Assamese; av ava Avaric; ay aym Aymara; az aze Azerbaijani; ba bak Bashkir; "
-    "be bel Belarusian; bg bul Bulgarian; bi bis Bislama; bm bam Bambara; bn ben Bengali; bo bod Tibetan; "
-    "br bre Breton; bs bos Bosnian; ca cat Catalan; ce che Chechen; ch cha Chamorro; co cos Corsican; cr cre Cree; "
-    "cs ces Czech; cu chu Church Slavic; cv chv Chuvash; cy cym Welsh; da dan Danish; de deu German; dv div Divehi; "
-    "dz dzo Dzongkha; ee ewe Ewe; el ell Greek; en eng English; eo epo Esperanto; es spa Spanish; et est Estonian; "
-    "eu eus Basque; fa fas Persian; ff ful Fulah; fi fin Finnish; fj fij Fijian; fo fao Faroese; fr fra French; "
-    "fy fry Western Frisian; ga gle Irish; gd gla Scottish Gaelic; gl glg Galician; gn grn Guarani; gu guj Gujarati; "
-    "gv glv Manx; ha hau Hausa; he heb Hebrew; hi hin Hindi; ho hmo Hiri Motu; hr hrv Croatian; ht hat Haitian; "
-    "hu hun Hungarian; hy hye Armenian; hz her Herero; ia ina Interlingua; id ind Indonesian; ie ile Interlingue; "
-    "ig ibo Igbo; ii iii Sichuan Yi; ik ipk Inupiaq; io ido Ido; is isl Icelandic; it ita Italian; iu iku Inuktitut; "
-    "ja jpn Japanese; jv jav Javanese; ka kat Georgian; kg kon Kongo; ki kik Kikuyu; kj kua Kuanyama; kk kaz Kazakh; "
-    "kl kal Kalaallisut; km khm Khmer; kn kan Kannada; ko kor Korean; kr kau Kanuri; ks kas Kashmiri; "
-    "ku kur Kurdish; kv kom Komi; kw cor Cornish; ky kir Kyrgyz; la lat Latin; lb ltz Luxembourgish; lg lug Ganda; "
-    "li lim Limburgish; ln lin Lingala; lo lao Lao; lt lit Lithuanian; lu lub Luba-Katanga; lv lav Latvian; "
-    "mg mlg Malagasy; mh mah Marshallese; mi mri Maori; mk mkd Macedonian; ml mal Malayalam; mn mon Mongolian; "
-    "mr mar Marathi; ms msa Malay; mt mlt Maltese; my mya Burmese; na nau Nauru; nb nob Norwegian Bokmål; "
-    "nd nde North Ndebele; ne nep Nepali; ng ndo Ndonga; nl nld Dutch; nn nno Norwegian Nynorsk; no nor Norwegian; "
-    "nr nbl South Ndebele; nv nav Navajo; ny nya Nyanja; oc oci Occitan; oj oji Ojibwa; om orm Oromo; or ori Odia; "
-    "os oss Ossetian; pa pan Punjabi; pi pli Pali; pl pol Polish; ps pus Pashto; pt por Portuguese; qu que Quechua; "
-    "rm roh Romansh; rn run Rundi; ro ron Romanian; ru rus Russian; rw kin Kinyarwanda; sa san Sanskrit; "
-    "sc srd Sardinian; sd snd Sindhi; se sme Northern Sami; sg sag Sango; sh hbs Serbo-Croatian; si sin Sinhala; "
-    "sk slk Slovak; sl slv Slovenian; sm smo Samoan; sn sna Shona; so som Somali; sq sqi Albanian; sr srp Serbian; "
-    "ss ssw Swati; st sot Southern Sotho; su sun Sundanese; sv swe Swedish; sw swa Swahili; ta tam Tamil; "
-    "te tel Telugu; tg tgk Tajik; th tha Thai; ti tir Tigrinya; tk tuk Turkmen; tl tgl Tagalog; tn tsn Tswana; "
-    "to ton Tongan; tr tur Turkish; ts tso Tsonga; tt tat Tatar; tw twi Twi; ty tah Tahitian; ug uig Uyghur; "
-    "uk ukr Ukrainian; ur urd Urdu; uz uzb Uzbek; ve ven Venda; vi vie Vietnamese; vo vol Volapük; wa wln Walloon; "
-    "wo wol Wolof; xh xho Xhosa; yi yid Yiddish; yo yor Yoruba; za zha Zhuang; zh zho Chinese; zu zul Zulu"
-)
-_ROWS = [row.split(" ", 2) for row in _LANGUAGES.split("; ")]
-NAMES = {name.lower(): two for two, _, name in _ROWS}
-# ISO 639-1 -> ISO 639-3; of three macrolanguages the one that data sets mean
-THREE_LETTERS = {two: three for two, three, _ in _ROWS} | {"fa": "pes", "lv": "lvs", "zh": "cmn"}
-_OTHERS = (  # single languages of macrolanguages as in FLORES-200, bibliographic codes of ISO 639-2, former codes
-    "als sq arb ar ayr ay azj az cmn zh ekk et fuv ff gaz om gug gn khk mn kmr ku lvs lv npi ne ory or pbt ps pes "
-    "fa plt mg quy qu swh sw uzn uz ydd yi zsm ms alb sq arm hy baq eu bur my chi zh cze cs dut nl fre fr geo ka "
-    "ger de gre el ice is mac mk mao mi may ms per fa rum ro slo sk tib bo wel cy iw he in id ji yi mo ro "
-).split()
-_TWO_LETTERS = {three: two for two, three, _ in _ROWS} | dict(zip(_OTHERS[::2], _OTHERS[1::2], strict=True))
-_SCRIPTS = {  # the usual script of languages that are not written in Latin letters; Chinese has none
-    "Arab": "ar fa ks ps sd ug ur", "Armn": "hy", "Avst": "ae", "Beng": "as bn", "Cans": "cr iu oj",
-    "Cyrl": "ab av ba be bg ce cu cv kk kv ky mk mn os ru sr tg tt uk", "Deva": "hi mr ne sa", "Ethi": "am ti",
-    "Geor": "ka", "Grek": "el", "Gujr": "gu", "Guru": "pa", "Hang": "ko", "Hebr": "he yi", "Jpan": "ja", "Khmr": "km",
-    "Knda": "kn", "Laoo": "lo", "Mlym": "ml", "Mymr": "my", "Orya": "or", "Sinh": "si", "Taml": "ta", "Telu": "te",
-    "Thaa": "dv", "Thai": "th", "Tibt": "bo dz", "Yiii": "ii", "": "zh",
-}  # fmt: skip
-_USUAL = {lang: script for script, langs in _SCRIPTS.items() for lang in langs.split()}
+_ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
+NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
+# ISO 639-1 -> ISO 639-3; of three macrolanguages the language that data sets mean
+THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
+_TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual script
 
 
 @cache

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from bgt_core.data.properties import APOSTROPHES, PROPERTIES
+from bgt_core.data.properties import APOSTROPHES, PROPERTIES, WORDING
 
 Forms = Callable[[str], list[str]]
 
@@ -56,76 +56,40 @@ def capitalised_like(word: str, model: str) -> str:
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
+_RULES = WORDING["exchange"]
+
+
+def _pattern(lang: str, pattern: str) -> str:
+    """The pattern with the parts that it names."""
+    for name, part in _RULES[lang].items():
+        if isinstance(part, str):
+            pattern = pattern.replace(f"{{{name}}}", part)
+    return pattern
+
+
 # English: "I'm" and "I am", "don't" and "do not".
 
-_PARTICIPLE = (
-    r"(?:been|\w+ed|had|done|gone|seen|made|got|lost|left|found|heard|known|taken|given|come|become"
-    r"|never|just|already)\b"
-)
-_AUXILIARY = "do|does|did|is|are|was|were|have|has|had|would|could|should|must|need"
-_PERSON = "i|you|he|she|it|we|they"
-_SINGULAR = "he|she|it|that|there|here|who|what|where|how"
+_EN = [[(_pattern("en", one), other) for one, other in _RULES["en"][name]] for name in ("written-out", "contracted")]
 _CUT = {"ca": "can", "wo": "will"}  # before n't
-
-_WRITTEN_OUT = (  # pattern and what stands for it, in this order
-    (rf"\b({_AUXILIARY}|ca|wo)n't ({_PERSON}|there)\b", r"\1 \2 not"),
-    (r"\b(ca)n't\b", r"\1not"),
-    (rf"\b({_AUXILIARY}|wo)n't\b", r"\1 not"),
-    (r"\b(i)'m\b", r"\1 am"),
-    (r"\b(\w+)'re\b", r"\1 are"),
-    (r"\b(\w+)'ve\b", r"\1 have"),
-    (r"\b(\w+)'ll\b", r"\1 will"),
-    (rf"\b({_PERSON})'d (?={_PARTICIPLE}|better)", r"\1 had "),
-    (rf"\b({_PERSON})'d\b", r"\1 would"),
-    (rf"\b({_SINGULAR})'s (?={_PARTICIPLE})", r"\1 has "),
-    (rf"\b({_SINGULAR}|when|why)'s\b", r"\1 is"),
-)
-_CONTRACTED = (
-    (rf"\b({_AUXILIARY}|can) ({_PERSON}|there) not\b", r"\1n't \2"),
-    (r"\b(can) ?not\b", r"\1't"),
-    (r"\bwill not\b", "won't"),
-    (rf"\b({_AUXILIARY}) not\b(?= \w)", r"\1n't"),
-    (r"\b(i) am(?= \w)", r"\1'm"),
-    (r"\b(you|we|they) are(?= \w)", r"\1're"),
-    (rf"\b({_SINGULAR}) is(?= \w)", r"\1's"),
-    (rf"\b(i|you|we|they) have(?= {_PARTICIPLE})", r"\1've"),
-    (rf"\b(he|she|it) has(?= {_PARTICIPLE})", r"\1's"),
-    (rf"\b({_PERSON}) had(?= {_PARTICIPLE})", r"\1'd"),
-    (rf"\b({_PERSON}|that|there|who) will(?= \w)", r"\1'll"),
-    (r"\b(i|you|he|she|we|they|who) would(?= \w)", r"\1'd"),
-)
 
 
 def _english(text: str) -> list[str]:
     """The sentence with every contraction written out, and with every pair of words contracted."""
-    straight = text.replace("’", "'")
-    return [form for rules in (_WRITTEN_OUT, _CONTRACTED) if (form := _contraction(straight, rules)) != straight]
-
-
-def _contraction(text: str, rules: tuple[tuple[str, str], ...]) -> str:
-    for pattern, replacement in rules:
-        text = re.sub(pattern, replacement, text, flags=re.IGNORECASE)
-    restored = re.sub(r"\b(ca|wo)(?= |not\b)", lambda cut: _CUT[cut[0].lower()], text, flags=re.IGNORECASE)
-    return capitalised_like(restored, text)
+    straight, forms = text.replace("’", "'"), []
+    for rules in _EN:
+        form = straight
+        for pattern, replacement in rules:
+            form = re.sub(pattern, replacement, form, flags=re.IGNORECASE)
+        form = re.sub(r"\b(ca|wo)(?= |not\b)", lambda cut: _CUT[cut[0].lower()], form, flags=re.IGNORECASE)
+        form = capitalised_like(form, straight)
+        forms += [form] if form != straight else []
+    return forms
 
 
 # French questions: "viens-tu ?", "est-ce que tu viens ?", "tu viens ?".
 
+_QUESTIONS = [_pattern("fr", question) for question in _RULES["fr"]["questions"]]
 _VOWELS = "aàâeéèêiîoôuûùyh"
-_CLITICS = r"(?:(?:ne|n'|me|m'|te|t'|se|s'|nous|vous|le|la|l'|les|lui|leur|y|en) ?)*"
-_PRONOUN = r"(?:je|j'|tu|il|elle|on|nous|vous|ils|elles)"
-_ASKING = (
-    r"(?:(?:à|de|avec|pour|par|chez|sur|dans|en|jusqu'|depuis|d')? ?"
-    r"(?:qui|quoi|où|quand|comment|combien(?: d[e'] ?\w+)?|pourquoi|quel(?:le)?s? \w+))"
-)
-_FRENCH_VERB = rf"(?P<clitics>{_CLITICS})(?P<verb>\w+)"
-_PRONOUN_FIRST = rf"(?P<subject>{_PRONOUN}) ?{_FRENCH_VERB}\b(?P<rest>.*)$"
-_QUESTIONS = (
-    rf"(?:(?P<asks>{_ASKING}) )?est-ce qu(?:e |'){_PRONOUN_FIRST}",
-    rf"(?P<asks>qu)'est-ce qu(?:e |'){_PRONOUN_FIRST}",
-    rf"(?:(?P<asks>{_ASKING}|que|qu')(?: |(?<=')))?{_FRENCH_VERB}-(?:t-)?(?P<subject>{_PRONOUN})\b(?P<rest>.*)$",
-    rf"(?P<asks>){_PRONOUN_FIRST}",
-)
 _NO_FRENCH_VERB = ("en", "y", "pas", "plus", "jamais")
 
 
@@ -160,13 +124,7 @@ def _elided(word: str, following: str) -> str:
 
 # German du to Sie: "Hast du Zeit?" -> "Haben Sie Zeit?".
 
-_DU_TO_SIE = {"du": "Sie", "dich": "Sie", "dir": "Ihnen"} | {
-    f"dein{ending}": f"Ihr{ending}" for ending in ("", "e", "en", "em", "er", "es")
-}
-_NO_DU_VERBS = frozenset(  # they end as a verb with du does
-    "ist fast erst meist selbst sonst einst rest fest ernst west ost prost zuerst längst jüngst nächst last".split()
-)
-_NO_IMPERATIVE = r"(?:Ich|Wir|Er|Es|Das|Der|Die|Tom|Maria|Wo|Was|Wer|Wie|Wann|Ist|Sind|Hat|Dies\w*|Mein\w*|Kann|Hier)\b"
+_NO_DU_VERBS = frozenset(_RULES["de"]["no-du-verbs"].split())
 _PLURALS = 3  # times that a plural form must occur
 
 
@@ -186,7 +144,9 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
         if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # perhaps "sich"
             return []
-        if PROPERTIES["address"].value(text, "de") != "du" or not (addressed or re.match(_NO_IMPERATIVE, text)):
+        if PROPERTIES["address"].value(text, "de") != "du" or not (
+            addressed or re.match(_RULES["de"]["no-imperative"], text)
+        ):
             return []
         unknown: list[str] = []
         verbs: list[str] = []
@@ -194,8 +154,8 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
         def exchanged(found: re.Match[str]) -> str:
             word, lowered = found[0], found[0].lower()
             noun = word[0].isupper() and found.start() > 0
-            if lowered in _DU_TO_SIE:
-                return _DU_TO_SIE[lowered]
+            if lowered in _RULES["de"]["to-sie"]:
+                return _RULES["de"]["to-sie"][lowered]
             if not lowered.endswith("st") or lowered in _NO_DU_VERBS or noun:
                 return word
             form = formal(lowered)
@@ -227,36 +187,28 @@ def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
 
 # Spanish tú and usted: "¿Tienes casa?" and "¿Tiene usted casa?".
 
-_TO_USTED = {"eres": "es", "has": "ha", "vas": "va", "das": "da", "ves": "ve"}
-_TO_TU = {"es": "eres", "ha": "has", "va": "vas", "da": "das", "fue": "fuiste"}
-_BETWEEN = r"(?:(?:no|nunca|siempre|ya|también|me|lo|la|los|las|nos) )*"
-_SECOND_PERSON = (
-    r"(?:eres|estás|tienes|quieres|puedes|sabes|debes|vas|has|haces|dices|crees|piensas|necesitas|hablas|vienes|ibas|vives"
-    r"|conoces|trabajas|estudias|juegas|comes|bebes|buscas|prefieres|entiendes|recuerdas|ves|oyes"
-    r"|\w+[aei]rás|\w+ías|\w+abas)"
-)
-_UNSURE_TU = r"\b(?:te|ti|contigo|vos|tuy\w+|\w+te|\w+[ai]ste)\b"
-_UNSURE_USTED = r"\b(?:ustedes|le|les|se|(?:a|con|de|para|que) usted|usted mismo)\b"
+_ES = _RULES["es"]
 
 
 def _spanish(text: str) -> list[str]:
     """The sentence in the other form of address, where its one verb with that subject is sure."""
     value = PROPERTIES["address"].value(text, "es")
-    unsure, rule = {"tú": (_UNSURE_TU, _usted), "usted": (_UNSURE_USTED, _tu)}.get(value, ("", None))
-    if not rule or re.search(unsure, text, re.IGNORECASE):
-        return []
-    form = rule(text)
+    unsure, rule = {"tú": ("unsure-tu", _usted), "usted": ("unsure-usted", _tu)}.get(value, ("", None))
+    form = rule(text) if rule and not re.search(_ES[unsure], text, re.IGNORECASE) else ""
     return [form] if form else []
 
 
+def _replaced(pattern: str, other: str, text: str) -> str:
+    """The words of a pattern as another word, with their capitals."""
+    return re.sub(pattern, lambda found: capitalised_like(found.expand(other), found[0]), text, flags=re.IGNORECASE)
+
+
 def _usted(text: str) -> str:
-    text = re.sub(r"\btu(s?)\b", lambda found: capitalised_like(f"su{found[1]}", found[0]), text, flags=re.IGNORECASE)
-    if named := re.search(rf"\btú {_BETWEEN}(\w+)\b", text, re.IGNORECASE):
-        if not (verb := _conjugated(named[1], True)):
-            return ""
-        text = text[: named.start(1)] + verb + text[named.end(1) :]
-        return re.sub(r"\btú\b", lambda found: capitalised_like("usted", found[0]), text, flags=re.IGNORECASE)
-    question = re.search(rf"¿(?:\w+ )?{_BETWEEN}({_SECOND_PERSON})\b", text, re.IGNORECASE)
+    text = _replaced(r"\btu(s?)\b", r"su\1", text)
+    if named := re.search(rf"\btú {_ES['between']}(\w+)\b", text, re.IGNORECASE):
+        verb = _conjugated(named[1], True)
+        return _replaced(r"\btú\b", "usted", text[: named.start(1)] + verb + text[named.end(1) :]) if verb else ""
+    question = re.search(rf"¿(?:\w+ )?{_ES['between']}({_ES['second-person']})\b", text, re.IGNORECASE)
     if not question:
         return ""
     text = f"{text[: question.start(1)]}{_conjugated(question[1], True)} usted{text[question.end(1) :]}"
@@ -264,20 +216,19 @@ def _usted(text: str) -> str:
 
 
 def _tu(text: str) -> str:
-    text = re.sub(r"\bsu(s?)\b", lambda found: capitalised_like(f"tu{found[1]}", found[0]), text, flags=re.IGNORECASE)
+    text = _replaced(r"\bsu(s?)\b", r"tu\1", text)
     after = re.search(r"(?<=[¿ ])(\w+) usted\b", text, re.IGNORECASE) if "?" in text else None
     if after and (verb := _conjugated(after[1], False)):
         return text[: after.start()] + verb + text[after.end() :]
-    named = re.search(rf"\busted {_BETWEEN}(\w+)", text, re.IGNORECASE)
+    named = re.search(rf"\busted {_ES['between']}(\w+)", text, re.IGNORECASE)
     if not named or not (verb := _conjugated(named[1], False)):
         return ""
-    text = text[: named.start(1)] + verb + text[named.end(1) :]
-    return re.sub(r"\busted\b", lambda found: capitalised_like("tú", found[0]), text, flags=re.IGNORECASE)
+    return _replaced(r"\busted\b", "tú", text[: named.start(1)] + verb + text[named.end(1) :])
 
 
 def _conjugated(verb: str, formal: bool) -> str:
     """ "tienes" -> "tiene" if formal, else "tiene" -> "tienes"; "" for a word that is no such form."""
-    known = (_TO_USTED if formal else _TO_TU).get(verb.lower())
+    known = _ES["to-usted" if formal else "to-tu"].get(verb.lower())
     if known:
         return capitalised_like(known, verb)
     if formal:
@@ -288,20 +239,9 @@ def _conjugated(verb: str, formal: bool) -> str:
 
 # Turkish sen and siz: "nasılsın" and "nasılsınız".
 
-_TO_SEN = dict(
-    zip(
-        "siz sizi size sizin sizde sizden sizinle sizce".split(),
-        "sen seni sana senin sende senden seninle sence".split(),
-        strict=True,
-    )
-)
+_TO_SEN = _RULES["tr"]["to-sen"]
 _TO_SIZ = {informal: formal for formal, informal in _TO_SEN.items()}
-_NO_PERSON = frozenset(  # they end as if they had the person's ending
-    "henüz deniz beniz yalnız domuz temiz ucuz altın kadın aydın satın bütün üstün metin zeytin odun akın yakın için "
-    "niçin uzun yarın kalın derin gelin insan olsun gitsin gelsin etsin kalsın versin".split()
-)
-_POLITE = r"(?<=\w\wn)[ıiuü]z(?=(?:[ae]|[ıiuü]|[dt][ae]n?|l[ae]|[ıiuü]n)?$)"
-_FAMILIAR = (r"\w+s([ıiuü])n", r"\w{2,}[dt]([ıiuü])n")
+_NO_PERSON = frozenset(_RULES["tr"]["no-person"].split())
 
 
 def _turkish(text: str) -> list[str]:
@@ -318,8 +258,8 @@ def _turkish(text: str) -> list[str]:
         if lowered in _NO_PERSON:
             return word
         if value == "siz":
-            return re.sub(_POLITE, "", word)
-        endings = (re.fullmatch(pattern, lowered) for pattern in _FAMILIAR)
+            return re.sub(_RULES["tr"]["polite"], "", word)
+        endings = (re.fullmatch(pattern, lowered) for pattern in _RULES["tr"]["familiar"])
         return next((f"{word}{ending[1]}z" for ending in endings if ending), word)
 
     return [re.sub(r"[^\W\d_]+", other, text)]
@@ -327,18 +267,6 @@ def _turkish(text: str) -> list[str]:
 
 # Japanese polite endings to plain ones: "行きます" -> "行く".
 
-# The last sound of a verb's stem before ます, and the ends of its dictionary, negative and past forms.
-_GODAN = {
-    "き": ("く", "かない", "いた"),
-    "ぎ": ("ぐ", "がない", "いだ"),
-    "し": ("す", "さない", "した"),
-    "ち": ("つ", "たない", "った"),
-    "に": ("ぬ", "なない", "んだ"),
-    "び": ("ぶ", "ばない", "んだ"),
-    "み": ("む", "まない", "んだ"),
-    "り": ("る", "らない", "った"),
-    "い": ("う", "わない", "った"),
-}
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
 _POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite, and which of the forms is its plain one
@@ -362,8 +290,8 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
         if stem.endswith("あり"):
             return stem[:-2] + ("ある", "ない", "あった")[number]
         made = [stem + _ICHIDAN[number]]
-        if stem[-1:] in _GODAN:
-            made.append(stem[:-1] + _GODAN[stem[-1]][number])
+        if stem[-1:] in _RULES["ja"]:
+            made.append(stem[:-1] + _RULES["ja"][stem[-1]][number])
         if stem.endswith("し"):
             made.append(stem[:-1] + _SURU[number])
         if stem.endswith("行き") and number == 2:

@@ -158,7 +158,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
     """The tables that match a pattern. Raises NotFound where the folder is missing or has none."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
-    paths = sorted(path for path in folder.glob(pattern) if path.name.endswith(TABLES))
+    paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
     if not paths:
         raise NotFound(f"{folder}: no {kind}; expected {expected}.")
     return paths

@@ -96,7 +96,7 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
     tables: dict[str, ParaphraseTable] = {}
     for name in dict.fromkeys(system.selection.table for system in comparison.systems if system.selection):
         for place, columns in ((f"backtranslated/{name}", TRANSLATED), (f"paraphrase/en.{name}", HUMAN)):
-            for ending in TABLES[:-1]:  # a Parquet file would need its own column names
+            for ending in TABLES:
                 if (path := folder / f"{place}{ending}").exists():
                     references = len({row[0] for row in read_pairs(path, columns, Skipped())})
                     tables[name] = ParaphraseTable(path, columns, references, content_hash([path], sets, {}))
@@ -165,8 +165,8 @@ class SelectedPairs(Dataset):
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
             with (
-                pair_file(paths["mined"], columns) as add_mined,
-                pair_file(paths["set-aside"], columns) as add_others,
+                pair_file(paths["mined"]) as add_mined,
+                pair_file(paths["set-aside"]) as add_others,
             ):
                 pairs = read_pairs(self.table.path, columns, Skipped())
                 while rows := list(islice(pairs, 10_000)):

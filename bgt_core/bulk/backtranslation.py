@@ -27,7 +27,7 @@ from bgt_core import __version__
 from bgt_core.bulk import check_output, part, shard_range, stat_signature
 from bgt_core.data import manifest, parallel
 from bgt_core.data.columns import read_columns
-from bgt_core.data.parallel import Audit, SentenceTranslator, Skipped, chunks, pair_file, source_files, suffix
+from bgt_core.data.parallel import Audit, SentenceTranslator, Skipped, check_table, chunks, pair_file, source_files
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.files import sha256_file
 
@@ -91,7 +91,7 @@ def backtranslate(
         reference = names.index(into)
         bitext = islice(chain.from_iterable(chunks(source, langs)), first, last)
         report(0, last - first)
-        with pair_file(out, COLUMNS) as add:
+        with pair_file(out) as add:
             while rows := list(islice(bitext, CHUNK)):
                 pairs, bad = parallel.check(rows, langs)
                 sound = sorted(set(range(len(rows))) - {place for place, *_ in bad})
@@ -118,10 +118,7 @@ def backtranslate(
 
 def check(out: Path) -> None:
     """Raise UsageError for a name that is not one of such a table, NotFound if it can't be made."""
-    if suffix(out) == ".parquet":
-        raise UsageError(
-            f"{out}: parts of Parquet can't be put together; write to a .tsv, .tsv.gz, .tsv.xz or .tsv.zst."
-        )
+    check_table(out)
     check_output(out)
 
 

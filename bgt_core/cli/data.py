@@ -23,9 +23,7 @@ LARGE = 10**9  # bytes; a download of this size or more needs consent
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
 
-OutOption = Annotated[
-    Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")
-]
+OutOption = Annotated[Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst; OUT.json is its card.")]
 
 
 @app.command(cls=Command)
@@ -150,10 +148,10 @@ def prepare(
     """
     from bgt_core.cli.options import rows_bar
     from bgt_core.data.clean import CleaningRules, clean, length_unit
-    from bgt_core.data.parallel import suffix
+    from bgt_core.data.parallel import check_table
     from bgt_core.data.scores import ScoreRange
 
-    suffix(out)  # before a model opens
+    check_table(out)  # before a model opens
     columns = langs.split(",")
     with rows_bar("pairs read") as report:
         ranges = tuple(map(ScoreRange.parse, keep or []))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bgt_core.data import manifest
 from bgt_core.data.clean import Cleaned
 from bgt_core.data.columns import ALTERED
-from bgt_core.data.parallel import Skipped, pair_file, read_pairs, source_files, suffix
+from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, source_files
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
@@ -96,11 +96,11 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
         UsageError: `langs` are not two different languages, or `of` is not one of them.
         DataError: A bad source, or no pair that can be altered.
     """
-    suffix(out)
+    check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
         raise UsageError(f"{of}: expected one of two different languages, not of {','.join(langs)}", parameter="of")
     rng, skipped, dropped, kinds = Random("altered"), Skipped(), Counter[str](), Counter[str]()
-    with pair_file(out, (*langs, ALTERED)) as add:
+    with pair_file(out) as add:
         for pair in read_pairs(source, langs, skipped):
             change = altered(pair[langs.index(of)], of, rng)
             if change is None:

@@ -21,7 +21,7 @@ import numpy as np
 from bgt_core.data import manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
 from bgt_core.data.filters import Seen, hashes, key
-from bgt_core.data.parallel import Audit, Skipped, check_labelled, chunks, pair_file, source_files, suffix
+from bgt_core.data.parallel import Audit, Skipped, check_labelled, check_table, chunks, pair_file, source_files
 from bgt_core.data.scores import Score, ScoreRange, SentenceScore, chosen_scores, pair_scores
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import number, text_lines
@@ -110,7 +110,7 @@ def clean(
     left.
     """
     rules, models = rules or CleaningRules(), models or {}
-    suffix(out)
+    check_table(out)
     langs = parse_columns(read_columns(columns))
     names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # read ones, all
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
@@ -141,7 +141,7 @@ def clean(
             sample = {"not in the sample": lambda candidates: identity(candidates) <= limit}
     skipped, dropped, rows, seen = Skipped(), Counter[str](), 0, Seen()
     filters |= {unique: lambda candidates: seen.new(identity(candidates)), **sample}
-    with pair_file(out, names) as add:
+    with pair_file(out) as add:
         for candidates in read(skipped, report):
             kept = apply(filters, candidates, dropped)
             table: list[tuple[str, ...]] = kept.pairs

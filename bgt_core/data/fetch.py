@@ -319,7 +319,7 @@ LAYOUTS: dict[str, Layout] = {"files": _whole, "tracks": _tracks, "aligned": _al
 
 def _table(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> OutputFile:
     count = 0
-    with pair_file(path, columns) as add:
+    with pair_file(path) as add:
         while chunk := list(islice(rows, CHUNK)):
             add(chunk)
             count += len(chunk)

@@ -1,4 +1,4 @@
-"""Files of translations: read as pairs of normalised sentences (TSV, Moses, Parquet), and written (TSV, Parquet).
+"""Files of translations: read as pairs of normalised sentences (TSV, Moses, Parquet), and written (TSV).
 
     `chunks` -> `check` -> `Audit`: rows of bytes, sound pairs, reports of bad rows
 
@@ -32,13 +32,10 @@ EXAMPLES = 20  # number of bad lines that are kept as examples
 ROWS = 4096  # rows of a Parquet file to read at once
 SAMPLE = 1_000  # rows that show whether cells are quoted
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
-
-TABLES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
-GROUP = 2**16  # pairs of a Parquet row group
+TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # of tables that are written
 LEVEL = 3  # Zstandard level: as small as gzip in a fifth of the time
 
 Row = Sequence[bytes]  # one translation, one side per language
-Add = Callable[[Sequence[Row]], None]
 Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
 
 
@@ -171,14 +168,13 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
             message = f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
             bad.append((place, "not UTF-8", message))
             continue
+        pair = tuple(map(normalise, texts))
         if "\0" in "".join(texts):
             bad.append((place, "NUL", "has a NUL; expected text"))
-            continue
-        pair = tuple(map(normalise, texts))
-        if all(pair):
-            pairs.append(pair)
-        else:
+        elif not all(pair):
             bad.append((place, "empty side", f"the {langs[wanted[pair.index('')]]} side is empty; expected text"))
+        else:
+            pairs.append(pair)
     return pairs, bad
 
 
@@ -285,35 +281,26 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
 
 
 @contextmanager
-def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
+def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
     """A function that adds rows of UTF-8 to `out`, which appears, complete, when the `with` block ends without an
     error.
 
     A part that a killed process left is removed. Raises UsageError for a suffix that is not in `TABLES` and while
     another process writes it, NotFound if it can't be written.
     """
-    suffix(out)
-    opened = _parquet_writer if out.suffix == ".parquet" else _tsv_writer
-    with alone(out), atomic_file(out) as partial, opened(partial, out.suffix, langs) as add:
-        yield add
-
-
-def suffix(out: Path) -> str:
-    """The suffix of the name, one of `TABLES`; UsageError for another."""
-    for ending in TABLES:
-        if out.name.endswith(ending):
-            return ending
-    raise UsageError(f"{out}: expected a name ending in {', '.join(TABLES)}.")
-
-
-@contextmanager
-def _tsv_writer(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
-    with partial.open("wb") as raw, _compressed(raw, kind) as file:
+    check_table(out)
+    with alone(out), atomic_file(out) as partial, partial.open("wb") as raw, _compressed(raw, out.suffix) as file:
 
         def add(rows: Sequence[Row]) -> None:
             file.write(b"".join([b"\t".join(row) + b"\n" for row in rows]))
 
         yield add
+
+
+def check_table(out: Path) -> None:
+    """Raise UsageError for a name that does not end in one of `TABLES`."""
+    if not out.name.endswith(TABLES):
+        raise UsageError(f"{out}: expected a name ending in {', '.join(TABLES)}.")
 
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
@@ -325,30 +312,6 @@ def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".zst":
         return zstandard.ZstdCompressor(LEVEL).stream_writer(raw, closefd=False)
     return raw
-
-
-@contextmanager
-def _parquet_writer(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
-    import pyarrow as pa  # slow to import, and only this format needs it
-    import pyarrow.parquet as pq
-
-    schema = pa.schema([(lang, pa.string()) for lang in langs])
-    waiting: list[Row] = []
-
-    def write() -> None:
-        texts = [pa.array(column, pa.binary()).cast(pa.string()) for column in zip(*waiting, strict=True)]
-        file.write_batch(pa.record_batch(texts, schema=schema))
-        waiting.clear()
-
-    def add(rows: Sequence[Row]) -> None:
-        waiting.extend(rows)
-        if len(waiting) >= GROUP:
-            write()
-
-    with pq.ParquetWriter(partial, schema, compression="zstd") as file:
-        yield add
-        if waiting:
-            write()
 
 
 class Translation(NamedTuple):

@@ -67,7 +67,7 @@ def test_each_rule_drops_its_own(pairs: Path, tmp_path: Path) -> None:
     assert card["file"] == {**manifest.facts(out), "columns": list(LANGS), "rows": 3}
 
 
-@pytest.mark.parametrize("name", ["o.tsv", "o.tsv.gz", "o.tsv.xz", "o.tsv.zst", "o.parquet"])
+@pytest.mark.parametrize("name", ["o.tsv", "o.tsv.gz", "o.tsv.xz", "o.tsv.zst"])
 def test_every_format_holds_the_same_pairs_in_the_same_bytes(name: str, pairs: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "1" / name, tmp_path / "2" / name
     for out in (one, two):
@@ -241,13 +241,13 @@ def test_a_model_scores_translations_and_is_on_the_card(translations: Path, tmp_
     assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"length": "length 1"}
 
 
-def test_the_numbers_may_stand_anywhere_and_are_written_in_every_format(translations: Path, tmp_path: Path) -> None:
+def test_the_numbers_may_stand_anywhere(translations: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.tsv"
     lines = (line.split("\t") for line in TRANSLATIONS)
     moved.write_text("".join(f"{one}\t{cost}\t{two}\n" for one, two, cost in lines), encoding="utf-8")
     columns, rules = ("a:en", "c:label", "b:en"), CleaningRules(keep=(ScoreRange("cost", most=0.4),))
-    clean([moved], columns, tmp_path / "o.parquet", rules)
-    clean([tmp_path / "o.parquet"], columns, tmp_path / "o.tsv", rules)
+    clean([moved], columns, tmp_path / "o.tsv.xz", rules)
+    clean([tmp_path / "o.tsv.xz"], columns, tmp_path / "o.tsv", rules)
     expected = ["the old dog sleeps\t0.4\tthe old dog is sleeping", "it rains\t0.20\tit is raining"]
     assert (tmp_path / "o.tsv").read_text("utf-8").splitlines() == [*expected, "she sings\t0.3\tshe sings on"]
 

@@ -159,7 +159,7 @@ def test_a_quantile_is_that_of_the_first_candidates(paraphrases: Paraphrases, tm
     rows = read_pairs(cheap.part(tmp_path, "mined"), ("a", "b", "cost", "_"), Skipped())
     firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # those of rank 0
     assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # of costs of four digits
-    assert limits.least is None
+    assert limits.least == float("-inf")
     chosen = read_pairs(cheap.pairs(tmp_path, print, "cpu").path, ("a", "b", "cost"), Skipped())
     costs = [float(row[2]) for row in chosen]
     assert len(costs) == 100 and max(costs) <= limits.most

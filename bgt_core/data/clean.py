@@ -121,26 +121,19 @@ def clean(
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     measure = _count(rules, langs.values(), tokenizer)
     read = partial(_read, sources, all_names, label, measure, strict)
-    held_out = _held_out(exclude, rules.seed)
     scores = pair_scores(models)
     ranges = chosen_scores(rules.keep, scores)
     if label < 0 and "cost" in ranges:
-        text = "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label."
-        raise UsageError(text, parameter="keep")
-    filters = _filters(rules, held_out)
+        raise UsageError(
+            "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.", parameter="keep"
+        )
+    filters = _filters(rules, _held_out(exclude, rules.seed))
     filters |= {name: partial(_in_range, limits, scores[name]) for name, limits in ranges.items()}
-    identity = partial(_identity, rules)
     unique = "another of its reference" if rules.first_of_reference else "copy"
-    sample: dict[str, Filter] = {}
-    if rules.max_pairs is not None:  # a first pass finds the hash that separates the sample from the rest
-        seen = Seen()
-        for candidates in read(Skipped(), lambda pairs, total: None):
-            seen.new(identity(apply(filters, candidates, Counter())))
-        if len(seen) > rules.max_pairs:
-            limit = np.uint64(seen.smallest(rules.max_pairs))
-            sample = {"not in the sample": lambda candidates: identity(candidates) <= limit}
     skipped, dropped, rows, seen = Skipped(), Counter[str](), 0, Seen()
-    filters |= {unique: lambda candidates: seen.new(identity(candidates)), **sample}
+    first_pass = () if rules.max_pairs is None else read(Skipped(), lambda pairs, total: None)
+    sample = _sample(rules, filters, first_pass)
+    filters |= {unique: lambda candidates: seen.new(_identity(rules, candidates)), **sample}
     with pair_file(out) as add:
         for candidates in read(skipped, report):
             kept = apply(filters, candidates, dropped)
@@ -162,6 +155,17 @@ def clean(
     }
     manifest.write_card(out, names, rows, files, about, licence)
     return Cleaned(rows, dict(dropped), skipped)
+
+
+def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
+    """The filter that keeps `rules.max_pairs` of all pairs, those with the smallest hashes; none if they are fewer."""
+    seen = Seen()
+    for candidates in pairs:
+        seen.new(_identity(rules, apply(filters, candidates, Counter())))
+    if not rules.max_pairs or len(seen) <= rules.max_pairs:
+        return {}
+    limit = np.uint64(seen.smallest(rules.max_pairs))
+    return {"not in the sample": lambda candidates: _identity(rules, candidates) <= limit}
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:

@@ -55,7 +55,7 @@ class CleaningRules:
         check_choice(UNITS, unit=self.unit)
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidates:
     """N sound pairs of L sides, with what the filters compare."""
 

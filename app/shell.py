@@ -36,7 +36,7 @@ LOST = (
     "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
     "shown, because it would show another model or text."
 )
-OLD = {"plane": "pairs", "similarity": "pairs"}  # addresses of pages that are parts of others now
+OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # addresses of pages that are parts of others now
 TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
 
 
@@ -75,11 +75,8 @@ PAGES = {
              "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer, link=False),
         Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?",
              shown=lambda options: options.questions is not None),
-        Page("probes", "probes", "Probes", "science",
+        Page("probes", "probes", "What each latent holds", "science",
              "Which properties of a sentence can a small classifier read from each latent?"),
-        Page("languages", "languages", "Compare languages", "translate",
-             "Does the semantic latent keep meaning, and the {second} latent style, in every language and model?",
-             link=False),
         Page("models", "models", "Compare models", "balance",
              "Compare models on the same sentences, and see whether their differences are more than chance."),
         Page("split", "split", "Your encoder", "vertical_split",

@@ -60,7 +60,6 @@ VIEWS = (
     View("grid", "style"),
     View("direction", "style?how=In+a+direction"),
     View("probes", "probes", scroll_to("Results")),
-    View("languages", "languages"),
     View("models", "models"),
     View("disagreements", "models?by=Disagreements"),
     View("split", "split", split),

@@ -26,7 +26,6 @@ _HOMES = {
     "TASKS": "tasks",
     "measure_cell": "grid",
     "run": "probe",
-    "run_senteval_protocol": "probe",
     "table": "grid",
 }
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from probes.grid import table as table
     from probes.measures.study import ProbeConfig as ProbeConfig
     from probes.probe import run as run
-    from probes.probe import run_senteval_protocol as run_senteval_protocol
     from probes.result import ProbeResult as ProbeResult
     from probes.results.store import Cache as Cache
     from probes.results.store import Cell as Cell

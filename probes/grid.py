@@ -15,8 +15,8 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.tables import Plain
 from probes.data.load import Dataset, check_applicable, label_sentences, load_items
 from probes.measures.study import ProbeConfig
-from probes.probe import DEFAULT, Report, check, probeable, run, run_senteval_protocol, silent
-from probes.results.store import RESULTS, Cache, Cell, cell_of, key, with_cache, write_cells
+from probes.probe import DEFAULT, Report, check, probeable, run, silent
+from probes.results.store import Cache, Cell, cell_of
 from probes.results.tables import corrected, long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
@@ -35,7 +35,6 @@ def measure_cell(
     latents: Sequence[str] = (),
     references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
     config: ProbeConfig = DEFAULT,
-    senteval: bool = False,
     cache: Cache | None = None,
     report: Report = silent,
 ) -> Cell:
@@ -46,9 +45,8 @@ def measure_cell(
     Args:
         sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
         name: the encoder's name in tables.
-        senteval: whether to follow SentEval's protocol (`probes.run_senteval_protocol`).
-        cache: stores vectors and cells; a stored cell is loaded. Nothing is stored for encoders without a
-            fingerprint (their `fingerprint` is empty).
+        cache: stores cells; a stored cell is loaded. Nothing is stored for encoders without a fingerprint (their
+            `fingerprint` is empty).
 
     The other parameters are those of `probes.run`, as are the errors; NotFound if the cache can't be written.
     """
@@ -59,7 +57,7 @@ def measure_cell(
     encoders = [encoder, *(each for several in references.values() for each in several)]
     path = None
     if cache and all(each.fingerprint for each in encoders):
-        parts = key(
+        path = cache.path(
             task=task.name,
             lang=lang,
             latents=latents,
@@ -67,33 +65,33 @@ def measure_cell(
             references=[(other, len(several)) for other, several in references.items()],
             dataset=dict(dataset.about),
             config=asdict(config),
-            senteval=senteval,
         )
-        path = cache.path(RESULTS, parts)
-        if kept := cache.cell(path, name):
+        if kept := cache.read(path, name):
             report(f"{task.name} {lang}: {name}, measured {kept.trail['measured']}")
             return kept
         cache.check()
-    cached = with_cache(encoder, cache)
-    options: dict[str, Any] = {"lang": lang, "latents": latents, "config": config, "report": report}
-    if senteval:
-        result = run_senteval_protocol(cached, task, dataset.items, **options)
-    else:
-        others = {other: [with_cache(each, cache) for each in several] for other, several in references.items()}
-        result = run(cached, task, dataset.items, references=others, **options)
+    result = run(
+        encoder,
+        task,
+        dataset.items,
+        lang=lang,
+        latents=latents,
+        references=references,
+        config=config,
+        report=report,
+    )
     trail = {
         **dataset.about,
         "fingerprint": encoder.fingerprint or "unknown",
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "probe": "senteval" if senteval else config.probe,
+        "probe": "senteval" if config.senteval else config.probe,
         "langs": list(encoder.langs),
         "latents": latents,
     }
     cell = cell_of(name, result, trail)
     if cache and path:
-        with cache.writing(path) as part:
-            write_cells(part, [cell])
+        cache.write(path, cell)
     return cell
 
 
@@ -124,7 +122,6 @@ def table(
     latents: Sequence[str] = (),
     data: Path | None = None,
     config: ProbeConfig | Sequence[ProbeConfig] = DEFAULT,
-    senteval: bool = False,
     cache: Cache | None = None,
     report: Report = silent,
 ) -> ProbeTable:
@@ -141,7 +138,7 @@ def table(
         latents: latents to probe; by default all.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
         config: of the probes; one or several.
-        senteval, cache, report: as in `probes.measure_cell`.
+        cache, report: as in `probes.measure_cell`.
 
     Returns:
         The cells. Failed cells are in `failures`; a single cell raises its error.
@@ -153,7 +150,7 @@ def table(
     tasks = [tasks] if isinstance(tasks, str) else tasks
     langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
-    grid = Grid(tasks, list(map(lang_codes, langs)), data, configs, senteval, cache, encoders, latents)
+    grid = Grid(tasks, list(map(lang_codes, langs)), data, configs, cache, encoders, latents)
     measured = ProbeTable()
     for label, outcome in grid.measure(report, lambda error: report(f"skipped: {error}")):
         measured.add(label, outcome)
@@ -169,7 +166,6 @@ class Grid:
     langs: Sequence[str]
     data: Path | None = None
     configs: Sequence[ProbeConfig] = (DEFAULT,)
-    senteval: bool = False
     cache: Cache | None = None
     encoders: Mapping[str, SentenceEncoder] = field(default_factory=dict)
     latents: Sequence[str] = ()
@@ -208,7 +204,8 @@ class Grid:
         noted: set[str] = set()
         for task, lang, named in rows:
             try:
-                dataset = load_items(task, lang, self.data, seed=self.configs[0].seed, senteval=self.senteval)
+                first = self.configs[0]
+                dataset = load_items(task, lang, self.data, seed=first.seed, senteval=first.senteval)
             except BgtError as error:
                 if single:
                     raise
@@ -228,7 +225,7 @@ class Grid:
                     noted.add(note)
                     report(note)
             options: dict[str, Any] = {"lang": lang, "latents": self.latents, "references": self.references}
-            options |= {"senteval": self.senteval, "cache": self.cache, "report": report}
+            options |= {"cache": self.cache, "report": report}
             for name, encoder in self.encoders.items():
                 for config in self.configs:
                     try:

@@ -46,8 +46,6 @@ class ProbeScore:
     selectivity_low: float | None = None
     selectivity_high: float | None = None
     control: float | None = None  # accuracy on the control task
-    codelength: float | None = None  # online, bits, mean over shuffles
-    compression: float | None = None  # relative to the uniform code; 1: no usable information
 
 
 @dataclass(frozen=True)
@@ -63,29 +61,6 @@ class Difference:
     ci_high: float
     p: float  # two-sided, of the same standard error as the interval
     adjusted_p: float | None = None  # Holm's, among the differences of a table: see `significance.correct`
-
-
-@dataclass(frozen=True)
-class Erasure:
-    """Test accuracy after erasing the property, and after erasing as many random directions."""
-
-    latent: str
-    method: str  # leace
-    rank: int  # directions erased, mean over seeds
-    accuracy: float
-    random_accuracy: float
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """A point on a learning curve: the test accuracy of one probe."""
-
-    latent: str
-    probe: str
-    n_train: int
-    accuracy: float
-    ci_low: float  # Wilson
-    ci_high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +86,6 @@ class ProbeResult:
     resamples: int = 2_000  # of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
     over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
-    erasures: list[Erasure] = field(default_factory=list)
-    curve: list[CurvePoint] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
     items: Items | None = field(default=None, compare=False)  # those used, in the order of the predictions

@@ -304,8 +304,8 @@ def random_tokens() -> Callable[..., Tokens]:
 
 @pytest.fixture(scope="session")
 def cell(saved: Path) -> probes.Cell:
-    """What `bgt-probe` measures of the untrained model: English length, with a learning curve and codelengths."""
-    config = probes.ProbeConfig(max_items=300, seeds=1, curve=True, mdl=True)
+    """What `bgt-probe` measures of the untrained model: English length."""
+    config = probes.ProbeConfig(max_items=300, seeds=1)
     return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)
 
 

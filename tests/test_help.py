@@ -25,6 +25,6 @@ def texts(command: Any, name: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("app", [bgt, probe], ids=["bgt", "bgt-probe"])
 def test_nothing_in_square_brackets_is_lost(app: typer.Typer) -> None:
     every = dict(texts(typer.main.get_command(app), "bgt"))
-    assert len(every) > 30
+    assert len(every) > 20
     lost = {where: text for where, text in every.items() if Text.from_markup(text).plain != text.replace("\\[", "[")}
     assert not lost, r"write \\[ for a square bracket"

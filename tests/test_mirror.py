@@ -18,7 +18,7 @@ test_walks.py
 """.split()
 
 # Folders of small modules that one file tests together.
-TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
+TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 
 # Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
 WITHOUT_A_FILE = """

@@ -128,7 +128,7 @@ def outside(loaded: state.Loaded) -> None:
     }
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "What is known of this encoder")
     st.markdown(
-        "Measure it: *Probes* tells which properties it shows, *Pairs* and *Compare models* how well it finds "
+        "Measure it: *What each latent holds* tells what it shows, *Pairs* and *Compare models* how well it finds "
         "sentences of one meaning, and *Your encoder* splits its vectors into what translations share and the rest."
     )
 

@@ -28,11 +28,6 @@ from probes.tasks import TASKS
 LABELLED = ("conllu", "mrg", "ptb", "trees", "txt", "tsv")  # endings of files that tasks can be labelled from
 
 
-def predictors(table: pa.Table) -> list[str]:
-    """The latents and baselines with kept predictions; rows as in `probes.results.store`."""
-    return table["predictor"].unique().to_pylist()
-
-
 def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
     """One row per tested sentence, sorted by pointwise V-information in bits, the highest first.
 
@@ -66,13 +61,12 @@ def run(
     items: int,
     seeds: int,
     report: Callable[[str], None],
-    curve: bool = False,
 ) -> probes.Cell:
     """Train and test a probe as `bgt-probe` does, on its default data if no text is given.
 
     `source` names the text. `report` is called with each step; an exception that it raises ends the work.
     """
-    config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
+    config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
     if isinstance(text, LabelledFile):
         dataset = load_file(TASKS[task], lang, text)

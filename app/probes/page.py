@@ -1,4 +1,4 @@
-"""The page of probes: train a small one, upload results, look at all of them."""
+"""What each latent holds: train a small probe, upload results, look at all of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ def run_small(loaded: state.Loaded) -> None:
             seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
-            curve = st.toggle("Learning curve", key="pcurve", **BOUND)
             slot_of_button = st.container(width="content")
         file = labelled_file()
         reason = "" if file else task_names.why_not(task, lang)
@@ -67,7 +66,7 @@ def run_small(loaded: state.Loaded) -> None:
             box.update(label=f"Computing: {line}")
 
         try:
-            cell = compute.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report, curve)
+            cell = compute.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report)
         except BgtError as error:
             slot.empty()
             problem(error)

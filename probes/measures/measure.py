@@ -1,19 +1,25 @@
-"""Train and test one kind of probe, each encoder seed with each probe seed; and what its predictions cost in bits.
+"""Train and test one kind of probe, each encoder seed with each probe seed: accuracy, bits and selectivity.
 
 V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R), how much shorter the code of test labels becomes,
 with the best probe of the family, if the vectors are known. Without vectors the best probe is the share of each label
 in training. The pointwise form (Ethayarajh et al., 2022) is that of one item. On held-out items the estimate may be
 below 0: the probe then predicts worse than the shares.
+
+A control task (Hewitt & Liang, 2019) keeps a probe's inputs and has labels that can only be memorised. Theirs
+labels each word type at random. Random labels of sentences would give chance accuracy in test for any probe, as no
+sentence occurs twice; so the label here belongs to a recurring key, the rarest of a sentence's frequent tokens. A probe
+that can read the key and memorise does well; accuracy above that is selectivity. (First tokens are too few and uneven
+as keys: a fifth of French sentences may share the label of "le". The interval of selectivity was 17 points over five
+draws then, and is 4 now: subject number, 2,000 test items.)
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -26,15 +32,16 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
 from bgt_core.vectors.linear_probe import STRENGTHS, FittedStrength, Layers, LinearProbe, Probe, Seed
 from probes.classifiers.senteval import Stack, forward
-from probes.measures.significance import wilson
-from probes.measures.study import Cut, Study, hidden_units
+from probes.measures.significance import bootstrap, wilson
+from probes.measures.study import Cut, ProbeConfig, Study, hidden_units
+from probes.task import split_tokens
 
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 LANGUAGE_FOLDS = 5  # of the probe of languages: one tests, one is dev, three train
-SCHEDULE = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25, 50, 100)  # percent of the items that end each block
-SHUFFLES = 3  # of the online code
+FREQUENT = 2_000  # most frequent kinds of tokens, among which the rarest is the key of a control task
+MIN_RECURRING = 30  # minimum items of dev, and of test, for a control task
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,47 +180,55 @@ def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
     return bits(np.broadcast_to(logs, (len(labels), len(known))), known, labels, classes, len(trained))
 
 
-def codelength(
-    make: ProbeFactory,
-    vectors: np.ndarray,
-    labels: np.ndarray,
-    groups: Sequence[int] | np.ndarray,
-    classes: int,
-    shuffles: int = SHUFFLES,
-    seed: int = 0,
-) -> np.ndarray:
-    """The bits of each block, (shuffles, blocks), of the online code of labels (Voita & Titov, 2020, sec. 2.2.2).
+def keys(sentences: Sequence[str]) -> list[str]:
+    """The key of each sentence: the rarest of its tokens that are among the 2,000 most frequent ones."""
+    tokens = [split_tokens(sentence.lower()) for sentence in sentences]
+    common = dict(Counter(token for words in tokens for token in set(words)).most_common(FREQUENT))
+    return [
+        min((token for token in words if token in common), key=lambda token: (common[token], token), default="")
+        for words in tokens
+    ]
 
-    Labels are sent in blocks, the first at log2 K bits per label, each later one with a probe trained on all before it.
-    A property that is easy to learn costs few bits, because few labels suffice. Everything about a probe, its strength
-    included, is chosen within the prefix; while that has only one label, its share is the probe. Whole groups are
-    shuffled, so that versions of a sentence stay together.
 
-    Args:
-        make: Gives a new probe for a seed.
-        vectors: (N, D).
-        labels: (N,), of `classes` kinds.
-        groups: (N,).
+def control_labels(
+    names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A label for each of N keys, and whether the key is in train: two arrays (N,).
+
+    The label is drawn once per key from (N,) `labels`, which gives the same shares. An item whose key is not in train
+    can't be memorised, and is not tested.
     """
-    names, group = np.unique(np.asarray(groups), return_inverse=True)
-    ends = sorted({math.ceil(len(labels) * percent / 100) for percent in SCHEDULE})
-    sizes = np.zeros((shuffles, len(ends)))
-    sizes[:, 0] = ends[0] * math.log2(classes)
-    for shuffle in range(shuffles):
-        rng = np.random.default_rng((seed, shuffle))
-        order = np.argsort(rng.permutation(len(names))[group], kind="stable")
-        for number, (begin, end) in enumerate(itertools.pairwise(ends), 1):
-            before, block = order[:begin], order[begin:end]
-            if len(np.unique(labels[before])) < 2:
-                cost = share_bits(labels[before], labels[block], classes)
-            else:
-                probe = make(shuffle)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    probe.fit(vectors[before], labels[before])
-                cost = bits(probe.predict_log_proba(vectors[block]), probe.classes_, labels[block], classes, begin)
-            sizes[shuffle, number] = cost.sum()
-    return sizes
+    kinds, kind = np.unique(names, return_inverse=True)
+    drawn = np.random.default_rng(seed).choice(labels, len(kinds))
+    return drawn[kind], np.isin(kind, kind[train])
+
+
+def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
+    """Fit the same probes on labels of recurring keys, drawn again for each probe seed; `task` are the task's results.
+
+    Returns:
+        The fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, the accuracy on the
+        task minus that for the same items, in points, with its interval. Empty if the keys of fewer than 30 items of
+        dev or test recur in train, or if all of train gets one label.
+    """
+    make, names = probe_factory(config.probe), keys(study.items.sentences)
+    right = np.zeros_like(task.right)
+    tested = np.zeros_like(study.tested)
+    for seed, (train, dev, test) in enumerate(study.cuts):
+        drawn, known = control_labels(names, study.labels, train, config.seed + seed)
+        cut = train, dev[known[dev]], test[known[test]]
+        if len(np.unique(drawn[train])) < 2 or min(map(len, cut)) < MIN_RECURRING:
+            return {}
+        tested[seed, cut[2]] = True
+        right[:, seed] = measure(lambda _, seed=seed: make(seed), inputs, drawn, [cut]).right[:, 0]  # type: ignore[misc]
+    own, control = bootstrap([task.right, right], tested, study.items.groups, config.resamples, config.seed)
+    low, high = (own - control).interval()
+    return {
+        "control": control.mean,
+        "selectivity": 100 * (own - control).mean,
+        "selectivity_low": 100 * low,
+        "selectivity_high": 100 * high,
+    }
 
 
 def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:

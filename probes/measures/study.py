@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -40,10 +41,8 @@ class ProbeConfig:
     max_items: int | None = None  # None: 10,000; all by SentEval's protocol
     baselines: bool = True
     control: bool = True  # selectivity, by a control task
-    mdl: bool = False  # online codelength
-    erase: bool = False  # accuracy after LEACE, beside random directions
-    curve: bool = False  # learning curve over training items, and over probes of more capacity
     resamples: int = RESAMPLES  # of the test items
+    senteval: bool = False  # SentEval's protocol (`probes.classifiers.senteval`): one seed, accuracy only
 
     def __post_init__(self) -> None:
         hidden_units(self.probe)
@@ -82,29 +81,23 @@ class Study:
         return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
 
 
-def prepare(
-    task: ProbeTask,
-    sentences: Sequence[str] | Items | None,
-    *,
-    lang: str,
-    config: ProbeConfig,
-    in_order: bool = False,
-) -> Study:
+def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
     """Label sentences (by default the built-in ones), or use items unchanged, and split them.
 
-    Items are in the order drawn, or with `in_order`, in their own, which determines the minibatches. Raises UsageError
-    for a language without a definition, DataError for too few items or an empty split.
+    Items are in the order drawn, or by SentEval's protocol in their own, which determines the minibatches. Raises
+    UsageError for a language without a definition, DataError for too few items or an empty split.
     """
     task.check(lang)
     if not isinstance(sentences, Items):
         sentences = label_sentences(task, sentences, lang, seed=config.seed).items
-    items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
+    limit = config.max_items or (sys.maxsize if config.senteval else MAX_ITEMS)
+    items, left_out = select(sentences, limit, config.seed, in_order=config.senteval)
     names, labels = np.unique(items.labels, return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
         kinds = f"the label {some(names)} alone" if len(names) == 1 else f"{len(names)} labels"
         counts = f"{len(labels)} items with {kinds}"
         raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
-    cuts = cuts_of(items, config.seeds, config.seed)
+    cuts = cuts_of(items, 1 if config.senteval else config.seeds, config.seed)
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):
             raise DataError(f"Task '{task.name}' has no {name} items: give some, or items without splits.")

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from bgt_core.data.clean import copy_key
 from probes.classifiers.baselines import BASELINES
 from probes.classifiers.senteval import SentEval, split_classify
 from probes.data.items import RARE, some
-from probes.measures.controls import selectivity
-from probes.measures.measure import Measured, Vectors, codelength, embed_items, probe_factory
+from probes.measures.measure import Measured, embed_items
 from probes.measures.significance import Runs, difference, wilson
 from probes.measures.study import ProbeConfig, Study, hidden_units
 from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeScore, is_baseline
@@ -55,18 +53,6 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
         boot_high=min(1.0, boot_high),  # with two seeds the interval may exceed the possible range
         information=float(np.nanmean(measured.saved)),
     )
-
-
-def extra_scores(study: Study, inputs: Sequence[Vectors], measured: Measured, config: ProbeConfig) -> dict[str, Any]:
-    """The fields of `ProbeScore` that only latents have, as far as `config` enables them."""
-    scores = selectivity(study, inputs, measured, config) if config.control else {}
-    if config.mdl:
-        train, make = study.cuts[0][0], probe_factory(config.probe)
-        groups, labels, classes = np.array(study.items.groups)[train], study.labels[train], len(study.names)
-        codes = [codelength(make, vectors[train], labels, groups, classes, seed=config.seed) for vectors in inputs]
-        scores["codelength"] = float(np.mean([code.sum(1).mean() for code in codes]))
-        scores["compression"] = len(train) * math.log2(classes) / scores["codelength"]
-    return scores
 
 
 def senteval_score(
@@ -133,20 +119,8 @@ def result_of(
     config: ProbeConfig,
 ) -> ProbeResult:
     """The part of the result that both protocols have."""
-    return ProbeResult(
-        study.task,
-        study.lang,
-        len(study.cuts),
-        config.seed,
-        rows,
-        None,
-        study.left_out,
-        config.resamples,
-        warnings=warnings,
-        labels=study.names,
-        items=study.items,
-        predictions=predictions,
-    )
+    given = study.task, study.lang, len(study.cuts), config.seed, rows, None, study.left_out, config.resamples
+    return ProbeResult(*given, warnings=warnings, labels=study.names, items=study.items, predictions=predictions)
 
 
 def predictions_of(measured: Measured) -> Predictions:

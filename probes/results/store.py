@@ -1,15 +1,14 @@
-"""The one file of results, and a cache of vectors and results.
+"""The one file of results, and a cache of them.
 
 A run is a Parquet file. A row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
 latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted, bits (-log2 of the
 probability of the label), pvi (bits, mean over seeds). The results of the cells and their trails are JSON in the file's
 metadata. All later comparisons read this file, and need no model.
 
-    CACHE/vectors/KEY.npy      an encoder's vectors of sentences
     CACHE/results/KEY.parquet  a run of one cell
 
-A key is a hash of everything that determines the content, this package's code included, so entries never go stale;
-unused entries are pruned by age. A damaged file counts as absent.
+A key is a hash of everything that determines the content, this package's code included, so entries never go stale. A
+damaged file counts as absent. The folder can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -18,15 +17,14 @@ import hashlib
 import io
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,10 +32,9 @@ from platformdirs import user_cache_path
 from pyarrow import compute, parquet
 
 import bgt_core
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.files import PARTIAL, atomic_file, parse_json, reading_parquet, writing
-from probes.result import SCHEMA, CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
+from bgt_core.files import atomic_file, parse_json, reading_parquet, writing
+from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 PREDICTIONS = pa.schema(
     {
@@ -59,11 +56,7 @@ TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data
 # the types that the fields of a stored record may have, by their annotation
 KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (float, int)}
 KINDS["float | None"] = (float, int, type(None))
-
-VECTORS, RESULTS = "vectors", "results"
 WAY_OUT = "; choose another folder with BGT_CACHE, or measure without a cache"
-DAY = 86_400  # seconds
-STALE = 3_600  # seconds after which a partial file is taken to belong to a killed process
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +110,7 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
     parts = []
     for cell in cells:
         table = cell.predictions
-        task, lang, probe = cell.setting
-        values = (cell.model, cell.trail["fingerprint"], task, lang, probe)
+        values = (cell.model, cell.trail["fingerprint"], *cell.setting)
         for column, (name, value) in enumerate(zip(CELL, values, strict=True)):
             table = table.add_column(column, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
         parts.append(table)
@@ -156,24 +148,17 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
             for name, kind in TRAIL.items():
                 if not isinstance(trail[name], kind):
                     raise TypeError(name)
-            cells.append(Cell(str(entry["model"]), as_result(entry), predictions.slice(start, count), trail))
+            cells.append(Cell(str(entry["model"]), _result(entry), predictions.slice(start, count), trail))
             start += count
         return cells
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{file}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
 
 
-def as_result(plain: Mapping[str, Any]) -> ProbeResult:
+def _result(plain: Mapping[str, Any]) -> ProbeResult:
     """The inverse of `ProbeResult.as_dict`; KeyError or TypeError for other values."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
-    kinds: dict[str, type] = {
-        "rows": ProbeScore,
-        "over_baseline": Difference,
-        "over_majority": Difference,
-        "erasures": Erasure,
-        "curve": CurvePoint,
-    }
-    for name, kind in kinds.items():
+    for name, kind in {"rows": ProbeScore, "over_baseline": Difference, "over_majority": Difference}.items():
         values[name] = [_record(kind, entry) for entry in plain[name]]
     values["difference"] = plain["difference"] and _record(Difference, plain["difference"])
     if not values["rows"]:
@@ -182,8 +167,8 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def _record(kind: type, plain: Mapping[str, Any]) -> Any:
-    """An instance of a dataclass of numbers and text; TypeError for a value of another type."""
-    value = kind(**plain)
+    """An instance of a dataclass of numbers and text; entries of earlier versions that it lacks are ignored."""
+    value = kind(**{each.name: plain[each.name] for each in fields(kind) if each.name in plain})
     for each in fields(kind):
         if not isinstance(getattr(value, each.name), KINDS[str(each.type)]):
             raise TypeError(each.name)
@@ -218,9 +203,8 @@ def correctness(predictions: pa.Table, predictor: str) -> Correctness:
 
 def default_folder() -> Path:
     """BGT_CACHE, or the system's folder for caches."""
-    if folder := os.environ.get("BGT_CACHE"):
-        return Path(folder)
-    return user_cache_path("bgt", appauthor=False)
+    folder = os.environ.get("BGT_CACHE")
+    return Path(folder) if folder else user_cache_path("bgt", appauthor=False)
 
 
 @cache
@@ -235,26 +219,16 @@ def code() -> str:
     return sources.hexdigest()
 
 
-def key(**parts: object) -> str:
-    """The file name for content that depends on these parts (plain values) and on the code."""
-    text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 @dataclass(frozen=True)
 class Cache:
-    """A folder of vectors and results, by default `default_folder()`."""
+    """A folder of results, by default `default_folder()`."""
 
     folder: Path = field(default_factory=default_folder)
 
-    def path(self, kind: str, name: str) -> Path:
-        return self.folder / kind / f"{name}{'.npy' if kind == VECTORS else '.parquet'}"
-
-    @contextmanager
-    def writing(self, path: Path) -> Iterator[Path]:
-        """Yield the path to write the entry `path` to; NotFound if the cache can't be written."""
-        with atomic_file(path, WAY_OUT) as partial:
-            yield partial
+    def path(self, **parts: object) -> Path:
+        """The file of the cell that depends on these parts (plain values) and on the code."""
+        text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
+        return self.folder / "results" / f"{hashlib.sha256(text.encode()).hexdigest()}.parquet"
 
     def check(self) -> None:
         """Raise NotFound if the cache can't be written, before anything is computed for it."""
@@ -263,57 +237,14 @@ class Cache:
             with TemporaryFile(dir=self.folder):
                 pass
 
-    def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The (N, D) vectors of that name, computed and stored unless they exist."""
-        path = self.path(VECTORS, name)
-        try:
-            vectors = np.load(path, allow_pickle=False)
-            os.utime(path)
-            return vectors
-        except (OSError, ValueError, EOFError):
-            pass  # absent or damaged: made below
-        vectors = make()
-        with self.writing(path) as partial, partial.open("wb") as file:
-            np.save(file, vectors, allow_pickle=False)
-        return vectors
-
-    def cell(self, path: Path, model: str) -> Cell | None:
+    def read(self, path: Path, model: str) -> Cell | None:
         """The stored cell, under this name of its model; None if it is absent or damaged."""
-        with suppress(BgtError, OSError):
+        with suppress(BgtError):
             (cell,) = read_cells(path)
-            os.utime(path)
             return replace(cell, model=model)
         return None
 
-    def prune(self, days: float = 0) -> tuple[int, int]:
-        """Remove files that were not used for that many days, and leftovers of killed processes, but no files being
-        written; return the numbers of files and bytes removed."""
-        count = size = 0
-        for path in (path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*")):
-            with suppress(FileNotFoundError):  # another process prunes too
-                status = path.stat()
-                least = STALE if path.name.endswith(PARTIAL) else 0
-                if status.st_mtime <= time.time() - max(least, days * DAY):
-                    path.unlink()
-                    count, size = count + 1, size + status.st_size
-        return count, size
-
-
-class CachedEncoder:
-    """An encoder with cached vectors; other calls are passed on to it."""
-
-    def __init__(self, encoder: SentenceEncoder, cache: Cache):
-        self.encoder, self.cache = encoder, cache
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.encoder, name)
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, D) float32, in the order given."""
-        name = key(fingerprint=self.encoder.fingerprint, lang=lang, latent=latent, sentences=list(sentences))
-        return self.cache.vectors(name, lambda: self.encoder.embed(sentences, lang=lang, latent=latent))
-
-
-def with_cache(encoder: SentenceEncoder, cache: Cache | None) -> SentenceEncoder:
-    """The encoder with cached vectors, if it has a fingerprint."""
-    return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and encoder.fingerprint else encoder
+    def write(self, path: Path, cell: Cell) -> None:
+        """Store a cell; NotFound if the cache can't be written."""
+        with atomic_file(path, WAY_OUT) as partial:
+            write_cells(partial, [cell])

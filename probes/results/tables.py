@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import RESAMPLES, bootstrap, correct, difference
 from probes.result import LEVEL, MAJORITY, Difference, ProbeScore, is_baseline
-from probes.results.languages import latent_gap, published
+from probes.results.languages import PUBLISHED, latent_gap
 from probes.results.store import Cell, correctness
 
 UNSEPARABLE = "not separable from majority"
@@ -23,27 +22,7 @@ INTERVAL = f"{100 * LEVEL:g}% CI"
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
-class Side(NamedTuple):
-    """One side of a comparison."""
-
-    model: str
-    predictor: str  # a latent, baseline or reference
-
-
-class Column(NamedTuple):
-    """A predictor of a cell, one value in a row of the wide table."""
-
-    cell: Cell
-    latent: str
-
-    @property
-    def score(self) -> ProbeScore:
-        return self.cell.row(self.latent)
-
-    @property
-    def accuracy(self) -> Estimate:
-        """In percent, with Wilson's interval."""
-        return Estimate(100 * self.score.accuracy, 100 * self.score.ci_low, 100 * self.score.ci_high)
+Side = tuple[str, str]  # of a comparison: the names of a model, and of its latent, baseline or reference
 
 
 def gap(
@@ -71,20 +50,11 @@ def gap(
     return difference(task, lang, names, runs[0] - runs[1])
 
 
-def cell_gap(left: Column, right: Column, names: tuple[str, str] | None = None) -> Difference:
+def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
     """`gap` of two cells of one task, with the resamples of the first."""
-    (task, lang, _), measured = left.cell.setting, left.cell.result
-    return gap(
-        left.cell.predictions,
-        left.latent,
-        right.cell.predictions,
-        right.latent,
-        task=task,
-        lang=lang,
-        names=names,
-        resamples=measured.resamples,
-        seed=measured.seed,
-    )
+    (task, lang, _), measured = left.setting, left.result
+    drawn: dict[str, int] = {"resamples": measured.resamples, "seed": measured.seed}
+    return gap(left.predictions, first, right.predictions, second, task=task, lang=lang, names=names, **drawn)
 
 
 def compare_sides(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> list[Difference]:
@@ -92,16 +62,15 @@ def compare_sides(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> 
     gaps = []
     for setting in dict.fromkeys(cell.setting for cell in cells):
         known = {
-            Side(cell.model, predictor): Column(cell, predictor)
+            (cell.model, predictor): cell
             for cell in cells
             if cell.setting == setting
             for predictor in compute.unique(cell.predictions["predictor"]).to_pylist()
         }
-        for first, second in pairs:
-            if first in known and second in known:
-                same = first.model == second.model
-                names = (first.predictor, second.predictor) if same else ("/".join(first), "/".join(second))
-                gaps.append(cell_gap(known[first], known[second], names))
+        for one, two in pairs:
+            if one in known and two in known:
+                names = (one[1], two[1]) if one[0] == two[0] else ("/".join(one), "/".join(two))
+                gaps.append(cell_gap(known[one], one[1], known[two], two[1], names))
     return correct(gaps)
 
 
@@ -156,7 +125,6 @@ def short_table(cells: Sequence[Cell]) -> Table:
             for cell, row in rows
         ],
         "selectivity": [row.selectivity for _, row in rows],
-        "compression": [row.compression for _, row in rows],
     }
     optional = {name: values for name, values in optional.items() if any(value is not None for value in values)}
     columns = ["task", "lang", *(["model"] if several else []), "latent", *(["probe"] if probes else [])]
@@ -196,22 +164,27 @@ def wide_table(cells: Sequence[Cell]) -> Table:
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
-    settings: dict[tuple[str, str, str], dict[str, Column]] = {}
+    settings: dict[tuple[str, str, str], dict[str, tuple[Cell, str]]] = {}
     for cell in cells:
         for latent in cell.trail["latents"]:
             name = f"{cell.model} {latent}" if several else latent
-            settings.setdefault(cell.setting, {})[name] = Column(cell, latent)
-    best = {setting: max(row, key=lambda name, row=row: row[name].score.accuracy) for setting, row in settings.items()}  # type: ignore[misc]
-    tied = _tied_with_best(settings, best)
+            settings.setdefault(cell.setting, {})[name] = cell, latent
+    best = {setting: max(row, key=lambda name, row=row: accuracy(*row[name])) for setting, row in settings.items()}  # type: ignore[misc]
+    others = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
+    gaps = correct([cell_gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in others])
+    tied = {
+        other for other, gap in zip(others, gaps, strict=True)
+        if gap.adjusted_p is not None and gap.adjusted_p >= 1 - LEVEL
+    }  # fmt: skip
+    tied |= {(setting, best[setting]) for setting, _ in tied}
     names = list(dict.fromkeys(name for row in settings.values() for name in row))
     rows = []
     for setting, row in settings.items():
         values: list[Value] = []
         for name in names:
-            mark = "tied" if name in tied[setting] or (tied[setting] and name == best[setting]) else ""
-            mark = "best" if name == best[setting] and not mark and len(row) > 1 else mark
-            values.append(row[name].accuracy._replace(mark=mark) if name in row else None)
-        cell = next(iter(row.values())).cell
+            mark = "tied" if (setting, name) in tied else "best" if name == best[setting] and len(row) > 1 else ""
+            values.append(accuracy(*row[name])._replace(mark=mark) if name in row else None)
+        cell, _ = next(iter(row.values()))
         strongest = best_baseline(cell)
         baseline = [None, ""] if strongest is None else [100 * strongest.accuracy, strongest.latent]
         majority = next((100 * score.accuracy for score in cell.result.rows if score.latent == MAJORITY), None)
@@ -219,23 +192,16 @@ def wide_table(cells: Sequence[Cell]) -> Table:
     return Table(["task", "lang", *(["probe"] if probes else []), *names, "best baseline", "which", "majority"], rows)
 
 
+def accuracy(cell: Cell, latent: str) -> Estimate:
+    """In percent, with Wilson's interval."""
+    row = cell.row(latent)
+    return Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high)
+
+
 def best_baseline(cell: Cell) -> ProbeScore | None:
     """The strongest baseline or reference of a cell; None without any."""
     others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
     return max(others, key=lambda row: row.accuracy, default=None)
-
-
-def _tied_with_best(
-    settings: Mapping[tuple[str, str, str], Mapping[str, Column]], best: Mapping[tuple[str, str, str], str]
-) -> dict[tuple[str, str, str], set[str]]:
-    """The predictors of each row that do not differ significantly from its best, by p corrected over the table."""
-    pairs = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
-    gaps = correct([cell_gap(settings[setting][best[setting]], settings[setting][name]) for setting, name in pairs])
-    tied: dict[tuple[str, str, str], set[str]] = {setting: set() for setting in settings}
-    for (setting, name), gap in zip(pairs, gaps, strict=True):
-        if gap.adjusted_p is not None and gap.adjusted_p >= 1 - LEVEL:
-            tied[setting].add(name)
-    return tied
 
 
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
@@ -254,18 +220,17 @@ def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
         p = gap.p if gap.adjusted_p is None else gap.adjusted_p
         more = "neither" if p >= 1 - LEVEL else SEMANTIC if gap.points > 0 else LANGUAGE
         others = set(cell.trail["langs"]) - {"en"}  # the paper has models of English and one more language
-        paper = published(others.pop() if len(others) == 1 else "", gap.task, gap.lang)
+        paper = PUBLISHED.get((others.pop() if len(others) == 1 else "", gap.task, gap.lang), (None, None))
         sign = "no such cell"
-        if paper:
-            same = (paper.gap > 0) == (more == SEMANTIC)
+        if paper[0] is not None:
+            same = (paper[0] > paper[1]) == (more == SEMANTIC)
             sign = "undecided" if more == "neither" else "as the paper" if same else "not as the paper"
             signs.append(sign)
         best = best_baseline(cell)
-        accuracies = (Column(cell, latent).accuracy for latent in (SEMANTIC, LANGUAGE))
+        accuracies = (accuracy(cell, latent) for latent in (SEMANTIC, LANGUAGE))
         points = Estimate(gap.points, gap.ci_low, gap.ci_high)
-        beside = [None, None] if paper is None else [paper.semantic, paper.language]
         baseline = ["", None] if best is None else [best.latent, 100 * best.accuracy]
-        rows.append([gap.task, gap.lang, *accuracies, points, p_text(p), more, *beside, sign, *baseline])
+        rows.append([gap.task, gap.lang, *accuracies, points, p_text(p), more, *paper, sign, *baseline])
     columns = ["task", "lang", "semantic", "language", "difference", "p (Holm)", "holds more", "paper semantic"]
     counted = (
         f"Cells that the paper has too: {signs.count('as the paper')} with its sign, "

@@ -15,7 +15,7 @@ from app.core import startup
 from bgt_core.generation.generate import candidates, exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/latents": 2, "/probes": 1, "/languages": 1}  # at least, of pages that have any without being asked
+CHARTS = {"/latents": 2, "/probes": 1}  # at least, of pages that have any without being asked
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);

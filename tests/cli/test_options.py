@@ -149,7 +149,7 @@ def test_an_error_carries_its_parameter_and_does_not_spell_it(folder: str) -> No
     assert not spelled, "\n".join(spelled)
 
 
-@pytest.mark.parametrize("folder", ["bgt_core/cli", "probes/cli"])
+@pytest.mark.parametrize("folder", ["bgt_core/cli", "probes"])
 def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) -> None:
     names = {parameter.name for _, parameter in programs()}
     unknown = [

@@ -169,13 +169,13 @@ def test_each_prediction_is_kept_beside_its_item(result: ProbeResult) -> None:
 
 
 def test_paper_mode_is_sentevals_protocol_once() -> None:
-    config = ProbeConfig(mdl=True, probe="mlp10")
-    outcome = probes.run_senteval_protocol(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
+    config = ProbeConfig(senteval=True, probe="mlp10")
+    outcome = probes.run(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
     assert outcome.seeds == 1
     rows = by_name(outcome)
     assert set(rows) == {"semantic", "language"}
     assert rows["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
-    assert rows["semantic"].codelength is rows["semantic"].selectivity is outcome.difference is None
+    assert rows["semantic"].selectivity is outcome.difference is None
     train, dev, test = cuts_of(outcome.items, 1, 0)[0]
     vectors, labels = Fake().embed(outcome.items.sentences, lang="fr"), np.array(outcome.items.labels)
     tokens = [len(sentence.split()) for sentence in outcome.items.sentences]

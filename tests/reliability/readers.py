@@ -42,7 +42,6 @@ from bgt_core.training.settings import SETTINGS, RunSettings
 from bgt_core.vectors.file import read as read_vectors
 from probes.data.sources import read_labelled as read_items
 from probes.data.sources import read_sentences
-from probes.results.languages import sts_gap
 from probes.results.store import read_cells
 
 
@@ -70,19 +69,6 @@ CONFIG = {
 }
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
 CORPORA = {"corpora": [{"corpus": "B", "version": "v1", "alignment_pairs": 1, "size": 2, "url": "https://x.org/a"}]}
-GAP = {
-    "level": 0.95,
-    "differences": [
-        {
-            "dataset": "average",
-            "first": "a semantic",
-            "second": "a language",
-            "value": 5.0,
-            "ci_low": 4.0,
-            "ci_high": 6.0,
-        }
-    ],
-}
 STORE = {
     "schema": "bgt-questions/2",
     "calibration": None,
@@ -100,7 +86,7 @@ STORE = {
 NAMES = (
     """
 pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
-trees; labelled pairs; items; sentences; sts; sets; sts gap;
+trees; labelled pairs; items; sentences; sts; sets;
 manifest; card; questions; opus; archive; json; configuration; weights;
 tokenizer; run; metrics; store; overrides; columns; source; kinds;
 probe parquet; split; upload tsv; upload csv; upload jsonl;
@@ -205,7 +191,6 @@ def readers(prepared: Path) -> dict[str, Reader]:
             b"3.5\tA cat.\tThe cat.\n1\tNo.\tYes.\n", "2014/x.tsv", lambda path: read_sets(path.parent.parent, ["2014"])
         ),
         "sets": Reader(b"stsb-dev", "x", lambda path: read_sets(path.parent, [text(path)])),
-        "sts gap": Reader(as_json(GAP), "x.json", partial(sts_gap, "fr")),
         "manifest": Reader(
             as_json({"schema": "bgt-data/1", "sources": {}, "files": {}}),
             manifest.NAME,

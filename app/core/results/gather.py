@@ -22,9 +22,8 @@ from probes.results.store import Cell, read_cells
 SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
 CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
-OPTIONAL = ["selectivity", "compression", "information"]  # only if requested
+OPTIONAL = ["selectivity", "information"]  # only if requested
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # langs: as "en fr"
-CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
 COMMAND = "bgt-probe --lang {lang} --model {model} --out {lang}.parquet"
 
@@ -41,11 +40,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTables:
-    """Accuracies, differences of two latents, learning curves, predictions; trainings of one name stay apart."""
+    """Accuracies, differences of two latents, predictions; trainings of one name stay apart."""
 
     scores: pd.DataFrame  # fractions
     gaps: pd.DataFrame  # points
-    curve: pd.DataFrame
     items: Mapping[Key, pa.Table]  # rows as in `probes.results.store`
 
 
@@ -61,7 +59,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
     distinct = {identity(cell, live): (cell, live) for cell, live in reversed(every)}  # the first of equals
     sources = [(cell, source_of(cell, live, titles)) for cell, live in reversed(distinct.values())]
     mark([source for _, source in sources])
-    scores, gaps, curve = [], [], []
+    scores, gaps = [], []
     items: dict[Key, pa.Table] = {}
     for cell, source in sources:
         result = cell.result
@@ -69,10 +67,9 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
         if result.difference:
             more = {"langs": " ".join(cell.trail["langs"]), "n_test": result.rows[0].n_test}
             gaps.append({**vars(result.difference), **more, **source})
-        curve += [{**vars(point), "family": point.probe, **source} for point in result.curve]
         if len(cell.predictions):
             items[Key(*(source[name] for name in Key._fields))] = cell.predictions
-    return ResultTables(framed(scores, [*SCORES, *OPTIONAL]), framed(gaps, GAPS), framed(curve, CURVE), items)
+    return ResultTables(framed(scores, [*SCORES, *OPTIONAL]), framed(gaps, GAPS), items)
 
 
 def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> dict[str, Any]:
@@ -105,8 +102,8 @@ def weights(cell: Cell) -> str:
 def identity(cell: Cell, live: bool) -> tuple[Any, ...]:
     """Equal for the same result in two files, whatever the name of its model and the other rows of its table."""
     result = cell.result
-    numbers = tuple(replace(row, note="") for row in result.rows), tuple(result.curve)
-    return live, weights(cell), cell.trail["probe"], cell.trail.get("items_sha256"), result.seed, *numbers
+    numbers = tuple(replace(row, note="") for row in result.rows)
+    return live, weights(cell), cell.trail["probe"], cell.trail.get("items_sha256"), result.seed, numbers
 
 
 def mark(sources: Sequence[dict[str, Any]]) -> None:

@@ -126,11 +126,12 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
         best["which"] = baselines.fillna(-1).idxmax(axis=1)
     best = best.join(shown(scores).rename("shown"))
     table = results.merge(wide[latents].join(best).reset_index(), "left", keys)
-    differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p"]]
+    beside = ["paper_gap"] if gaps.get("paper_gap", pd.Series(dtype=float)).notna().any() else []
+    differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p", *beside]]
     table = table.merge(differences, "left", keys)
     table["task"] = [task_names.title(task) for task in table["task"]]
     table["lang"] = table["lang"].map(language_names)
-    first, last = "points ci_low ci_high p shown best which".split(), "model run data mark".split()
+    first, last = "points ci_low ci_high p paper_gap shown best which".split(), "model run data mark".split()
     order = ["task", "lang", *latents, *first, *last]
     return table[[name for name in order if name in table and (name != "p" or len(gaps))]]
 

@@ -33,11 +33,10 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
     },
     "probes": {
         "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),
-        "pseeds": ("3", 3), "pcurve": ("true", True), "only_task": ("Length", ["length"]),
+        "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
     "probes ": {  # of two results, the second
-        "curve_of": ("Length, French, model", ("model", "fr", "length", "")),
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },

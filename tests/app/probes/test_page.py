@@ -1,19 +1,20 @@
-"""The pages of probes and languages: empty, with results, computed on the spot."""
+"""What each latent holds: the page empty, with results, computed on the spot; its figures, and the paper beside."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from app.core import corpora, startup
-from app.languages.chart import PAPER
+from app.core import corpora, startup, theme
+from app.core.results import gather, task_names
+from app.probes import chart, results
 from bgt_core.data.examples import CREDIT, example_sentences
 from probes.results.store import Cell, write_cells
 
@@ -28,14 +29,13 @@ def renamed(cell: Cell, task: str, lang: str) -> Cell:
 
 
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
-    probing, compare = opened("probes"), opened("languages")
-    for app, key in ((probing, "only_model"), (compare, "languages_of")):
-        assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
-        assert "model" not in app.multiselect(key=key).value and app.get("plotly_chart")  # of the models that ship
-    assert len(probing.selectbox(key="ptask").options) == 18
-    probing.put(probing.selectbox(key="ptask"), "tense")
-    (button,) = (button for button in probing.button if button.label == "Run")
-    assert button.disabled and any("CoNLL-U" in caption.value for caption in probing.caption)
+    app = opened("probes")
+    assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
+    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # of the models that ship
+    assert len(app.selectbox(key="ptask").options) == 18
+    app.put(app.selectbox(key="ptask"), "tense")
+    (button,) = (button for button in app.button if button.label == "Run")
+    assert button.disabled and any("CoNLL-U" in caption.value for caption in app.caption)
 
 
 @pytest.mark.slow
@@ -44,16 +44,17 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     opened: Open, start: Callable, cell: Cell, saved: Path, tmp_path: Path, own: bool
 ) -> None:
     model = Path(shutil.copytree(saved, tmp_path / "model")) if own else saved
-    results = model / startup.PROBES_FOLDER if own else tmp_path / "results"
-    results.mkdir()
-    write_cells(results / "en.parquet", [cell])
-    start("--model", model, *([] if own else ["--results", results]))
+    folder = model / startup.PROBES_FOLDER if own else tmp_path / "results"
+    folder.mkdir()
+    write_cells(folder / "en.parquet", [cell])
+    start("--model", model, *([] if own else ["--results", folder]))
     app = opened("probes")
     table = app.dataframe[1].value.set_index("Latent or baseline")
     row, gap = cell.result.rows[0], cell.result.difference
     assert table.loc[row.latent, "Accuracy, %"] == pytest.approx(100 * row.accuracy)
-    assert set(table["Model"]) == {"model"} and len(app.figures()) == 2  # one is of the learning curve
+    assert set(table["Model"]) == {"model"} and len(app.figures()) == 1
     assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap.points])
+    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # English length, en-fr
     assert any("sentences each, with" in text.value for text in app.caption)
     app.put(app.selectbox(key="items_name"), "language")
     bits = app.dataframe[-1].value["Bits"]
@@ -68,8 +69,6 @@ def test_files_are_shown_with_their_intervals_and_sentences(
 def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Callable) -> None:
     start()
     app = opened("probes")
-    assert set(app.dataframe[0].value["Language"]) == {"English"}
-    app.put(app.toggle(key="all_results"), True)
     stored = app.dataframe[0].value
     assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 28
     app.selectbox(key="items").set_value(500)
@@ -82,11 +81,16 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # and stands below the button
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
-    compare = opened("languages")
-    compare.session_state["probed"] = app.session_state["probed"]
-    table = compare.run().dataframe[0].value
-    (live,) = (name for name in table if "run here" in name and not name.endswith("paper"))
-    assert compare.get("plotly_chart") and table.set_index("Task").loc["Length", live].startswith(("+", "-", "0"))
+    app.put(app.button_group(key="show"), "Difference")
+    (figure,) = app.figures()
+    assert [trace["name"] for trace in figure["data"]] == ["English", "French", chart.PAPER]
+    assert sum(len(trace["x"]) for trace in figure["data"][:2]) == 29
+    assert any(text.value.startswith("**The paper's claim covers") for text in app.markdown)
+    app.put(app.multiselect(key="only_model"), ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"])
+    (figure,) = app.figures()
+    assert {"Spanish", "German", "Turkish", "Japanese", "Arabic"} <= {trace["name"] for trace in figure["data"]}
+    names = [note["text"] for note in figure["layout"]["annotations"]]
+    assert any("Closing mark · Japanese · bgt-multilingual, as shipped" in name for name in names)
 
 
 def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, tmp_path: Path) -> None:
@@ -115,37 +119,6 @@ def test_filters_leave_what_is_asked_for(opened: Open, cell: Cell) -> None:
     assert set(app.dataframe[0].value["Model"]) == {"bgt-en-fr, as shipped"}
 
 
-def test_both_latents_by_language_and_what_was_not_run(opened: Open, cell: Cell) -> None:
-    app = opened("languages")
-    app.session_state["uploaded"] = [[cell, renamed(cell, "punct-num", "fr")]]
-    app.run()
-    app.put(app.multiselect(key="languages_of"), ["model"])
-    table = app.dataframe[0].value
-    assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["Length", "Punctuation: how much"]
-    assert list(table["English, paper"]) == ["-7.2", ""]
-
-
-@pytest.mark.slow
-def test_one_models_languages_are_shown_until_more_are_asked_for(opened: Open, start: Callable) -> None:
-    start()
-    app = opened("languages")
-    box = app.multiselect(key="languages_of")
-    assert box.value == ["bgt-en-fr, as shipped"] and {"English", "French"} <= set(app.dataframe[0].value)
-    notes = [note["text"] for note in app.figures()[0]["layout"]["annotations"]]
-    assert "English" in notes and not any(re.search(r" \d$", note) for note in notes)  # no numbers of models
-    app.put(box, ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"])
-    assert {"English · bgt-en-fr, as shipped", "English · bgt-multilingual, as shipped"} <= set(app.dataframe[0].value)
-    app.put(app.multiselect(key="languages_of"), ["bgt-multilingual, as shipped"])
-    table = app.dataframe[0].value.set_index("Task")
-    assert {"English", "French", "Spanish", "German", "Turkish", "Japanese", "Arabic"} <= set(table)
-    assert table.loc["Gender of articles", "Japanese"] == "no such task"
-    assert table.loc["Depth of the tree", "Arabic"] == "not run"
-    separation, distance = app.figures()
-    assert len({trace["name"] for trace in separation["data"]} - {PAPER}) == 7
-    assert "Distance to English" in [part.label for part in app.expander]
-    assert {trace["name"] for trace in distance["data"]} >= {"French", "Spanish", "German", "Turkish", "Japanese"}
-
-
 @pytest.mark.slow
 def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app = opened("probes")
@@ -160,3 +133,76 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app.button_group(key="plang").set_value("fr")  # in which the file has no sentences
     app.run()
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
+
+
+def test_dots_stand_at_their_numbers_with_their_intervals(tables_of: Callable) -> None:
+    traces = {trace.name: trace for trace in chart.probe_dots(tables_of().scores).data}
+    assert set(traces) == {"semantic", "language", chart.BASELINE}
+    for name, accuracy in (("semantic", 40), ("language", 70)):
+        assert traces[name].x == pytest.approx([accuracy] * 2) and traces[name].error_x.array == pytest.approx([10, 10])
+        assert traces[name].marker.color == theme.latent_colour(name, "light")
+    assert traces[chart.BASELINE].x == pytest.approx([20, 20]) and traces[chart.BASELINE].marker.symbol == "line-ns"
+
+
+def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> None:
+    leads = {"length": -0.3, "punct-num": -0.3, "mine": 0.9, "tense": -0.3, "subj-num": 0.2}
+    rows = [{"task": task, "lead": lead, "live": False} for task, lead in leads.items()]
+    lines = chart.in_order(pd.DataFrame([*rows, {"task": "length", "lead": 0.1, "live": True}]))
+    assert list(zip(lines["group"], lines["task"], strict=True)) == [
+        (chart.RUN_HERE, "length"), ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"),
+        ("Surface", "punct-num"), (task_names.OTHERS, "mine"),
+    ]  # fmt: skip
+
+
+def test_differences_have_the_colour_of_their_language_and_the_papers_beside(cells_of: Callable) -> None:
+    given = [*cells_of("m", "en", -1.0), *cells_of("x", "ja", 2.0, langs=("en", "ja"))]
+    gaps = results.with_paper(gather.gathered([], given).gaps)
+    dots = {trace.name: trace for trace in chart.gap_dots(gaps).data}
+    assert {name: list(trace.x) for name, trace in dots.items()} == {
+        "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
+    }  # fmt: skip
+    for name, lang in (("English", "en"), ("Japanese", "ja")):  # the same in every figure
+        assert dots[name].marker.color == theme.lang_colour(lang, "light")
+        assert dots[name].marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+    assert set(dots[chart.PAPER].marker.symbol) == {f"{dots['English'].marker.symbol}-open"}
+
+
+def test_a_result_run_here_is_a_line_of_its_own(cell: Cell) -> None:
+    trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
+    tables = gather.gathered([], [cell], [replace(cell, trail=trail)])
+    for figure in (chart.probe_dots(tables.scores), chart.gap_dots(results.with_paper(tables.gaps))):
+        assert len(set(figure.data[0].y)) == 2 and "rect" in [shape.type for shape in figure.layout.shapes]
+
+
+def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None:
+    gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
+           "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
+    table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
+    published = results.with_paper(table).set_index("second")
+    assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}
+
+
+def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:
+    rows = [("tense", 2.0, 5.0), ("subj-num", -1.0, 3.0), ("length", -9.0, -4.0), ("length", 1.0, 4.0)]
+    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim says nothing of trees
+    rows += [("address", -40.0, -20.0)]
+    gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
+    assert results.verdict(gaps) == (
+        "The paper's claim covers 7 of these results: 3 agree, 2 contradict it (gender of articles, length), and of 2 "
+        "the interval holds zero.",
+        ["gender", "length"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("semantic", "own", "given"), [(1_000.0, 10.0, True), (50.0, 10.0, False), (None, None, False)]
+)
+def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
+    semantic: float | None, own: float | None, given: bool
+) -> None:
+    log = [] if semantic is None else [{"kind": "valid", "kl/semantic/en": semantic, "kl/en": own}]
+    loaded = SimpleNamespace(log=log, langs=("en",), second_latent="language", title="mine")
+    reason = results.reason(loaded, ["gender", "length"])
+    assert bool(reason) == given == reason.startswith("Why: ")
+    assert not given or "the semantic latent of mine holds 1,000 nats" in reason
+    assert results.reason(loaded, ["gender"]) == ""

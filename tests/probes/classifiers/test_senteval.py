@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
@@ -18,7 +19,7 @@ from bgt_core import backend
 from bgt_core.errors import BgtError
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
-from probes.cli.probe import about
+from probes.cli import about
 from probes.data.load import load_items
 from probes.task import SPLITS
 from probes.tasks import TASKS
@@ -153,7 +154,7 @@ def test_what_is_refused(index: int, split: Split, message: str) -> None:
     assert caught.value.exit_code == 4
 
 
-SUBJECTS = TASKS["subj-num"]
+SUBJECTS, SENTEVAL = TASKS["subj-num"], ProbeConfig(senteval=True)
 WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".split()
 
 
@@ -201,7 +202,7 @@ def test_order_text_and_repeats_are_the_files(file: Path) -> None:
 
 def test_minibatches_are_those_of_the_sequential_form(file: Path) -> None:
     encoder, dataset = Noise(), load_items(SUBJECTS, "en", file, senteval=True)
-    result = probes.run_senteval_protocol(encoder, SUBJECTS, dataset.items, lang="en", latents=["semantic"])
+    result = probes.run(encoder, SUBJECTS, dataset.items, lang="en", latents=["semantic"], config=SENTEVAL)
     assert result.items == dataset.items
     rows, splits = read(file), []
     for name in SPLITS:
@@ -228,15 +229,15 @@ def test_minibatches_are_those_of_the_sequential_form(file: Path) -> None:
     ],
 )
 def test_what_differs_by_choice_is_said(file: Path, settings: dict[str, int], senteval: bool, said: str) -> None:
-    config = ProbeConfig(**settings)
+    config = ProbeConfig(**settings, senteval=senteval)
     dataset = load_items(SUBJECTS, "en", file, senteval=senteval)
-    cell = probes.measure_cell(Noise(), SUBJECTS, dataset, lang="en", config=config, senteval=senteval)
+    cell = probes.measure_cell(Noise(), SUBJECTS, dataset, lang="en", config=config)
     assert said in about([cell])
 
 
 def test_a_file_that_is_not_taken_whole_keeps_its_order(file: Path) -> None:
     items = load_items(SUBJECTS, "en", file, senteval=True).items
-    result = probes.run_senteval_protocol(Noise(), SUBJECTS, items, lang="en", config=ProbeConfig(max_items=300))
+    result = probes.run(Noise(), SUBJECTS, items, lang="en", config=replace(SENTEVAL, max_items=300))
     drawn = list(zip(result.items.sentences, result.items.labels, strict=True))
     rest = iter(zip(items.sentences, items.labels, strict=True))
     assert 290 < len(drawn) <= 300 and all(item in rest for item in drawn)  # a subsequence

@@ -14,7 +14,7 @@ from bgt_core.data.trees import Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
 from probes.data.load import load_items
 from probes.data.sources import (
-    UNKNOWN,
+    CORPORA,
     find_source,
     pair_of,
     provenance_of,
@@ -239,7 +239,7 @@ def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Pa
     def about(path: str) -> str:
         return provenance_of(tmp_path / path, "sentences").about
 
-    assert about("xprobe/en/tense.tsv") != about("xprobe/mine/en/tense.tsv") == UNKNOWN.about
+    assert about("xprobe/en/tense.tsv") != about("xprobe/mine/en/tense.tsv") == CORPORA["unknown"].about
     assert about("mine/en-fr.un.tsv") == about("un/en.txt") != about("un/home/texts/en.txt")
 
 

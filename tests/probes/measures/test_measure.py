@@ -1,29 +1,34 @@
-"""Measuring with probes whose answers are known beforehand; V-information and online codes where both are known."""
+"""Measuring with probes whose answers are known beforehand; V-information where it is known; control tasks."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe
+from probes import ProbeConfig
+from probes.measures import measure as measures
 from probes.measures.measure import (
     MLPProbe,
     bits,
-    codelength,
+    control_labels,
     embed_items,
+    fit,
+    keys,
     language_probe_accuracy,
     measure,
     probe_factory,
+    selectivity,
 )
+from probes.measures.significance import bootstrap
 from probes.measures.study import Study
 from probes.task import Items
 from tests.close import FLOAT32, assert_close
@@ -118,14 +123,6 @@ def test_sentences_are_read_in_the_language_of_the_study_or_in_their_labels() ->
     assert encoder.asked == [(["bbb"], "en", "own"), (["a", "cc"], "fr", "own")]
 
 
-def test_a_probe_learns_from_the_training_items_and_is_chosen_by_the_development_items() -> None:
-    vectors, made = np.arange(8.0)[:, None] / 10, []
-    measure(lambda seed: made.append(Told(seed)) or made[-1], [vectors], LABELS, [CUT])
-    given, labels, dev = made[0].given
-    for got, expected in ((given, vectors[:4]), (labels, LABELS[:4]), (dev[0], vectors[4:6]), (dev[1], LABELS[4:6])):
-        np.testing.assert_array_equal(got, expected)
-
-
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A balanced bit, and one number that is the bit, flipped with that probability."""
     rng = np.random.default_rng(seed)
@@ -158,39 +155,68 @@ def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("versions", [1, 4])
-def test_a_code_without_vectors_is_the_shares_of_what_came_before(versions: int) -> None:
-    """Closed form, block by block, with the order that the code itself drew; versions of a sentence keep theirs."""
-    labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
-    groups, zeros = np.arange(1_000) // versions, np.zeros((1_000, 1))
-    code = codelength(lambda seed: DummyClassifier(strategy="prior"), zeros, labels, groups, 3, 2)
-    cuts = [1, 2, 4, 8, 16, 32, 63, 125, 250, 500, 1_000]  # Voita's schedule
-    for shuffle, blocks in enumerate(code):
-        order = np.random.default_rng((0, shuffle)).permutation(1_000 // versions)
-        sent = labels[sorted(range(1_000), key=lambda row: (order[row // versions], row))]
-        expected = [math.log2(3)]
-        for begin, end in itertools.pairwise(cuts):
-            counts = np.bincount(sent[:begin], minlength=3)
-            shares = counts / begin if counts.all() else (counts + 1) / (begin + 3)
-            expected.append(-np.log2(shares[sent[begin:end]]).sum())
-        assert blocks == pytest.approx(expected)
-
-
-def test_the_first_block_costs_log2_k_a_label_and_an_easy_property_little_else() -> None:
-    vectors, labels = channel(4_000, 0.0)
-    easy = codelength(lambda seed: LinearProbe(random_state=seed), vectors, labels, range(4_000), 2)
-    assert easy[:, 0].tolist() == [4.0] * 3  # 0.1% of 4,000, one bit each
-    assert easy.sum(1).mean() < 4_000 / 25
-    noise = np.random.default_rng(1).standard_normal((4_000, 20))
-    hard = codelength(lambda seed: LinearProbe(random_state=seed), noise, labels, range(4_000), 2)
-    assert hard.sum(1).mean() == pytest.approx(4_000, rel=0.02)
-    noisy = codelength(lambda seed: LinearProbe(random_state=seed), channel(4_000, 0.1)[0], labels, range(4_000), 2)
-    assert noisy.sum(1).mean() / 4_000 == pytest.approx(entropy([0.1, 0.9], base=2), abs=0.06)
-
-
 def test_languages_are_told_apart_only_where_they_differ() -> None:
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(2, 400, 5)).astype(np.float32)
     accuracy, low, high = language_probe_accuracy(left, right)
     assert low < 0.5 < high and low < accuracy < high  # 160 held-out sentences of one distribution
     assert language_probe_accuracy(left, right + 20)[0] == 1
+
+
+def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
+    """Labels turn about; a word comes again every so many items; seeds test on the same rows. And vectors of them."""
+    rows = np.arange(200 + dev + test)
+    labels = rows // words % 2
+    cut = tuple(np.split(rows, [200, 200 + dev]))
+    given = Items([f"w{row % words} number" for row in rows], [str(label) for label in labels], (rows // 2).tolist())
+    vectors = np.random.default_rng(1).normal(size=(len(rows), 6))
+    vectors[:, 0] += 2 * labels
+    return Study("toy", "en", given, ["0", "1"], labels, [cut] * seeds, 5), vectors
+
+
+def test_the_key_is_the_rarest_of_the_frequent_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert keys(["a b", "A c", "b a", "c a b", "", "!?"]) == ["b", "c", "b", "c", "", "!"]
+    monkeypatch.setattr(measures, "FREQUENT", 1)
+    assert keys(["a b", "a c", "c"]) == ["a", "a", ""]
+
+
+def test_a_key_has_one_label_and_labels_their_shares() -> None:
+    names = [f"k{number % 3_000}" for number in range(9_000)]
+    labels = np.random.default_rng(1).choice(3, 9_000, p=[0.6, 0.3, 0.1])
+    drawn, known = control_labels(names, labels, np.arange(2_000), seed=0)
+    assert all(len(set(drawn[number::3_000])) == 1 for number in range(3_000))
+    assert np.bincount(drawn) / 9_000 == pytest.approx([0.6, 0.3, 0.1], abs=0.04)
+    assert known.tolist() == [number % 3_000 < 2_000 for number in range(9_000)]
+    assert (drawn != control_labels(names, labels, np.arange(2_000), seed=1)[0]).any()
+
+
+@pytest.mark.parametrize("probe", ["linear", "mlp2"])
+def test_selectivity_is_of_the_items_whose_key_recurs(probe: str) -> None:
+    """Against the same, step by step; some test items have a key of their own."""
+    made, vectors = recurring(seeds=2)
+    sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
+    made = replace(made, items=replace(made.items, sentences=sentences))
+    train, dev, test = made.cuts[0]
+    task = measure(probe_factory(probe), [vectors], made.labels, made.cuts)
+    given = selectivity(made, [vectors], task, ProbeConfig(probe, seed=5, resamples=200))
+    right, tested = np.zeros((1, 2, 300), bool), np.zeros((2, 300), bool)
+    for seed in range(2):
+        labels, known = control_labels(keys(sentences), made.labels, train, 5 + seed)
+        rows = test[known[test]]
+        assert 30 <= len(rows) < 60
+        fitted, _ = fit(probe_factory(probe)(seed), vectors, labels, train, dev[known[dev]])
+        right[0, seed, rows] = fitted.predict(vectors[rows]) == labels[rows]
+        tested[seed, rows] = True
+    own, control = bootstrap([task.right, right], tested, made.items.groups, 200, 5)
+    low, high = (100 * end for end in (own - control).interval())
+    assert list(given.values()) == pytest.approx([control.mean, 100 * (own.mean - control.mean), low, high])
+    assert given["control"] == right[:, tested].mean()
+    assert given["selectivity_low"] < given["selectivity"] < given["selectivity_high"]
+
+
+@pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
+                                                 ((30, 30, 1), False)])  # fmt: skip
+def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # of one key there is one label
+    task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
+    assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

@@ -121,8 +121,10 @@ def test_sentences_are_labelled_by_the_task_and_its_seed() -> None:
     for ours, theirs in zip(made.cuts, cuts_of(expected, 2, 4), strict=True):
         assert all((one == other).all() for one, other in zip(ours, theirs, strict=True))
     assert made.tested.shape == (2, 300) and made.tested.sum(1).tolist() == [30, 30]
-    ordered = prepare(TASK, SENTENCES, lang="fr", config=ProbeConfig(seed=4, max_items=300), in_order=True)
-    assert ordered.items == select(build(SENTENCES, "fr", Random(4)), 300, 4, in_order=True)[0]
+    ordered = prepare(TASK, SENTENCES, lang="fr", config=ProbeConfig(seed=4, max_items=300, senteval=True))
+    assert (
+        len(ordered.cuts) == 1 and ordered.items == select(build(SENTENCES, "fr", Random(4)), 300, 4, in_order=True)[0]
+    )
 
 
 def test_without_sentences_they_are_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,11 @@ import pytest
 
 from bgt_core.evaluation.bootstrap import wilson
 from probes import ProbeConfig
-from probes.measures.measure import Measured, codelength, probe_factory
+from probes.measures.measure import Measured
 from probes.measures.significance import Runs
 from probes.measures.study import Study
 from probes.measures.summary import (
     encoder_warnings,
-    extra_scores,
     item_warnings,
     predictions_of,
     score,
@@ -187,15 +186,3 @@ def test_a_summary_has_every_row_and_every_difference() -> None:
     bare = summarise(made, ["own"], scores, of, drawn, replace(config, baselines=False))
     assert bare.difference is None and bare.over_baseline == [] and len(bare.over_majority) == 1
     assert [each.latent for each in bare.rows] == ["own", "other", "length", "words"]
-
-
-def test_the_codelength_is_that_of_the_training_items() -> None:
-    made, of = study(), measured(np.zeros((1, 1, 300)), study().labels)
-    vectors = [made.labels[:, None] + np.random.default_rng(seed).normal(size=(300, 2)) for seed in range(2)]
-    assert extra_scores(made, vectors, of, CONFIG) == {}
-    given = extra_scores(made, vectors, of, ProbeConfig(control=False, mdl=True, seed=3))
-    codes = [
-        codelength(probe_factory("linear"), each[:200], made.labels[:200], range(200), 2, seed=3) for each in vectors
-    ]
-    assert given["codelength"] == pytest.approx(np.mean([code.sum(1).mean() for code in codes]))
-    assert given["compression"] == pytest.approx(200 / given["codelength"])

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from bgt_core.errors import BgtError
-from bgt_core.tables import Table, save
 from probes import ProbeConfig, measure_cell
 from probes.result import Predictions, ProbeResult, ProbeScore
 from probes.results.store import Cell, cell_of
 from probes.results.tables import (
-    Column,
-    Side,
     cell_gap,
     compare_sides,
     corrected,
@@ -46,8 +42,8 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
                          predictions=predictions)  # fmt: skip
     trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
     kept = cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
-    against = [cell_gap(Column(kept, latent), Column(kept, "majority")) for latent in ("semantic", "language")]
-    gap = cell_gap(Column(kept, "semantic"), Column(kept, "language"))
+    against = [cell_gap(kept, latent, kept, "majority") for latent in ("semantic", "language")]
+    gap = cell_gap(kept, "semantic", kept, "language")
     return replace(kept, result=replace(kept.result, over_majority=against, difference=gap))
 
 
@@ -72,14 +68,14 @@ def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
-    (difference,) = compare_sides([left, right], [(Side("m", "semantic"), Side("other", "semantic"))])
+    (difference,) = compare_sides([left, right], [(("m", "semantic"), ("other", "semantic"))])
     assert difference.points == pytest.approx(1)
     assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, predictions=right.predictions.slice(0, 5_000))
     with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
-        cell_gap(Column(left, "semantic"), Column(fewer, "semantic"), ("m", "other"))
+        cell_gap(left, "semantic", fewer, "semantic", ("m", "other"))
 
 
 def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well() -> None:
@@ -100,8 +96,7 @@ def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well()
 @pytest.mark.parametrize("turned", [False, True])
 def test_signs_stand_beside_the_papers(turned: bool) -> None:
     """Whichever latent was measured first."""
-    both = [Column(each, "language") for each in CELLS], [Column(each, "semantic") for each in CELLS]
-    gaps = [cell_gap(*pair) for pair in zip(*both, strict=True)]
+    gaps = [cell_gap(each, "language", each, "semantic") for each in CELLS]
     other = [replace(each, result=replace(each.result, difference=gap)) for each, gap in zip(CELLS, gaps, strict=True)]
     table, counted = separation(other if turned else CELLS)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
@@ -129,9 +124,3 @@ def test_the_long_table_has_every_number_and_the_trail() -> None:
     records = long_table(CELLS).records()
     assert len(records) == 3 * len(CELLS)
     assert records[0] | {"accuracy": 0.8, "model": "m", "fingerprint": "abc", "data": "D", "seeds": 1} == records[0]
-
-
-def test_markdown_is_a_table_of_escaped_text(tmp_path: Path) -> None:
-    save(Table(["a|b", "n"], [["x|y", 1.25], ["z", None]]), tmp_path / "t.md", "A note.")
-    lines = (tmp_path / "t.md").read_text("utf-8").splitlines()
-    assert lines == [r"| a\|b | n |", "| --- | ---: |", r"| x\|y | 1.2 |", "| z |  |", "", "A note."]

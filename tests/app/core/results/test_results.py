@@ -1,4 +1,4 @@
-"""Results of probes: read as `bgt-probe` writes them, gathered without mixing models, drawn as they are."""
+"""Results of probes: read as `bgt-probe` writes them, gathered without mixing models."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app.core import startup, theme
-from app.core.results import chart as probe_charts
+from app.core import startup
 from app.core.results import gather, reading, task_names
-from app.languages import chart as gap_charts
-from app.languages.page import with_paper
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
 from probes.tasks import TASKS
-
-LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
@@ -28,7 +23,6 @@ def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Pa
     assert tables.scores["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
     assert tables.gaps["points"].tolist() == [cell.result.difference.points]
-    assert tables.curve["accuracy"].tolist() == [point.accuracy for point in cell.result.curve]
     ((key, items),) = tables.items.items()
     assert key[1:] == ("length", "en", "", False) and items.equals(cell.predictions)
 
@@ -70,32 +64,6 @@ def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callab
         gather.gathered([saved / "absent.parquet"])
 
 
-def test_dots_stand_at_their_numbers_with_their_intervals(tables_of: Callable) -> None:
-    table = tables_of().scores
-    traces = {trace.name: trace for trace in probe_charts.probe_dots(table).data}
-    assert set(traces) == {"semantic", "language", probe_charts.BASELINE}
-    for name in ("semantic", "language"):
-        assert traces[name].x == pytest.approx([100 * LATENTS[name]] * 2)
-        assert traces[name].error_x.array == pytest.approx([10, 10])
-        assert traces[name].marker.color == theme.latent_colour(name, "light")
-    assert traces[probe_charts.BASELINE].x == pytest.approx([100 * LATENTS["majority"]] * 2)
-    assert traces[probe_charts.BASELINE].marker.symbol not in {trace.marker.symbol for trace in traces.values()} - {
-        "line-ns"
-    }
-
-
-def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent(tables_of: Callable) -> None:
-    table = tables_of().scores
-    others = table.assign(task=table["task"].map({"length": "tense", "punct-num": "subj-num"}))
-    leads = others["accuracy"].where((others["task"] != "subj-num") | (others["latent"] != "semantic"), 0.9)
-    own = table[table["task"] == "length"].assign(task="mine")
-    lines = probe_charts.in_order(pd.concat([table, own, others.assign(accuracy=leads)]))
-    assert list(zip(lines["group"], lines["task"], strict=True)) == [
-        ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"), ("Surface", "punct-num"),
-        (task_names.OTHERS, "mine"),
-    ]  # fmt: skip
-
-
 def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(tables_of: Callable) -> None:
     tables = tables_of()
     row = reading.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
@@ -132,11 +100,6 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     points = tables.gaps.set_index("live")["points"].to_dict()
     assert points == {False: cell.result.difference.points, True: -1.5}
     assert {key.live for key in tables.items} == {False, True}
-    drawn = {trace.name: list(trace.x) for trace in gap_charts.gap_dots(with_paper(tables.gaps)).data}
-    drawn.pop(gap_charts.PAPER)
-    assert sorted(drawn.values()) == sorted([[points[False]], [-1.5]])  # each is a mark of its own
-    dots = probe_charts.probe_dots(tables.scores)
-    assert len(set(dots.data[0].y)) == 2 and [shape.type for shape in dots.layout.shapes] == ["rect"]
 
 
 def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable) -> None:
@@ -146,13 +109,3 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable)
     )
     more = pd.concat([scores, scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
     assert "800 to 4,000 and tested on 100 to 987" in reading.provenance(more) and ", b." in reading.provenance(more)
-
-
-def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
-    rows = [(latent, family, n, 0.5 + n / 1000, 0.4, 0.9)
-            for latent in ("semantic", "language")
-            for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))]  # fmt: skip
-    curve = pd.DataFrame(rows, columns=["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"])
-    traces = {trace.name: trace for trace in probe_charts.learning_curves(curve).data}
-    assert set(traces) == {"semantic", "semantic, hidden layer of 50", "language", "language, hidden layer of 50"}
-    assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])

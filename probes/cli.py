@@ -1,21 +1,24 @@
-"""`bgt-probe` itself: check the options, open the encoders, measure cells, then write and print the results."""
+"""`bgt-probe`: check the options, open the encoders, measure cells, then write and print the results.
+
+The table goes to stdout, progress to stderr. Exit codes as in `bgt`: 0 done, 1 internal error, 2 usage, 3 a file,
+device or library is absent, 4 invalid data or checkpoint; and 5 some cells failed, 6 out of memory, 130 interrupted.
+Finished cells are kept.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.errors import name_option
+from bgt_core.cli.errors import Command, name_option, run
 from bgt_core.cli.options import check_files, open_models, split_names, unnamed
 from bgt_core.errors import BgtError, UsageError, did_you_mean
 
@@ -28,7 +31,10 @@ if TYPE_CHECKING:
 
 FAILED, STOPPED = 5, 130
 
+app = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
 
+
+@app.command(cls=Command)
 def probe(
     context: typer.Context,
     lang: Annotated[
@@ -78,9 +84,6 @@ def probe(
         bool,
         typer.Option("--untrained", help="Also probe three untrained models and the mean of their token vectors."),
     ] = False,
-    mdl: Annotated[bool, typer.Option("--mdl", help="Also measure the online codelength.")] = False,
-    erase: Annotated[bool, typer.Option("--erase", help="Also measure accuracy after erasing the property.")] = False,
-    curve: Annotated[bool, typer.Option("--curve", help="Also measure learning curves.")] = False,
     senteval: Annotated[
         bool, typer.Option("--senteval", help="Follow SentEval's protocol: one seed, its classifier, accuracy only.")
     ] = False,
@@ -95,8 +98,8 @@ def probe(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Output file: .parquet with every result and prediction, which the app and compare-languages read; "
-            "or tables, as .csv, .md, .tex or .json. May be repeated.",
+            help="Output file: .parquet with every result and prediction, which the app reads; or tables, as .csv, "
+            ".md, .tex or .json. May be repeated.",
         ),
     ] = None,
     as_json: options.JsonOption = False,
@@ -109,10 +112,13 @@ def probe(
 
     Results are kept: the same command prints the same result again, and continues where it was stopped.
     """
-    if context.invoked_subcommand:
-        return
-    if list_tasks:
-        print_tasks()
+    if list_tasks:  # without what measuring needs, which takes seconds to import
+        from bgt_core.tables import show
+        from probes.tasks import TASKS
+
+        show(
+            ["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()]
+        )
         return
     from bgt_core.evaluation.comparison import check_ending
     from probes.grid import ALL, Grid
@@ -131,56 +137,23 @@ def probe(
         check_ending(path)
     chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
     configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]
-    with way_out(), readable_twice(data) as source:
+    try:
         cache = None if no_cache else Cache()
-        grid = Grid(split_names(tasks) or [ALL], langs, source, configs, senteval, cache)
+        grid = Grid(split_names(tasks) or [ALL], langs, data, configs, cache)
         grid.check()
         encoders = open_encoders(model, split_names(latents), device, precision)
         references = untrained_references(model[0], encoders[next(iter(encoders))], device) if untrained else {}
         grid = replace(grid, encoders=encoders, latents=split_names(latents), references=references)
         code = measure(grid, context, [read_pair(text, grid) for text in difference or []], out or [], as_json)
-    raise typer.Exit(code)
-
-
-def prune(
-    days: Annotated[float, typer.Option(help="Keep files used in the last N days.", min=0)] = 0,
-) -> None:
-    """Remove the cached vectors and results of earlier runs; they are computed again when needed."""
-    from probes.results.store import Cache
-
-    count, size = Cache().prune(days)
-    print(f"{count} files removed, {size / 1e6:.1f} MB")
-
-
-def print_tasks() -> None:
-    """Print each task with its languages and its question, without what measuring needs, which takes seconds to
-    import."""
-    from bgt_core.tables import show
-    from probes.tasks import TASKS
-
-    show(["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()])
-
-
-@contextmanager
-def readable_twice(data: Path | None) -> Iterator[Path | None]:
-    """Yield a file that can be read for each task; a pipe, such as /dev/stdin, is first copied."""
-    if data is None or not (data.is_fifo() or data.is_char_device()):
-        yield data
-        return
-    with TemporaryDirectory(prefix="bgt-probe-") as folder, data.open("rb") as pipe:
-        copy = Path(folder) / data.name
-        copy.write_bytes(pipe.read())
-        yield copy
-
-
-@contextmanager
-def way_out() -> Iterator[None]:
-    """Note what to do if memory is too small."""
-    try:
-        yield
     except (MemoryError, RuntimeError) as error:
         error.add_note("give --max-items, or --device cpu; finished cells are kept")
         raise
+    raise typer.Exit(code)
+
+
+def main() -> None:
+    """Run `bgt-probe`."""
+    run(app, "bgt-probe")
 
 
 def open_encoders(models: Sequence[str], latents: Sequence[str], device: str, precision: str) -> dict[str, Any]:
@@ -211,7 +184,6 @@ def read_pair(text: str, grid: Grid) -> tuple[Side, Side]:
     """Read A,B of --difference: latents or baselines of the only model; of several models, MODEL/LATENT, or MODEL for
     its first latent. UsageError for an unknown name."""
     from probes.classifiers.baselines import BASELINES
-    from probes.results.tables import Side
 
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or names[0] == names[1]:
@@ -219,10 +191,10 @@ def read_pair(text: str, grid: Grid) -> tuple[Side, Side]:
     known: dict[str, Side] = {}
     for model, encoder in grid.encoders.items():
         predictors = [*(grid.latents or encoder.latents), *BASELINES, *grid.references]
-        known |= {f"{model}/{predictor}": Side(model, predictor) for predictor in predictors}
-        known[model] = Side(model, predictors[0])
+        known |= {f"{model}/{predictor}": (model, predictor) for predictor in predictors}
+        known[model] = (model, predictors[0])
         if len(grid.encoders) == 1:
-            known |= {predictor: Side(model, predictor) for predictor in predictors}
+            known |= {predictor: (model, predictor) for predictor in predictors}
     for name in names:
         if name not in known:
             hint = did_you_mean(name, list(known)) or f" Choose from {', '.join(known)}."
@@ -324,7 +296,7 @@ def about(cells: Sequence[Cell]) -> str:
 
 
 def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:
-    """Print scores, differences, if there are several models, these side by side; and erasure and learning curves."""
+    """Print scores, differences, and if there are several models, these side by side."""
     from bgt_core.tables import LEGEND, show
     from probes.results.tables import gap_table, short_table, wide_table
 
@@ -341,21 +313,3 @@ def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:
         print()
         show(table.columns, table.lines(), text=2)
         say(LEGEND)
-    erasures, curves = [], []
-    for cell in cells:
-        names = [*cell.setting[:2], cell.model]
-        for each in cell.result.erasures:
-            accuracies = [f"{100 * share:.1f}" for share in (each.accuracy, each.random_accuracy)]
-            erasures.append([*names, each.latent, each.method, str(each.rank), *accuracies])
-        for point in cell.result.curve:
-            interval = f"{100 * point.ci_low:.1f}-{100 * point.ci_high:.1f}"
-            curves.append(
-                [*names, point.latent, point.probe, str(point.n_train), f"{100 * point.accuracy:.1f}", interval]
-            )
-    for columns, rows in (
-        (["erased by", "rank", "accuracy", "random directions"], erasures),
-        (["probe", "train", "accuracy", "interval"], curves),
-    ):
-        if rows:
-            print()
-            show(["task", "lang", "model", "latent", *columns], rows, text=5)

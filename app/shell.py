@@ -36,7 +36,11 @@ LOST = (
     "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
     "shown, because it would show another model or text."
 )
-OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # addresses of pages that are parts of others now
+OLD = {
+    "plane": "pairs",
+    "similarity": "pairs",
+    "languages": "probes",
+}  # addresses of pages that are parts of others now
 TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
 
 

@@ -32,14 +32,13 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
 from bgt_core.vectors.linear_probe import STRENGTHS, FittedStrength, Layers, LinearProbe, Probe, Seed
 from probes.classifiers.senteval import Stack, forward
-from probes.measures.significance import bootstrap, wilson
+from probes.measures.significance import bootstrap
 from probes.measures.study import Cut, ProbeConfig, Study, hidden_units
 from probes.task import split_tokens
 
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
-LANGUAGE_FOLDS = 5  # of the probe of languages: one tests, one is dev, three train
 FREQUENT = 2_000  # most frequent kinds of tokens, among which the rarest is the key of a control task
 MIN_RECURRING = 30  # minimum items of dev, and of test, for a control task
 
@@ -229,17 +228,3 @@ def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config:
         "selectivity_low": 100 * low,
         "selectivity_high": 100 * high,
     }
-
-
-def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
-    """Accuracy of a linear probe that tells the languages of held-out pairs apart, (N, D) and (N, D), with its 95%
-    Wilson interval.
-
-    A sentence and its translation are in the same fold. 0.5 is chance.
-    """
-    fold = np.tile(np.arange(len(left)) % LANGUAGE_FOLDS, 2)
-    vectors, labels = np.concatenate([left, right]), np.repeat([0, 1], len(left))
-    train, dev, test = fold > 1, fold == 1, fold == 0
-    probe, _ = fit(LinearProbe(), vectors, labels, train, dev)
-    correct = probe.predict(vectors[test]) == labels[test]
-    return float(correct.mean()), *wilson(correct.sum(), len(correct))

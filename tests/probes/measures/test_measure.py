@@ -23,7 +23,6 @@ from probes.measures.measure import (
     embed_items,
     fit,
     keys,
-    language_probe_accuracy,
     measure,
     probe_factory,
     selectivity,
@@ -153,14 +152,6 @@ def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
     assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
     every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
-
-
-def test_languages_are_told_apart_only_where_they_differ() -> None:
-    rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(2, 400, 5)).astype(np.float32)
-    accuracy, low, high = language_probe_accuracy(left, right)
-    assert low < 0.5 < high and low < accuracy < high  # 160 held-out sentences of one distribution
-    assert language_probe_accuracy(left, right + 20)[0] == 1
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
     from bgt_core.data.fetch import Offer
     from bgt_core.data.scores import SentenceScore
-
-LARGE = 10**9  # bytes; a download of this size or more needs consent
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
 
@@ -40,10 +36,11 @@ def download(
     ] = None,
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
     release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018; or latest.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
 ) -> None:
-    """Download a data set, verified and ready to use, or list what there is with its licence."""
-    from bgt_core.cli.options import rows_bar
+    """Download a data set, verified and ready to use, or list what there is with its licence.
+
+    Size and licence are printed first.
+    """
     from bgt_core.data import fetch
     from bgt_core.data.sources import choose
 
@@ -53,11 +50,8 @@ def download(
     choice = choose(name, pair=pair, release=release)
     if out is None:
         raise UsageError("is needed: the folder to download to.", parameter="out")
-    with ExitStack() as stack:
-        bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the user agrees
-        done = fetch.download(
-            choice, out, agree=lambda offer: agree(offer, yes), report=lambda so_far, total: bar()(so_far, total)
-        )
+    with options.rows_bar("downloading") as report:
+        done = fetch.download(choice, out, announce=announce, report=report)
     for path in done.files:
         print(path)
     if not done.new:
@@ -146,25 +140,19 @@ def prepare(
 
     Lengths are in words, or in characters if a language puts no spaces between words.
     """
-    from bgt_core.cli.options import rows_bar
     from bgt_core.data.clean import CleaningRules, clean, length_unit
     from bgt_core.data.parallel import check_table
     from bgt_core.data.scores import ScoreRange
 
     check_table(out)  # before a model opens
     columns = langs.split(",")
-    with rows_bar("pairs read") as report:
-        ranges = tuple(map(ScoreRange.parse, keep or []))
-        models = sentence_models(language_model, classifier, {each.score for each in ranges})
-        rules = CleaningRules(
-            min_length,
-            max_length,
-            max_ratio,
-            "tokens" if tokenizer else length_unit(columns),
-            max_pairs,
-            keep=ranges,
-            first_of_reference=first_of_reference,
-        )
+    ranges = tuple(map(ScoreRange.parse, keep or []))
+    models = sentence_models(language_model, classifier, {each.score for each in ranges})
+    unit = "tokens" if tokenizer else length_unit(columns)
+    rules = CleaningRules(
+        min_length, max_length, max_ratio, unit, max_pairs, keep=ranges, first_of_reference=first_of_reference
+    )
+    with options.rows_bar("pairs read") as report:
         done = clean(
             sources,
             columns,
@@ -224,18 +212,12 @@ def show_written(out: Path, done: Cleaned) -> None:
     print(out)
 
 
-def agree(offer: Offer, yes: bool) -> None:
-    """Announce a download; ask before a gigabyte or more, and refuse if stdin is not a terminal."""
+def announce(offer: Offer) -> None:
+    """Say what a download will transfer."""
     size = "of unknown size" if offer.bytes is None else readable(offer.bytes)
     print(f"{offer.name}: {size}; licence: {offer.licence}", file=sys.stderr)
     for address in offer.addresses:
         print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
-    if yes or (offer.bytes is not None and offer.bytes < LARGE):
-        return
-    if not sys.stdin.isatty():
-        raise UsageError(f"is needed to download {offer.name}, which is {size}.", parameter="yes")
-    if not typer.confirm("Download it?", err=True):
-        raise UsageError(f"{offer.name}: not downloaded.")
 
 
 def readable(size: int) -> str:

@@ -40,7 +40,7 @@ Report = Callable[[int, int | None], None]  # bytes so far, and bytes in all if 
 
 
 class Offer(NamedTuple):
-    """A description of the download, for the user's consent."""
+    """A description of the download, for the user."""
 
     name: str
     licence: str
@@ -71,7 +71,7 @@ def download(
     choice: Choice,
     out: Path,
     *,
-    agree: Callable[[Offer], None] = lambda offer: None,
+    announce: Callable[[Offer], None] = lambda offer: None,
     report: Report = lambda done, total: None,
 ) -> Downloaded:
     """Download the chosen data into the folder `out`, unless it is there.
@@ -79,7 +79,7 @@ def download(
     Args:
         choice: What to download, from `sources.choose`.
         out: A folder, which is made if it does not exist.
-        agree: Gets the offer before anything large is transferred, and raises an error to refuse.
+        announce: Gets the offer before anything large is transferred.
         report: Gets the bytes of the current archive.
 
     Returns:
@@ -97,7 +97,7 @@ def download(
         return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
     sizes = [remote_size(address) for address in addresses]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    agree(Offer(choice.stem, choice.source.licence, addresses, total))
+    announce(Offer(choice.stem, choice.source.licence, addresses, total))
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
     trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
     work, left_out = out / ".download" / choice.stem, Counter[str]()

@@ -8,8 +8,6 @@ Nothing here holds a corpus in memory: rows stream in, token ids stream out, and
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -25,7 +23,7 @@ from bgt_core.data.filters import hashes
 from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check_labelled, chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.files import sha256_file
+from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.vectors.convert import read_npy
 
 BLOCK = 2**16  # positions handled together
@@ -79,18 +77,8 @@ def prepare(
         target_width(of_part)  # an error is raised before the long work
     if out.exists():
         return _reuse(out, settings, strict)
-    work = out.with_name(f".{out.name}.{os.getpid()}.partial")  # a sibling, so that the rename stays on one disk
-    shutil.rmtree(work, ignore_errors=True)
-    try:
+    with atomic_folder(out) as work:
         _write(work, parts, settings, tokenizer, strict)
-        try:
-            work.rename(out)
-        except OSError:
-            if not out.exists():
-                raise
-            return _reuse(out, settings, strict)  # another process has finished first
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return open_corpus(out)
 
 
@@ -111,11 +99,9 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 def _files(source: Source) -> list[Path]:
     """Every file that determines the rows of a source."""
     files = source_files(source.path, source.columns)
-    if source.targets is None:
-        return [*files]
-    if not source.targets.is_file():
+    if source.targets and not source.targets.is_file():
         raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
-    return [*files, source.targets]
+    return [*files, source.targets] if source.targets else files
 
 
 def _write(
@@ -130,7 +116,7 @@ def _write(
     folders = [work / "-".join(names) if mixed else work for names in parts]
     stores: list[Json] = []
     for folder, of_part, setting in zip(folders, parts.values(), settings, strict=True):
-        folder.mkdir(parents=True)
+        folder.mkdir(exist_ok=True)
         skipped = Skipped()
         encoded = _encode(of_part, setting, tokenizer, folder, skipped, strict)
         stores.append({"settings": setting, **encoded, "skipped": skipped.counts, "skipped_examples": skipped.examples})
@@ -211,15 +197,16 @@ def _encode(
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
     tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
-    names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes", "labels", "targets"]
     width = target_width(sources)
+    names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
+    names += ["labels"] * (len(texts) < len(settings["columns"])) + ["targets"] * bool(width)
     with ExitStack() as stack:
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}
         for column in texts:
             files[f"{column}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for source in sources:
             audit = Audit(source.path, source.columns, skipped, strict)
-            targets = read_targets(source.targets) if source.targets else np.zeros((0, 0), np.float32)
+            targets = read_targets(source.targets) if source.targets else None
             for rows in chunks(source.path, source.columns):
                 chunk = tokenise(rows, settings, tokenizer)
                 kept = audit.rows + chunk.kept
@@ -232,8 +219,9 @@ def _encode(
                     tokens[column] += int(lengths.sum())
                     longest[column] = int(lengths.max(initial=longest[column]))
                 files["hashes"].write(chunk.hashes.tobytes())
-                files["labels"].write(chunk.labels.tobytes())
-                if width:
+                if "labels" in files:
+                    files["labels"].write(chunk.labels.tobytes())
+                if targets is not None:
                     if audit.rows > len(targets):
                         raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} more")
                     vectors = np.asarray(targets[kept], np.float32)
@@ -241,23 +229,14 @@ def _encode(
                         raise DataError(f"{source.targets}: a vector contains NaN or infinity")
                     files["targets"].write(vectors.tobytes())
             audit.end()
-            if width and audit.rows != len(targets):
+            if targets is not None and audit.rows != len(targets):
                 raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} {audit.rows}")
-    for name, used in (("labels", len(texts) < len(settings["columns"])), ("targets", width)):
-        if not used:
-            (work / name).unlink()
     if not counts["kept"]:
         rule = f"each side needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
         dropped = f"{counts['too short']} are too short, {counts['too long']} too long"
         raise DataError(f"no pair is left of {counts.total()}: {rule}, {dropped}")
-    return {
-        "dtype": _dtype(tokenizer).name,
-        "pairs": dict(counts),
-        "kinds": kinds,
-        "tokens": tokens,
-        "longest": longest,
-        "target_width": width,
-    }
+    numbers = {"pairs": dict(counts), "kinds": kinds, "tokens": tokens, "longest": longest, "target_width": width}
+    return {"dtype": _dtype(tokenizer).name, **numbers}
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:

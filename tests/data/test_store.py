@@ -181,20 +181,6 @@ def test_a_kill_leaves_no_store(source: Path) -> None:
     assert len(make(source, out=out)) > 300
 
 
-def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = store._split
-
-    def slowly(work: Path, *rest: object) -> None:
-        monkeypatch.setattr(store, "_split", split)
-        monkeypatch.setattr(store.os, "getpid", lambda: 1)
-        make(source)
-        split(work, *rest)
-
-    monkeypatch.setattr(store, "_split", slowly)
-    assert len(make(source)) > 300
-    assert sorted(file.name for file in source.parent.iterdir()) == ["corpus.tsv", "store"]
-
-
 def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
     with pytest.raises(BgtError, match="no pair is left of 400: each side needs 50 to 100 tokens, 400 are too short"):
         make(source, min_tokens=50)

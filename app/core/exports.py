@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,7 +32,7 @@ FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; letters of a line, by the widest of those fonts
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets compute cells that start with these
 MIME = {
-    "csv": "text/csv", "parquet": "application/vnd.apache.parquet", "jsonl": "application/jsonl",
+    "csv": "text/csv", "parquet": "application/vnd.apache.parquet",
     "tex": "application/x-tex", "html": "text/html", "json": "application/json",
 }  # fmt: skip
 SNIPPET = """import plotly.io as pio
@@ -78,7 +77,7 @@ def offer(
         if table is not None:
             st.markdown("**Rows**")
             with st.container(horizontal=True):
-                for kind, make in (("csv", as_csv), ("parquet", as_parquet), ("jsonl", as_jsonl)):
+                for kind, make in (("csv", as_csv), ("parquet", as_parquet)):
                     download(name, kind, partial(make, table))
                 if latex is not None:
                     download(name, "tex", partial(as_latex, latex))
@@ -143,12 +142,6 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
     return file.getvalue()
-
-
-def as_jsonl(table: pd.DataFrame) -> str:
-    """A JSON object per row, with all digits, and null for a missing value."""
-    records = table.astype(object).where(table.notna(), None).to_dict("records")
-    return "".join(f"{json.dumps(record, ensure_ascii=False, default=python_value)}\n" for record in records)
 
 
 def as_latex(table: pd.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """Models and their vectors, cached for all sessions, and the one lock around inference.
 
-Vectors of many sentences have one copy for all sessions, filled part by part; the oldest go when memory is short.
+Vectors of many sentences have one copy for all sessions; the oldest go when memory is short.
 """
 
 from __future__ import annotations
@@ -215,10 +215,9 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
 
 @dataclass(eq=False)
 class Matrix:
-    """Vectors (N, D), of which the first `done` rows are computed; a run that is stopped continues from there."""
+    """Vectors (N, D), None until they are computed."""
 
-    vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
-    done: int = 0
+    vectors: np.ndarray | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -238,24 +237,24 @@ def filled(
     kept = _kept()
     matrix = kept.setdefault(key, Matrix())
     kept.move_to_end(key)
-    count, first, bar = sum(len(texts) for _, texts in parts), 0, st.empty()
-    for lang, texts in parts:
-        for start in range(0, len(texts), AT_ONCE):
-            if 0 < matrix.done <= first < count:
-                bar.progress(first / count, f"Embedding: {first:,} of {count:,} sentences")
-            batch = texts[start : start + AT_ONCE]
-            with matrix.lock:
-                if matrix.done <= first:
-                    vectors = embed(batch, lang)
-                    if not matrix.done:
-                        matrix.vectors = np.empty((count, vectors.shape[1]), np.float32)
-                    matrix.vectors[first : first + len(vectors)] = vectors
-                    matrix.done += len(vectors)
-                    if matrix.done == count:
-                        matrix.vectors.setflags(write=False)  # shared by all sessions
-            first += len(batch)
-    bar.empty()
-    while len(kept) > 1 and sum(one.vectors.nbytes for one in list(kept.values())) > KEPT_BYTES:
+    with matrix.lock:
+        if matrix.vectors is None:
+            batches = [
+                (texts[at : at + AT_ONCE], lang) for lang, texts in parts for at in range(0, len(texts), AT_ONCE)
+            ]
+            count, done, bar = sum(len(texts) for _, texts in parts), 0, st.empty()
+            for texts, lang in batches:
+                if done:
+                    bar.progress(done / count, f"Embedding: {done:,} of {count:,} sentences")
+                of_batch = embed(texts, lang)
+                if not done:  # one copy in memory, whose width is known now
+                    vectors = np.empty((count, of_batch.shape[1]), np.float32)
+                vectors[done : done + len(texts)] = of_batch
+                done += len(texts)
+            bar.empty()
+            vectors.setflags(write=False)  # shared by all sessions
+            matrix.vectors = vectors
+    while len(kept) > 1 and sum(one.vectors.nbytes for one in [*kept.values()] if one.vectors is not None) > KEPT_BYTES:
         kept.popitem(last=False)
     return matrix.vectors
 

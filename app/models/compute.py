@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import streamlit as st
 
-from app.core import corpora, state, writing
-from app.core.results import gather, task_names
-from app.core.results.gather import Key
-from app.core.results.reading import language_names
+from app.core import corpora, state
 from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import DataError
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.vectors.compare import unit
-from probes.result import Difference
-from probes.results.tables import gap
 
 NEIGHBOURS = 10
 SIDES = ("first", "second")  # of two models
@@ -77,12 +68,6 @@ def _found(
     return hits_of(left, right, _model.encoder.similarity)
 
 
-def written(model: Loaded, source: str, source_lang: str, style: str, lang: str) -> str:
-    """What a model generates from one sentence's semantic latent and another's second."""
-    semantic = state.embed(model, [source], source_lang, SEMANTIC)
-    return writing.write(model, semantic, state.embed(model, [style], lang, model.second_latent), lang)[0]
-
-
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
     """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
     count, near = min(NEIGHBOURS, len(first) - 1), []
@@ -91,39 +76,3 @@ def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
         np.fill_diagonal(cosines, -np.inf)  # without itself
         near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
     return float(np.mean([len(set(one) & set(two)) / count for one, two in zip(*near, strict=True)]))
-
-
-def probe_differences(results: gather.ResultTables, first: str, second: str, latent: str) -> pd.DataFrame:
-    """The accuracy of a latent of the second model minus the first's, in points, in each task that both were probed in
-    on the same sentences. `interval` is "paired" if the predictions for each sentence were kept, else "unpaired"."""
-    scores = results.scores[results.scores["latent"] == latent]
-    keys = ["lang", "task", "items", "run"]
-    sides = [scores[scores["model"] == name].drop_duplicates(keys) for name in (first, second)]
-    both = sides[0].merge(sides[1], on=keys, suffixes=("", "_second"))
-    rows = []
-    for row in both.itertuples():
-        points = 100 * (row.accuracy_second - row.accuracy)
-        measured = predicted_gap(results.items, row.task, row.lang, (first, second), latent, points)
-        if measured is None:
-            halves = [(row.ci_high - row.ci_low) / 2, (row.ci_high_second - row.ci_low_second) / 2]
-            half = 100 * float(np.hypot(*halves))
-            interval = (points, points - half, points + half, "unpaired")
-        else:
-            interval = (measured.points, measured.ci_low, measured.ci_high, "paired")
-        names = language_names(row.lang), task_names.title(row.task)
-        rows.append((*names, 100 * row.accuracy, 100 * row.accuracy_second, *interval))
-    return pd.DataFrame(rows, columns=["lang", "task", "first", "second", "points", "low", "high", "interval"])
-
-
-def predicted_gap(
-    items: Mapping[Key, pa.Table], task: str, lang: str, models: tuple[str, str], latent: str, points: float
-) -> Difference | None:
-    """The second model minus the first, which is `points`; None if the predictions of these two results, for the same
-    sentences, were not kept."""
-    kept = [[table for key, table in items.items() if key[:3] == (model, task, lang)] for model in models]
-    for first, second in product(*kept):
-        with suppress(DataError):  # other sentences
-            paired = gap(second, latent, first, latent, task=task, lang=lang)
-            if abs(paired.points - points) < 0.01:  # stored accuracies are rounded
-                return paired
-    return None

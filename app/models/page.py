@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, pairs, rows, startup, state, upload_dialog, uploads, writing
+from app.core import controls, corpora, exports, pairs, rows, startup, state, upload_dialog, uploads
 from app.core.address import BOUND
 from app.core.latents import chart, geometry, spaces
 from app.core.markdown import failing, frame, verbatim
-from app.core.results import gather
 from app.core.state import Loaded
 from app.models import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.facts import checks, differences
 
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
-WRITTEN = ("Can you help me?", "He is my friend.")
 EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 MAP_HEIGHT = 460  # pixels
 SHOWN = 20  # pairs
@@ -38,8 +35,6 @@ def page(loaded: Loaded) -> None:
         "Similarity": similarity,
         "Disagreements": disagreements,
         "Translations found": retrieval,
-        "Writing": written,
-        "Probes": probes,
     }
     langs = [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
     if langs:
@@ -84,18 +79,6 @@ def names_of(langs: Sequence[str]) -> str:
 
 def lang_of(title: str, langs: Sequence[str], key: str) -> str:
     return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
-
-
-def two_sentences(
-    titles: Mapping[str, str], examples: Sequence[str], langs: Sequence[str], most: int
-) -> list[tuple[str, str]]:
-    """Ask for two sentences side by side, each with its language; `titles` by the key of a field."""
-    given = []
-    for column, (key, title), example in zip(st.columns(2), titles.items(), examples, strict=True):
-        with column:
-            text = st.text_input(title, example if "en" in langs else "", max_chars=most, key=key, **BOUND)
-            given.append((text, lang_of("Its language", langs, f"{key}_lang")))
-    return given
 
 
 def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -167,8 +150,14 @@ def one_map(
 
 def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     """Two sentences and their words, and a file of pairs with scores."""
-    keys = {"cmp_left": "One sentence", "cmp_right": "Another"}
-    (one, one_lang), (other, other_lang) = two_sentences(keys, EXAMPLE, langs, uploads.MAX_CHARACTERS)
+    given = []
+    titles = {"cmp_left": "One sentence", "cmp_right": "Another"}
+    for column, (key, title), example in zip(st.columns(2), titles.items(), EXAMPLE, strict=True):
+        with column:
+            text = example if "en" in langs else ""
+            given.append(st.text_input(title, text, max_chars=uploads.MAX_CHARACTERS, key=key, **BOUND))
+            given.append(lang_of("Its language", langs, f"{key}_lang"))
+    one, one_lang, other, other_lang = given
     if one.strip() and other.strip():
         scores = compute.similarities(models, pd.DataFrame({"left": [one], "right": [other]}), (one_lang, other_lang))
         with st.container(horizontal=True):
@@ -252,59 +241,3 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
     for title, hits in ways.items():
         pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
-
-
-def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    writers = [model for model in models if not model.cannot_write]
-    for model in models:
-        if model.cannot_write:
-            st.caption(f"{verbatim(model.title)}: {model.cannot_write}")
-    if not writers:
-        st.info("None of these models writes sentences.")
-        return
-    keys = {"cmp_source": "Meaning of", "cmp_style": "Style of"}
-    (source, source_lang), (style, lang) = two_sentences(keys, WRITTEN, langs, writing.MAX_CHARACTERS)
-    if not (source.strip() and style.strip()):
-        st.caption("Type a sentence for its meaning and one for its style.")
-        return
-    with st.spinner("Writing"):
-        outputs = [compute.written(model, source, source_lang, style, lang) for model in writers]
-    judged = compute.similarities(models, pd.DataFrame({"left": source, "right": outputs}), (source_lang, lang))
-    table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
-    table["Changed"] = [differences(checks(source, source_lang, text, lang)) or "nothing" for text in outputs]
-    table = table.assign(**{f"Cosine to the source, by {title}": scores for title, scores in judged.items()})
-    shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
-    markdown.table(shown, "The text of each model, and its similarity to the source by each model")
-    st.caption(
-        "Changed: what an output lost of the source or added to it, by rules. Each model judges all outputs by its "
-        "cosine; it may favour its own."
-    )
-    exports.offer("bgt-models-written", table, latex=table)
-
-
-def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    results = gather.all_results()
-    first, *others = models
-    for other in others:
-        table = compute.probe_differences(results, first.title, other.title, SEMANTIC)
-        st.subheader(verbatim(f"{other.title} minus {first.title}"), anchor=False)
-        if table.empty:
-            st.info(
-                "No task was probed on the same sentences in both: run one for each on the page of probes, or name "
-                "results of `bgt-probe` with `--results`."
-            )
-            continue
-        titles = {"task": "Task", "lang": "Language", "points": "Points", "low": "from", "high": "to"}
-        titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
-        shown = table[list(titles)].rename(columns=titles).round(1)
-        shown = shown.assign(Points=shown["Points"] + 0.0)  # no -0.0
-        formats = dict.fromkeys(("Points", "from", "to"), "%+.1f") | dict.fromkeys(shown.columns[5:7], "%.1f")
-        widths = dict.fromkeys(("Points", "from", "to"), controls.width("Points"))
-        widths |= {"Task": controls.width("Task", 146), "Language": controls.width("Language")}
-        alt = "Accuracy of probes on the semantic latents of both models, and the difference"
-        frame(shown, alt, formats, widths)
-        exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
-    st.caption(
-        "Accuracy on the semantic latent. The interval is paired if the predictions for each sentence were kept; "
-        "otherwise it follows from the intervals of the two accuracies, and is wider."
-    )

@@ -174,7 +174,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
     with st.container(horizontal=True):
         copy_link()
         lines = "Lines: nearer than {} % and {} % of random pairs.".format(*plane.percentiles)
-        caption = f"{len(plane.pairs):,} pairs, {source.title}. {lines} {loaded.name}."
+        caption = f"{len(plane.pairs):,} pairs, {source.title}. {lines} {loaded.title}, weights {loaded.short}."
         exports.offer(f"bgt-pairs-{loaded.short}", plane.pairs, figure, caption=caption)
 
 

@@ -117,15 +117,3 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
         moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
         words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
     return f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>'
-
-
-def in_languages(table: pd.DataFrame) -> str:
-    """A sentence for each language, with its cosine."""
-    items = [
-        f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
-        f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
-        f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}"
-        f"{check_tag(Check(False, row.changed)) if row.changed else ''}</span></li>"
-        for row in table.itertuples()
-    ]
-    return f'<ol class="bgt-list">{"".join(items)}</ol>'

@@ -18,12 +18,10 @@ from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.words import spans, without
-from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
-LIKE = 20  # examples whose translations give the style in another language: best of 1, 5, 20 and all
 TRIED = 5  # sentences to exchange latents with, of which the best is shown
 GREEDY = replace(DEFAULT_SEARCH, size=1)
 SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast, and the result of the second replaces its result
@@ -58,13 +56,6 @@ def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
     """A latent of each row of a table that is sorted by language: (N, D)."""
     parts = table.groupby("lang", sort=False)
     return np.concatenate([embed(loaded, part["text"].tolist(), lang, latent) for lang, part in parts])
-
-
-def of_corpus(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """A latent of sentences of the corpus of a language, (N, D), from the vectors that `nearest` compares with."""
-    table = searched(loaded, lang, latent)
-    place_of = {(code, text): at for at, (code, text) in enumerate(zip(table["lang"], table["text"], strict=True))}
-    return vectors(loaded, table, latent)[[place_of[lang, text] for text in texts]]
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
@@ -168,43 +159,6 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
         columns[latent] = 1 - loaded.encoder.similarity(whole, parts)[0]
     return pd.DataFrame({"word": [text[start:end] for start, end in spans(text, lang)], **columns})
-
-
-@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
-def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Generate its meaning in each language of the model with examples: `lang`, `text`, the cosine of the generated
-    sentence to this one in the semantic latent, and what it `changed`, by rules."""
-    semantic = embed(loaded, [text], lang, SEMANTIC)
-    table = []
-    for target in targets(loaded, lang):
-        there = in_language(loaded, text, lang, target)
-        cosine = loaded.encoder.similarity_pairwise(semantic, embed(loaded, [there], target, SEMANTIC))[0]
-        table.append((target, there, float(cosine), differences(checks(text, lang, there, target))))
-    return pd.DataFrame(table, columns=["lang", "text", "cosine", "changed"])
-
-
-def targets(loaded: Loaded, lang: str) -> list[str]:
-    """The languages in which a sentence of that language can be written: its own, and those that share examples."""
-    return [code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)]
-
-
-def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
-    """Generate the same meaning in another language.
-
-    The second latents of two languages are not comparable. So the style is the mean second latent of the translations
-    of the example sentences whose style is nearest. NotFound for a language without examples.
-    """
-    from app.core import writing
-
-    if lang == target:  # the reconstruction, which is written already
-        return str(written(loaded, [text], [text], lang)["text"].iloc[0])
-    second = embed(loaded, [text], lang, loaded.second_latent)
-    sources, targets = zip(*example_sentences((lang, target)), strict=True)
-    own = of_corpus(loaded, sources, lang, loaded.second_latent)
-    other = of_corpus(loaded, targets, target, loaded.second_latent)
-    nearest = np.argsort(-loaded.encoder.similarity(second, own)[0], kind="stable")[:LIKE]
-    second = other[nearest].mean(0, keepdims=True)
-    return writing.write(loaded, embed(loaded, [text], lang, SEMANTIC), second, target)[0]
 
 
 def learnt_from(loaded: Loaded) -> str:

@@ -31,8 +31,6 @@ ENDS = {  # how a sentence ends, by the name of its mark
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
-WORDS = "The effect of each word"  # tabs
-EVERY_LANGUAGE = "The same meaning in every language"
 MANY = 40  # words and marks; longer sentences are not drawn
 
 
@@ -103,7 +101,7 @@ def page(loaded: state.Loaded) -> None:
     else:
         rebuilt(loaded, text, lang)
         swaps(loaded, text, lang)
-    more(loaded, text, lang)
+    words(loaded, text, lang)
 
 
 def field(
@@ -210,29 +208,13 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
             checked = checks(source, source_lang, best.text, into)
             taken = taken_over(best.text, into, style, source, source_lang)
             place.html(chart.output(best, loaded.second_latent, into, checked, taken))
-    to_style("More on writing: meaning by style", text, lang, other_lang, style=other)
-
-
-def to_style(label: str, source: str, lang: str, into: str, style: str = "") -> None:
-    """Link to the grid with this meaning, written in that language, in that style if it is given."""
-    fields = {f"meanings_{lang}": source, "mlang": rows.language_name(lang), "glang": rows.language_name(into)}
-    go_to("rewrite", label, **fields, **({f"styles_{into}": style} if style else {}))
-
-
-@st.fragment
-def more(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show the parts that are read one at a time, as tabs; a part is computed when its tab is open."""
-    tabs = {WORDS: words}
-    if not loaded.cannot_write and len(compute.targets(loaded, lang)) > 1:
-        tabs[EVERY_LANGUAGE] = languages
-    for tab, show in zip(st.tabs([*tabs], key="more", **BOUND), tabs.values(), strict=True):
-        if tab.open:
-            with tab:
-                show(loaded, text, lang)
+    fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
+    go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
 
 
 def words(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show how far each latent moves if a word is left out."""
+    st.subheader("The effect of each word")
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
         about = f"sentences with 2 to {MANY} words and marks; yours has {count}."
@@ -260,16 +242,3 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     langs = dict.fromkeys(("one_left_lang", "one_right_lang"), rows.language_name(lang))
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
     go_to("pairs", label, left=text, right=shorter, **langs)
-
-
-def languages(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show its meaning, generated in each language of the model."""
-    with st.spinner("Writing it in each language"):
-        table = compute.in_every_language(loaded, text, lang)
-    st.html(chart.in_languages(table))
-    st.caption(
-        "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "
-        "translations of those example sentences that are nearest to yours in style. The number is the semantic cosine "
-        "of the written sentence and yours."
-    )
-    to_style("More on writing in another language", text, lang, table.loc[table["lang"] != lang, "lang"].iloc[0])

@@ -28,18 +28,17 @@ from bgt_core.encoders.ours import attached
 from bgt_core.encoders.split import split_encoder
 from bgt_core.encoders.vectors import look_up
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.split_report import Report, report
 from bgt_core.splitting import METHODS, parts
 from bgt_core.splitting.fit import FACTORED, TRAINED_ON, fit, verdict
-from bgt_core.splitting.gather import Gathered, gather, needed_rows
+from bgt_core.splitting.gather import gather, needed_rows
 from bgt_core.vectors.compare import cosine_similarity
 
 Progress = Callable[[float, str], object]  # takes the share that is done, and what is done next
 
 MOST = 50_000  # pairs
 AT_ONCE = 512  # pairs embedded between two reports of progress
-EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when all methods are fitted
-RESAMPLES, DRAWN = 500, 400  # DRAWN: sentences of the built-in grammar, and pairs on the maps
+EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when the split is fitted
+DRAWN = 400  # pairs on the maps
 HEIGHT, SIZE = 330, 5  # pixels of the picture, and of its points
 SHOWN = 4  # sentences whose neighbours are shown
 FOUND = 50  # encoders found on this machine that are offered
@@ -120,7 +119,15 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
     """Fit a split, and look at what it does to the held-out pairs; `progress` is called with the share that is done."""
-    (gathered,), columns, langs = gather_pairs(loaded, text, TRAINED_ON.get(method, 0), progress)
+    columns, langs = corpora.columns_of(text, MOST)
+    count, start = len(columns[0]), perf_counter()
+
+    def embedded(done: int, _: int | None) -> None:
+        left = (perf_counter() - start) * (count - done) / done
+        progress(EMBEDDED * done / count, f"{done:,} of {count:,} pairs embedded, {left:.0f} seconds left")
+
+    batches = ([column[first : first + AT_ONCE] for column in columns] for first in range(0, count, AT_ONCE))
+    (gathered,) = gather(loaded.encoder, [(langs, batches)], keep=TRAINED_ON.get(method, 0), report=embedded)
     progress(EMBEDDED, f"Fitting {method}")
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
@@ -164,58 +171,14 @@ def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
     return [sentences[row] for row in np.where(same, -np.inf, similarity).argmax(1)]
 
 
-def gather_pairs(
-    loaded: state.Loaded, text: ParallelText, keep: int, progress: Progress
-) -> tuple[list[Gathered], list[list[str]], list[str]]:
-    """Embed pairs: their sums and samples, and their columns with the languages of these."""
-    columns, langs = corpora.columns_of(text, MOST)
-    rows, start = len(columns[0]), perf_counter()
-    batches = ([column[first : first + AT_ONCE] for column in columns] for first in range(0, rows, AT_ONCE))
-
-    def embedded(done: int, _: int | None) -> None:
-        left = (perf_counter() - start) * (rows - done) / done
-        progress(EMBEDDED * done / rows, f"{done:,} of {rows:,} pairs embedded, {left:.0f} seconds left")
-
-    return gather(loaded.encoder, [(langs, batches)], keep=keep, report=embedded), columns, langs
-
-
-def measure(made: Made, progress: Progress) -> Report:
-    """Fit every method that the pairs allow, and measure all of them on the held-out pairs."""
-    (gathered,), columns, langs = gather_pairs(made.source, made.text, max(TRAINED_ON.values()), progress)
-    splits = {made.stored.split.method: made.stored.split}
-    possible = methods(columns, gathered.moments.width, langs)
-    for number, name in enumerate(possible):
-        progress(EMBEDDED + (FITTED - EMBEDDED) * number / len(possible), f"Fitting {name}")
-        if name not in splits:
-            splits[name] = fit([gathered], name)
-    start = perf_counter()
-
-    def measured(done: int, of: int) -> None:
-        left = f", {(perf_counter() - start) * (of - done) / done:.0f} seconds left" if done else ""
-        progress(FITTED + (1 - FITTED) * done / of, f"Measurement {done + 1} of {of}{left}")
-
-    return report(
-        made.source.encoder,
-        made.source.title,
-        splits,
-        [[column[row] for row in gathered.held_out_rows] for column in columns],
-        langs,
-        resamples=RESAMPLES,
-        drawn=DRAWN,
-        progress=measured,
-    )
-
-
-def archive(made: Made, report: Report | None) -> bytes:
-    """The folder that `bgt split` would have written, zipped; with the report if there is one."""
+def archive(made: Made) -> bytes:
+    """The folder that `bgt split` would have written, zipped."""
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         saved = Path(folder) / "split"
         parts.save(saved, made.stored)
         for file in sorted(saved.iterdir()):
             zipped.write(file, f"split/{file.name}")
-        if report:
-            zipped.writestr("split/report.md", report.page)
     return buffer.getvalue()
 
 

@@ -141,7 +141,7 @@ def add(loaded: Loaded, done: str) -> None:
 
 
 def result(made: compute.Made) -> None:
-    """What the split does, in one picture; what to do with it; and all measures on demand."""
+    """What the split does, in one picture, and what to do with it."""
     about = made.stored.split.about
     st.subheader(made.verdict, anchor=False)
     st.caption(
@@ -152,22 +152,12 @@ def result(made: compute.Made) -> None:
     st.plotly_chart(compute.before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
-    report = st.session_state.get("split_report", {}).get(made.loaded.title)
     with st.container(horizontal=True):
         used = state.model().title == made.loaded.title
         if not used and st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
-            "Download it", partial(compute.archive, made, report), "split.zip", icon=":material/download:",
+            "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:",
             on_click="ignore", help="The folder that --model split:FOLDER opens",
         )  # fmt: skip
-        measured = not report and st.button("Measure all methods", icon=":material/straighten:")
-    if measured:
-        bar = st.progress(0.0, "Embedding sentences")
-        report = compute.measure(made, bar.progress)
-        st.session_state["split_report"] = {made.loaded.title: report}
-        bar.empty()
-    for title, table in report.tables.items() if report else ():
-        with st.expander(verbatim(title)):
-            frame(pd.DataFrame(table.lines(), columns=table.columns), title, height="content")
-            st.caption(verbatim(f"{report.results[title].about}."))
+    st.caption("`bgt split --report` fits every method to your pairs, and measures all of them.")

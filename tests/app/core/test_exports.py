@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import pytest
 from plotly.io import from_json
 from pyarrow import parquet
 
-from app.core import corpora, exports, rows, startup, theme
+from app.core import exports, rows, theme
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.results.store import Cell, write_cells
@@ -35,13 +34,9 @@ def table() -> pd.DataFrame:
     )
 
 
-def test_csv_parquet_and_jsonl_hold_the_same_rows(table: pd.DataFrame) -> None:
+def test_csv_and_parquet_hold_the_same_rows(table: pd.DataFrame) -> None:
     parquet = pd.read_parquet(io.BytesIO(exports.as_parquet(table)))
     assert parquet.equals(table)
-    lines = [json.loads(line) for line in exports.as_jsonl(table).splitlines()]
-    assert [line["text"] for line in lines] == table["text"].tolist()
-    tiny = pd.DataFrame({"p": [3.2e-12, float("nan")], "n": [1, 2]})
-    assert list(map(json.loads, exports.as_jsonl(tiny).splitlines())) == [{"p": 3.2e-12, "n": 1}, {"p": None, "n": 2}]
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
     assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())
     assert csv["text"].tolist()[3:] == table["text"].tolist()[3:]
@@ -91,7 +86,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
     assert many.layout.width is None  # the one on the screen stays as it is
 
 
-@pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "similarity": 1}.items())
+@pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "pairs": 1}.items())
 def test_every_figure_can_be_drawn_for_paper(
     start: Callable[..., None],
     opened: Callable[..., Any],
@@ -108,12 +103,7 @@ def test_every_figure_can_be_drawn_for_paper(
     monkeypatch.setattr(theme, "current", lambda: "dark")
     write_cells(tmp_path / "en.parquet", [cell])
     start("--model", saved, "--results", tmp_path)
-    app = opened(page, **({"alike": "A file of pairs"} if page == "similarity" else {}))
-    if page == "similarity":
-        pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
-        text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
-        app.session_state["own"] = corpora.OwnTexts(uploaded={"Yours: pairs.tsv": text})
-        app.run()
+    app = opened(page)
     buttons = [button.key for button in app.button if button.label == "PNG"]
     assert len(buttons) >= at_least
     for key in buttons:
@@ -121,8 +111,7 @@ def test_every_figure_can_be_drawn_for_paper(
         app.run()
     assert len(drawn) == len(buttons)
     assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
-    of_pairs, of_others = "(weights|Yours: pairs.tsv|n = 3).*" * 3, "(weights|fingerprint|seed).*" * 2
-    facts = of_pairs if page == "similarity" else of_others
+    facts = "(weights|fingerprint|seed|random pairs).*" * 2
     assert all(re.search(facts, figure.layout.title.text) for figure in drawn)
 
 
@@ -130,16 +119,13 @@ def test_every_figure_can_be_drawn_for_paper(
     ("page", "link"),
     [
         ("maps", {}),
-        ("similarity", {}),
-        ("plane", {}),
+        ("pairs", {}),
         ("card", {}),
         ("rewrite", {}),
         ("probes", {}),
         ("probes", {"show": "Difference"}),
         ("models", {"by": "Maps"}),
-        ("models", {"by": "Writing"}),
         ("models", {"by": "Disagreements"}),
-        ("models", {"by": "Probes"}),
     ],
 )
 def test_no_export_holds_a_path_of_this_machine(
@@ -157,7 +143,7 @@ def test_no_export_holds_a_path_of_this_machine(
     def offer(name: str, table: Any = None, figure: Any = None, latex: Any = None, **settings: Any) -> None:
         given.extend([name, exports.link(), settings.get("title", "")])
         if table is not None:
-            given.extend([exports.as_csv(table), exports.as_jsonl(table)])
+            given.append(exports.as_csv(table))
             given.append(pd.read_parquet(io.BytesIO(exports.as_parquet(table))).to_csv())
         given.extend([exports.as_latex(latex)] if latex is not None else [])
         if figure is not None:

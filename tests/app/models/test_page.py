@@ -25,7 +25,7 @@ FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
 """
-BY = ["Maps", "Similarity", "Disagreements", "Translations found", "Writing", "Probes"]
+BY = ["Maps", "Similarity", "Disagreements", "Translations found"]
 
 
 @pytest.fixture
@@ -126,18 +126,6 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     nearest = (unit[0] @ unit[1].T).argmax(1)
     share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
-
-
-@pytest.mark.slow
-def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open) -> None:
-    start()
-    app = opened("models", by="Probes")
-    table = app.dataframe[0].value
-    names = app.multiselect(key="models").value
-    assert len(table) > 5 and (table["from"] <= table["Points"]).all()
-    row = table.iloc[0]
-    difference = row[f"{names[1]}, %"] - row[f"{names[0]}, %"]
-    assert row["Points"] == pytest.approx(difference, abs=0.06)
 
 
 def test_a_model_that_cannot_be_opened_is_named_and_left_out(saved: Path, start: Start, opened: Open) -> None:

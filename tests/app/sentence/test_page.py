@@ -116,23 +116,10 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     assert heads == [
         "Reconstruction: written from its own two latents",
         "Recombination: one of its latents exchanged",
-    ]
-    assert [tab.label for tab in app.tabs] == [
         "The effect of each word",
-        "The same meaning in every language",
     ]
     (table,) = app.dataframe
     assert table.value["Left out"].tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
-
-
-def test_a_tab_is_computed_when_it_is_open(opened: Open) -> None:
-    captions = {
-        "The effect of each word": "The largest moves",
-        "The same meaning in every language": "Its style is the mean language latent",
-    }
-    for chosen in captions:
-        written = " ".join(each.value for each in opened("main", sentence=TEXT, more=chosen).caption)
-        assert [title for title, caption in captions.items() if caption in written] == [chosen]
 
 
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(

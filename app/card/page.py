@@ -24,17 +24,6 @@ TITLES = {
     "command": "Trained with",
     "training": "Training took",
 }
-EXPLAINED = {
-    "fidelity": "Each is written from the semantic latent of one sentence (*meaning of*) and the language latent "
-    "of another (*style of*), and compared with the translation that a person wrote. Lines that are not *by* the model "
-    "are baselines. *Other mark taken*: the style's closing mark, where the source has another.",
-    "kept": "Of the sentences that have a negation, a number or a name, how many still have it. A wide interval means "
-    "that there were few of them.",
-    "transfer": "*Style* is the form of the style sentence, as *tu*, where the source's reference has another. *Taken "
-    "over*: the share of outputs with the form of the style sentence. chrF compares them with the reference.",
-    "roles": "Sentences of the built-in grammar, with words that it was not trained on: does the output say who did "
-    "it? *Right likelier*: the decoder finds the right order more probable than the exchanged one.",
-}
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # tabs, and the records in them
@@ -138,8 +127,6 @@ def records(card: Mapping[str, object]) -> None:
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
-        if name in EXPLAINED:
-            st.caption(EXPLAINED[name])
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             rows_of = pd.DataFrame(value, dtype=object)
             rows_of = rows_of.map(lambda cell: "" if cell != cell else compute.readable(cell))

@@ -97,9 +97,8 @@ def dialog() -> None:
         return
     with failing():
         table = read(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))
-        if not file.name.lower().endswith((".parquet", ".jsonl")):
-            named = not table.columns.str.fullmatch(r"Column \d+").all()
-            st.toggle("The first row holds the columns' names", named, key=f"header {file.file_id}")
+        named = not table.columns.str.fullmatch(r"Column \d+").all()
+        st.toggle("The first row holds the columns' names", named, key=f"header {file.file_id}")
         frame(table.head(PREVIEWED), f"The first {PREVIEWED} rows of the file")
         use(table, file.name, file.file_id)
 

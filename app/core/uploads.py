@@ -16,20 +16,15 @@ from itertools import islice
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from pyarrow import parquet
 
 from app.core.rows import LANG_OF_TITLE, title_key
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT
 from bgt_core.errors import DataError
-from bgt_core.files import parse_json, reading_parquet
 
-KINDS = ["csv", "tsv", "txt", "jsonl", "parquet"]
+KINDS = ["csv", "tsv", "txt"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
-MAX_TEXT = 2**28  # bytes of all cells
-BATCH = 16  # rows decompressed together: few, as one row may be as large as the file
 MAX_CHARACTERS = 2_000  # of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
 TITLES = {  # a first row with one of these holds names
@@ -49,27 +44,19 @@ csv.field_size_limit(2**31 - 1)  # characters in a cell: only the size of the fi
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
     """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
 
-    .csv, .tsv and .txt are read as `rows_of` does, .jsonl has one object per line. Lists are left out, and so are
-    records in .parquet; the fields of a record in an object become columns. `header` tells whether the first row of the
-    first three holds names; None guesses from the row. Raises DataError for another kind of file, as `decoded` and
-    `rows_of`, and for no or too many rows.
+    `header` tells whether the first row holds names; None guesses from the row. Raises DataError for another kind of
+    file, as `decoded` and `rows_of`, and for no or too many rows.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
         raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
-    if kind == "parquet":
-        columns = from_parquet(name, content)
-    elif kind == "jsonl":
-        columns = from_objects(name, decoded(name, content))
-    else:
-        rows = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
-        bounded(name, 0, len(rows[0]) if rows else 0)
-        columns = from_rows(name, rows, header)
+    rows = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
+    bounded(name, 0, len(rows[0]) if rows else 0)
+    columns = from_rows(name, rows, header)
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
-        nested = "; lists and nested records are left out" if kind in ("jsonl", "parquet") else ""
-        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line{nested}.")
+        raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line.")
     bounded(name, len(table), len(columns))
     return table
 
@@ -80,52 +67,6 @@ def bounded(name: str, rows: int, columns: int) -> None:
         raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
     if columns > MAX_COLUMNS:
         raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
-
-
-def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
-    """The columns without lists and records, in bounded memory, whatever size a small file claims."""
-    size = 0
-    with reading_parquet(name), parquet.ParquetFile(io.BytesIO(content)) as file:
-        fields = [field for field in file.schema_arrow if not pa.types.is_nested(field.type)]
-        bounded(name, file.metadata.num_rows, len(fields))
-        titles = [field.name for field in fields if not field.name.startswith("__index_level_")]  # pandas's own
-        columns: list[list[str]] = [[] for _ in titles]
-        for batch in file.iter_batches(BATCH, columns=titles):
-            for column, values in zip(columns, batch.columns, strict=True):
-                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-                size += values.nbytes
-                if size > MAX_TEXT:
-                    raise DataError(f"{name}: more than {MAX_TEXT >> 20} MiB of text; give fewer rows.")
-                column.extend(map(string, values.to_pylist()))
-    return dict(zip(distinct(titles), columns, strict=True))
-
-
-def from_objects(name: str, text: str) -> dict[str, list[str]]:
-    """The columns of JSON objects, one a line: their values and those of objects in them, but no lists. A value in an
-    object in a row is named by its own key, with the outer one before it if that is taken."""
-    rows: list[dict[str, object]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row, problem = parse_json(line, f"{name}:{number}"), f"{name}:{number}:"
-        except DataError as error:
-            row, problem = None, f"{str(error).rstrip('.')};"
-        if not isinstance(row, dict):
-            raise DataError(f'{problem} expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
-        inner = {(outer, key): each for outer, of in row.items() if isinstance(of, dict) for key, each in of.items()}
-        values = row | {key if key not in row else f"{outer}.{key}": each for (outer, key), each in inner.items()}
-        rows.append({title: each for title, each in values.items() if not isinstance(each, dict | list)})
-        bounded(name, len(rows), 0)
-    titles = list(dict.fromkeys(title for row in rows for title in row))
-    bounded(name, len(rows), len(titles))
-    columns = ([string(row.get(title)) for row in rows] for title in titles)
-    return dict(zip(distinct(titles), columns, strict=True))
-
-
-def string(value: object) -> str:
-    """Convert a cell to text; a missing one becomes ""."""
-    return "" if value is None or value != value else str(value)
 
 
 def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:

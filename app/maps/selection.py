@@ -199,43 +199,31 @@ def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> 
 def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
-    """Ask for a sentence, with the user's own and the selected ones offered first. Return its id, or the typed text,
-    its language, and the rows near it in each latent, with `Cosine`; None and no rows if none is chosen."""
+    """Ask for a sentence, with the user's own and the selected ones offered first. Return its id, its language, and the
+    rows near it in each latent, with `Cosine`; None and no rows if none is chosen."""
     table = fitted.semantic.rows.set_index("id")
-    own = table.index[table["own"]].tolist()
-    offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
     focus = st.session_state.get("focus")
-    if focus not in table.index and focus != st.session_state.get("typed"):  # the row is no longer on the maps
-        focus = None
-    if focus is not None and focus not in offered:
-        offered.insert(0, focus)
+    focus = focus if focus in table.index else None  # or the row is no longer on the maps
+    own = [*([focus] if focus else []), *table.index[table["own"]], *chosen]
+    offered = list(dict.fromkeys([*own, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
     st.session_state["nearest_of"] = focus
     row = st.selectbox(
-        "Nearest sentences of", offered, format_func=lambda row: table["text"].get(row, row), key="nearest_of",
-        placeholder="Click a point, or type one", accept_new_options=True, on_change=focus_on, args=(chosen, offered),
+        "Nearest sentences of", offered, format_func=table["text"].__getitem__, key="nearest_of",
+        placeholder="Click a point", on_change=focus_on, args=(chosen,),
     )  # fmt: skip
     if row is None:
         return None, "", {}
-    langs = table["lang"].unique().tolist()
-    typed = row not in table.index
-    lang = table["lang"].get(row, langs[0])
-    if typed and len(langs) > 1:
-        lang = st.segmented_control("Its language", langs, default=lang, required=True, format_func=rows.language_name)
-    near = {}
+    lang, near = table["lang"][row], {}
     for latent, space in {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second.get(lang)}.items():
-        if space and typed:
-            near[latent] = compute.closest(loaded, fitted, row[: uploads.MAX_CHARACTERS], lang, latent, NEAREST)
-        elif space:
-            vector = spaces.vector(space, row)
-            near[latent] = spaces.nearest(loaded, vector, space.rows, space.vectors, NEAREST, row)
+        if space:
+            near[latent] = spaces.nearest(loaded, spaces.vector(space, row), space.rows, space.vectors, NEAREST, row)
     return row, lang, near
 
 
-def focus_on(chosen: Sequence[str], offered: Sequence[str]) -> None:
-    """Select the sentence, unless the selection already contains it; one that is not among those offered was typed."""
+def focus_on(chosen: Sequence[str]) -> None:
+    """Select the sentence, unless the selection already contains it."""
     st.session_state.pop("moved", None)
-    row = st.session_state["nearest_of"]
-    st.session_state["focus"], st.session_state["typed"] = row, row if row not in offered else None
+    row = st.session_state["focus"] = st.session_state["nearest_of"]
     if row not in chosen:
         st.session_state["chosen"] = [row] if row else []
 

@@ -55,7 +55,8 @@ def choose(loaded: state.Loaded) -> Choice | None:
         translated = len(text.langs) > 1
         colour_place, method_place = st.container(width=180), st.container(width=130)
         with st.popover("More"):
-            count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
+            title = "Translation pairs" if translated else "Sentences at most"
+            count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
             table = corpora.sentences(text, count)
             colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
@@ -73,8 +74,6 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if loaded.second_latent:
             panels = controls.choice("Maps", [BOTH, panels, loaded.second_latent.capitalize()], "maps")
         compute = st.container(width="content")
-    if too_many:
-        st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
     return Choice(text, colour, count, projection, panels, lines, compute)
 
 
@@ -91,20 +90,6 @@ def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
     neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
     seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
     return geometry.Method(name, neighbours, seed, metric=metric)
-
-
-def choose_count(label: str) -> tuple[int, int]:
-    """Ask for the number of rows; also return the number that a link asked for if that exceeds the maximum, else 0."""
-    written = st.query_params.get("pairs", "")
-    linked = written.replace(",", "")
-    if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
-        most = min(int(linked), controls.COUNTS[-1])
-        if most in controls.COUNTS and written != f"{most:,}":
-            st.session_state["pairs"] = most
-        if most < int(linked):
-            st.session_state["too_many"] = int(linked)
-    count = controls.count(label, controls.COUNTS, "pairs", 1, 140)
-    return count, st.session_state.get("too_many", 0) if count == controls.COUNTS[-1] else 0
 
 
 def add_sentences(langs: Sequence[str]) -> None:

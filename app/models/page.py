@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, pairs, rows, startup, state, upload_dialog, uploads
+from app.core import controls, corpora, exports, pairs, rows, startup, state, upload_dialog
 from app.core.address import BOUND
 from app.core.latents import chart, geometry, spaces
 from app.core.markdown import failing, frame, verbatim
@@ -20,7 +19,6 @@ from bgt_core.errors import BgtError
 
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
-EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 MAP_HEIGHT = 460  # pixels
 SHOWN = 20  # pairs
 GAP = "Second minus first"
@@ -32,7 +30,7 @@ def page(loaded: Loaded) -> None:
         return
     views: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
         "Maps": side_by_side,
-        "Similarity": similarity,
+        "Scored pairs": scored_pairs,
         "Disagreements": disagreements,
         "Translations found": retrieval,
     }
@@ -148,27 +146,8 @@ def one_map(
     exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
 
 
-def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    """Two sentences and their words, and a file of pairs with scores."""
-    given = []
-    titles = {"cmp_left": "One sentence", "cmp_right": "Another"}
-    for column, (key, title), example in zip(st.columns(2), titles.items(), EXAMPLE, strict=True):
-        with column:
-            text = example if "en" in langs else ""
-            given.append(st.text_input(title, text, max_chars=uploads.MAX_CHARACTERS, key=key, **BOUND))
-            given.append(lang_of("Its language", langs, f"{key}_lang"))
-    one, one_lang, other, other_lang = given
-    if one.strip() and other.strip():
-        scores = compute.similarities(models, pd.DataFrame({"left": [one], "right": [other]}), (one_lang, other_lang))
-        with st.container(horizontal=True):
-            for title, score in scores.items():
-                st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
-        st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
-        st.subheader("What each word adds", anchor=False)
-        pairs.show_words(systems(models), pairs.Pair(one, one_lang, other, other_lang))
-    else:
-        st.caption("Type two sentences.")
-    st.subheader("A file of scored pairs", anchor=False)
+def scored_pairs(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    """A file of pairs with scores: how well each model's cosines agree with them."""
     st.caption("Two columns of sentences, and one of scores that people gave.")
     uploaded = upload_dialog.choose_pairs(langs, "cmp_pairs")
     if uploaded is None:

@@ -29,6 +29,7 @@ OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
 BACKGROUND = 20_000  # random pairs that percentiles are of, or all if there are fewer; `help/pairs.md` names it
+NEAR = 95  # percent of random pairs that a near pair exceeds; `help/pairs.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
 AT_ONCE = 1_000  # rows whose similarities are in memory at once
@@ -281,15 +282,11 @@ class Plane:
     colour: str  # the column "kind", another category, or a number
     colour_title: str
     axes: tuple[str, str]  # titles
-    percentiles: tuple[int, int]  # of random pairs that a near pair exceeds, in meaning and in style
 
     @cached_property
     def lines(self) -> tuple[float, float]:
         """The lowest similarities in meaning and in style of a near pair."""
-        ends = (
-            np.percentile(self.random[axis], at, method="inverted_cdf")
-            for axis, at in zip(AXES, self.percentiles, strict=True)
-        )
+        ends = (np.percentile(self.random[axis], NEAR, method="inverted_cdf") for axis in AXES)
         meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
         return meaning, style
 

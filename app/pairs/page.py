@@ -92,10 +92,6 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
     colour_place = st.container(width=180)
     with st.popover("More"):
         count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
-        percentiles = [
-            st.slider(f"Near in {name}: nearer than this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
-            for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
-        ]
     table, random = compute.compared(loaded, text, count, source)
     if not len(random["semantic"]):
         st.info("Random pairs are drawn from two different pairs or more; this text has one.")
@@ -110,8 +106,7 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
     through = "" if source.left == source.right else ", through translations"
     below = ": % of random pairs below"
     axes = f"{rows.latent_title(SEMANTIC)}{below}", f"{rows.latent_title(loaded.second_latent)}{through}{below}"
-    near = percentiles[0], percentiles[1]
-    return Chosen(text, count, source, compute.Plane(table, random, stars, colour, titles[colour], axes, near))
+    return Chosen(text, count, source, compute.Plane(table, random, stars, colour, titles[colour], axes))
 
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
@@ -173,22 +168,22 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
     extremes(plane.quadrants)
     with st.container(horizontal=True):
         copy_link()
-        lines = "Lines: nearer than {} % and {} % of random pairs.".format(*plane.percentiles)
+        lines = f"Lines: nearer than {compute.NEAR} % of random pairs."
         caption = f"{len(plane.pairs):,} pairs, {source.title}. {lines} {loaded.title}, weights {loaded.short}."
         exports.offer(f"bgt-pairs-{loaded.short}", plane.pairs, figure, caption=caption)
 
 
 def hints(chosen: Chosen) -> None:
     """Say what can be clicked, and what is drawn."""
-    plane, (meaning, style) = chosen.plane, chosen.plane.percentiles
+    plane = chosen.plane
     st.markdown(
         "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
         "plane, and draw around them."
     )
     kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in plane.pairs["kind"].value_counts().items())
     st.caption(
-        f"{kinds}. Near in meaning: nearer than {meaning} % of {len(plane.random['semantic']):,} random pairs, from "
-        f"cosine {plane.lines[0]:z.2f} on. Near in style: than {style} %, from {plane.lines[1]:z.2f} on."
+        f"{kinds}. Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in meaning "
+        f"from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
     )
     if not (chosen.source.given or chosen.source.built_in) and chosen.count > compute.MAX_SEARCHED:
         st.caption(f"Searched: the first {compute.MAX_SEARCHED:,} different sentences.")

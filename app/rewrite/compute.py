@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from textwrap import wrap
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from app.core import corpora, rows
 from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed
-from app.core.theme import PAGE, finish, latent_colour
+from app.core.theme import latent_colour
 from app.core.writing import candidates, write
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
@@ -142,36 +140,6 @@ def bar(cosine: float, latent: str, theme: str) -> str:
     width = round(100 * min(max(cosine, 0.0), 1.0))
     filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
     return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'
-
-
-def figure(table: pd.DataFrame, second_latent: str, *, theme: str = "light") -> go.Figure:
-    """Draw the sentences in cells; the more of the style a sentence kept, the darker its cell."""
-    meanings, styles = (list(dict.fromkeys(table[side])) for side in ("meaning", "style"))
-    shape = len(meanings), len(styles)
-    cells = [f"{lines(row.text)}<br>{row.semantic:z.2f} | {row.second:z.2f}" for row in table.itertuples()]
-    drawn = go.Heatmap(
-        z=table["second"].to_numpy().reshape(shape),
-        x=[lines(style) for style in styles],
-        y=[lines(meaning) for meaning in meanings],
-        text=[cells[start : start + shape[1]] for start in range(0, len(cells), shape[1])],
-        texttemplate="%{text}",
-        zmin=0,
-        zmax=2,  # pale enough to read on
-        colorscale=[[0, PAGE[theme]], [1, latent_colour(LANGUAGE, theme)]],
-        showscale=False,
-        xgap=2,
-        ygap=2,
-    )
-    title = f"Meaning by style; in each cell the semantic | {second_latent} cosine"
-    drawing = finish(go.Figure(drawn), title, 120 + 90 * len(meanings), theme, legend=False)
-    drawing.update_xaxes(side="top", title="Style")
-    drawing.update_yaxes(autorange="reversed", title="Meaning", automargin=True)
-    return drawing
-
-
-def lines(text: str) -> str:
-    """Break a text into lines for a cell; `<br>` is plotly's line break."""
-    return "<br>".join(escape(line, quote=False) for line in wrap(text, WRAP)) or "(nothing)"
 
 
 def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:

@@ -7,7 +7,6 @@ text, but only the open tab computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -104,9 +103,7 @@ def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str]
     exports.offer(
         f"bgt-grid-{loaded.short}",
         table.rename(columns={"second": second}),
-        partial(compute.figure, table, second),
         latex=compute.wide(table, styles),
-        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by both cosines.",
     )
 
 

@@ -3,7 +3,6 @@ wording by rules: form of address, contraction, form of a question."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,7 +21,6 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # sentences of a language without example sentences
 NEAREST = 5
-TRIED = 5  # sentences to exchange latents with, of which the best is shown
 GREEDY = replace(DEFAULT_SEARCH, size=1)
 SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast, and the result of the second replaces its result
 CLOSE = 1  # words more or less that count as the same length
@@ -94,24 +92,9 @@ def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
 
 
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """Find a sentence to exchange latents with; "" if none fits.
-
-    Greedy search tries sentences of a similar style that end in another mark. The one that keeps most is chosen; copies
-    of the source and repeated words count against it.
-    """
+    """The sentence nearest in style that ends in another mark; "" if there is none."""
     near = nearest(loaded, text, lang, loaded.second_latent, None)
-    others = near.loc[~alike(text, lang, near)["mark"], "text"].head(TRIED).tolist()
-    if not others:
-        return ""
-    texts = [text] * len(others)
-    forth, back = exchanged(loaded, texts, others, lang, GREEDY)
-    kept = 0
-    for one, meant in ((forth, texts), (back, others)):
-        words = one["text"].str.casefold().map(lambda text: re.findall(r"\w+", text))
-        copied = one["text"].str.casefold() == pd.Series(meant).str.casefold()
-        repeated = words.map(lambda of: len(of) - len(set(of)))
-        kept = kept + one[["meaning", "style"]].min(axis=1) * ~copied - repeated
-    return others[int(np.argmax(kept))]
+    return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), "")
 
 
 def exchanged(

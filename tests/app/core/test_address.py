@@ -29,7 +29,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
     },
     "pairs": {
         "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("English", "en"),
-        "one_right_lang": ("English", "en"), "plane_count": ("1,000", 1_000), "meaning_line": ("90", 90),
+        "one_right_lang": ("English", "en"), "plane_count": ("1,000", 1_000),
     },
     "probes": {
         "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),

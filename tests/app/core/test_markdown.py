@@ -52,9 +52,9 @@ def hostile(opened: Open) -> Open:
     return go
 
 
-@pytest.mark.parametrize("page", ["similarity", "rewrite", "probes", "models", "plane", "sentence"])
+@pytest.mark.parametrize("page", ["pairs", "rewrite", "probes", "models", "sentence"])
 def test_every_other_field_of_text(hostile: Open, page: str) -> None:
-    fields = "left right source style sentence cmp_left cmp_right cmp_source meanings styles ckpt"
+    fields = "left right sentence other sentence_en meanings_en styles_en styles_fr ckpt"
     hostile(page, **dict.fromkeys(fields.split(), HOSTILE))
 
 
@@ -63,7 +63,7 @@ def test_columns_and_cells_of_a_file(opened: Open) -> None:
     table = pd.DataFrame({**rows, HOSTILE: ["a", HOSTILE, "a", "a"]})
     name, text, _ = text_of(f"{HOSTILE}.tsv", table, ["en", "fr", "own"], False)
     assert isinstance(text, startup.ParallelText)
-    for page in ("maps", "plane"):
+    for page in ("maps", "pairs"):
         app = opened(page)
         app.session_state["own"], app.session_state["own_key"] = OwnTexts(uploaded={name: text}), ""
         app.query_params["data"] = name

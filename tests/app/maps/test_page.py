@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bgt_core
 from app.core import exports, rows
 from app.core.latents import geometry
-from app.core.markdown import verbatim
 
 Open = Callable[..., Any]
 
@@ -150,27 +148,6 @@ def test_too_few_sentences_for_a_map_are_said(
     assert any("needs 3 pairs and 3 different" in info.value for info in app.run().info) and not app.get(
         "bidi_component"
     )
-
-
-def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_language(opened: Open, saved: Path) -> None:
-    app = opened("maps")
-    typed, box = "Il est tard.", app.box("Nearest sentences of")
-    box.options.append(typed)
-    box.set_value(typed)
-    app.run()
-    app.box(box.label).options.append(typed)  # a browser offers it from then on; Streamlit's test does not
-    (lang,) = (group for group in app.button_group if group.label == "Its language")
-    lang.set_value("fr")
-    app.run()
-    titles = [text.value for text in app.markdown if " latent:" in text.value]
-    assert titles == ["**Semantic latent: any language**", "**Language latent: French only**"]
-    bgt, french = bgt_core.load(saved), rows.examples(("en", "fr"), 300).query("lang == 'fr'")["text"].tolist()
-    vectors = (bgt.embed(texts, lang="fr", latent="language") for texts in ([typed], french))
-    similarities = bgt.similarity(*vectors)[0]
-    semantic, language = app.table[:2]
-    nearest = [verbatim(french[at]) for at in (-similarities).argsort(kind="stable")[:10]]
-    assert language.value["Sentence"].tolist() == nearest
-    assert set(semantic.value["In"]) <= {"en", "fr"}
 
 
 @pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Style", {1}), ("Both", {0, 1})])

@@ -25,7 +25,7 @@ FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
 """
-BY = ["Maps", "Similarity", "Disagreements", "Translations found"]
+BY = ["Maps", "Scored pairs", "Disagreements", "Translations found"]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
 
 
 def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:
-    app = opened("models", by="Similarity")
+    app = opened("models", by="Scored pairs")
     english = [row[0] for row in example_sentences(("en", "fr"))]
     scored = zip(english[:40], english[40:80], range(40), strict=True)
     content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in scored)

@@ -86,11 +86,11 @@ def scattered(count: int = 200) -> pd.DataFrame:
     return table.assign(semantic_rank=50.0, style_rank=99.9)
 
 
-def planned(table: pd.DataFrame, colour: str = "kind", percentiles: tuple[int, int] = (95, 60)) -> Plane:
+def planned(table: pd.DataFrame, colour: str = "kind") -> Plane:
     of = table[table["kind"] == compute.RANDOM]
     random = {axis: np.sort(of[axis].to_numpy()) for axis in compute.AXES}
     stars = table.head(1).assign(kind=compute.MINE)
-    return Plane(table, random, stars, colour, "c", ("x", "y"), percentiles)
+    return Plane(table, random, stars, colour, "c", ("x", "y"))
 
 
 def test_lines_are_percentiles_of_random_pairs_and_quadrants_are_all_pairs() -> None:
@@ -98,7 +98,7 @@ def test_lines_are_percentiles_of_random_pairs_and_quadrants_are_all_pairs() -> 
     plane = planned(table)
     lines = plane.lines
     assert (plane.random["semantic"] < lines[0]).mean() == pytest.approx(0.95, abs=0.011)
-    assert (plane.random["style"] < lines[1]).mean() == pytest.approx(0.6, abs=0.011)
+    assert (plane.random["style"] < lines[1]).mean() == pytest.approx(0.95, abs=0.011)
     assert sum(map(len, plane.quadrants.values())) == len(table)
     lower_right = plane.quadrants["Near in meaning only"]
     assert (lower_right["semantic"] >= lines[0]).all() and (lower_right["style"] < lines[1]).all()

@@ -78,6 +78,7 @@ def test_cosines_have_no_threshold(
     assert list(app.dataframe[0].value) == ["Question", "Cosine"] and not app.slider and not app.select_slider
     labels = np.arange(30) % 2 == 0
     right = [sentences[at] if labels[at] else sentences[-at] for at in range(30)]
-    build(text, tmp_path / "store", encoder, dev=LabelledPairs("dev", labels, sentences[:30], right))
+    build(text, tmp_path / "other", encoder, dev=LabelledPairs("dev", labels, sentences[:30], right))
+    start("--model", saved, "--questions", tmp_path / "other")
     app = opened("questions")
     assert "Probability" in app.dataframe[0].value and any("calibrated on dev" in it.value for it in app.caption)

@@ -130,7 +130,7 @@ def command(work: str, folder: Path, size: int) -> tuple[str, list[str]]:
         return "bgt_core.cli", ["mine", english, french, "--out", out, "--langs", "en,fr", "--index", what.strip()]
     if tool == "bgt-probe":
         chosen = ["--lang", "en", "--task", "length", "--data", english, "--max-items", str(size)]
-        return "probes.cli", [*chosen, "--seeds", "1", "--no-baselines", "--no-cache"]
+        return "probes.cli", [*chosen, "--seeds", "1", "--no-baselines"]
     if tool == "bgt evaluate sts":
         return "bgt_core.cli", ["evaluate", "sts", sts(folder, english), "--sets", "2012"]
     if not vectors.exists():  # the curve of `bgt embed` ended before

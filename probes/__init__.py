@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 # Names are imported when they are first used, so that `bgt-probe --help` starts without torch.
 _HOMES = {
-    "Cache": "results.store",
     "Cell": "results.store",
     "Items": "task",
     "ProbeConfig": "measures.study",
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from probes.measures.study import ProbeConfig as ProbeConfig
     from probes.probe import run as run
     from probes.result import ProbeResult as ProbeResult
-    from probes.results.store import Cache as Cache
     from probes.results.store import Cell as Cell
     from probes.task import Items as Items
     from probes.task import ProbeTask as ProbeTask

@@ -1,8 +1,8 @@
 """`bgt-probe`: check the options, open the encoders, measure cells, then write and print the results.
 
 The table goes to stdout, progress to stderr. Exit codes as in `bgt`: 0 done, 1 internal error, 2 usage, 3 a file,
-device or library is absent, 4 invalid data or checkpoint; and 5 some cells failed, 6 out of memory, 130 interrupted.
-Finished cells are kept.
+device or library is absent, 4 invalid data or checkpoint; and 5 some cells failed, 6 out of memory, 130 interrupted,
+after which the finished cells are written and printed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command, name_option, run
 from bgt_core.cli.options import check_files, open_models, split_names, unnamed
-from bgt_core.errors import BgtError, UsageError, did_you_mean
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
     from probes.grid import Grid, ProbeTable
-    from probes.result import Difference
     from probes.results.store import Cell
-    from probes.results.tables import Side
 
 FAILED, STOPPED = 5, 130
 
@@ -87,13 +85,6 @@ def probe(
     senteval: Annotated[
         bool, typer.Option("--senteval", help="Follow SentEval's protocol: one seed, its classifier, accuracy only.")
     ] = False,
-    difference: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help="Also print the difference of two latents or baselines; of several models as MODEL or MODEL/LATENT.",
-        ),
-    ] = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -104,14 +95,10 @@ def probe(
     ] = None,
     as_json: options.JsonOption = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines.
-
-    Results are kept: the same command prints the same result again, and continues where it was stopped.
-    """
+    """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines."""
     if list_tasks:  # without what measuring needs, which takes seconds to import
         from bgt_core.tables import show
         from probes.tasks import TASKS
@@ -123,7 +110,6 @@ def probe(
     from bgt_core.evaluation.comparison import check_ending
     from probes.grid import ALL, Grid
     from probes.measures.study import ProbeConfig
-    from probes.results.store import Cache
 
     langs, model = split_names(lang), model or [str(PRETRAINED)]
     if not langs:
@@ -138,15 +124,17 @@ def probe(
     chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
     configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]
     try:
-        cache = None if no_cache else Cache()
-        grid = Grid(split_names(tasks) or [ALL], langs, data, configs, cache)
+        grid = Grid(split_names(tasks) or [ALL], langs, data, configs)
         grid.check()
-        encoders = open_encoders(model, split_names(latents), device, precision)
+        encoders = open_models(model, device, precision)
+        if len(encoders) < len(model):
+            text = f"{', '.join(model)}: two have the same name; give each its own as NAME=SPEC."
+            raise UsageError(text, parameter="model")
         references = untrained_references(model[0], encoders[next(iter(encoders))], device) if untrained else {}
         grid = replace(grid, encoders=encoders, latents=split_names(latents), references=references)
-        code = measure(grid, context, [read_pair(text, grid) for text in difference or []], out or [], as_json)
+        code = measure(grid, context, out or [], as_json)
     except (MemoryError, RuntimeError) as error:
-        error.add_note("give --max-items, or --device cpu; finished cells are kept")
+        error.add_note("give --max-items, or --device cpu")
         raise
     raise typer.Exit(code)
 
@@ -154,20 +142,6 @@ def probe(
 def main() -> None:
     """Run `bgt-probe`."""
     run(app, "bgt-probe")
-
-
-def open_encoders(models: Sequence[str], latents: Sequence[str], device: str, precision: str) -> dict[str, Any]:
-    """Open the encoders, by name; UsageError for a latent that one does not have."""
-    opened = open_models(models, device, precision)
-    if len(opened) < len(models):
-        text = f"{', '.join(models)}: two have the same name; give each its own as NAME=SPEC."
-        raise UsageError(text, parameter="model")
-    for name, encoder in opened.items():
-        for latent in latents:
-            if latent not in encoder.latents:
-                text = f"'{latent}': {name} has no such latent; choose from {', '.join(encoder.latents)}."
-                raise UsageError(text, parameter="latents")
-    return opened
 
 
 def untrained_references(spec: str, encoder: SentenceEncoder, device: str) -> Mapping[str, Sequence[SentenceEncoder]]:
@@ -180,62 +154,33 @@ def untrained_references(spec: str, encoder: SentenceEncoder, device: str) -> Ma
     return reference_encoders(encoder, Path(unnamed(spec)), device)
 
 
-def read_pair(text: str, grid: Grid) -> tuple[Side, Side]:
-    """Read A,B of --difference: latents or baselines of the only model; of several models, MODEL/LATENT, or MODEL for
-    its first latent. UsageError for an unknown name."""
-    from probes.classifiers.baselines import BASELINES
-
-    names = [part.strip() for part in text.split(",")]
-    if len(names) != 2 or names[0] == names[1]:
-        raise UsageError(f"{text}: expected two different names, as in semantic,language.", parameter="difference")
-    known: dict[str, Side] = {}
-    for model, encoder in grid.encoders.items():
-        predictors = [*(grid.latents or encoder.latents), *BASELINES, *grid.references]
-        known |= {f"{model}/{predictor}": (model, predictor) for predictor in predictors}
-        known[model] = (model, predictors[0])
-        if len(grid.encoders) == 1:
-            known |= {predictor: (model, predictor) for predictor in predictors}
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, list(known)) or f" Choose from {', '.join(known)}."
-            raise UsageError(f"'{name}': unknown.{hint}", parameter="difference")
-    return known[names[0]], known[names[1]]
-
-
-def measure(
-    grid: Grid, context: typer.Context, pairs: Sequence[tuple[Side, Side]], out: Sequence[Path], as_json: bool
-) -> int:
+def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bool) -> int:
     """Measure, write and print; return the exit code."""
     from probes.grid import ProbeTable
-    from probes.results.tables import compare_sides, corrected
+    from probes.results.tables import corrected
 
     table, stopped = ProbeTable(), False
     try:
-        for label, outcome in grid.measure(say, lambda error: say(f"skipped: {name_option(error, context.command)}")):
-            if isinstance(outcome, BgtError):
-                say(f"bgt-probe: {label}: {name_option(outcome, context.command)}")
-            table.add(label, outcome)
+        grid.measure(table, say, lambda error: name_option(error, context.command))
     except KeyboardInterrupt:
         stopped = True
-        kept = "; they are kept, and the same command continues from there" if grid.cache else ""
-        say(f"bgt-probe: stopped after {len(table.cells)} results{kept}")
+        say(f"bgt-probe: stopped after {len(table.cells)} results")
     if not table.cells:
         if table.failures and not stopped:  # the first error again, below all that was printed since
             error = table.failures[0][1]
             raise type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
         return STOPPED
     table.cells = corrected(table.cells)
-    gaps = compare_sides(table.cells, pairs)
     for path in out:
-        write(path, table, gaps)
+        write(path, table)
     for cell in table.cells:
         for line in cell.result.warnings:
             say(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}")
     if as_json:
         only_ascii = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json.dumps(document(table, gaps), indent=2, ensure_ascii=only_ascii))
+        print(json.dumps(document(table), indent=2, ensure_ascii=only_ascii))
     else:
-        show_tables(table.cells, gaps)
+        show_tables(table.cells)
     return STOPPED if stopped else FAILED if table.failures else 0
 
 
@@ -243,7 +188,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def write(path: Path, table: ProbeTable, gaps: Sequence[Difference]) -> None:
+def write(path: Path, table: ProbeTable) -> None:
     """Write a file in the format of its ending, complete or not at all."""
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
@@ -254,14 +199,14 @@ def write(path: Path, table: ProbeTable, gaps: Sequence[Difference]) -> None:
         with atomic_file(path) as partial:
             write_cells(partial, table.cells)
     elif path.suffix == ".json":
-        write_text(path, json.dumps(document(table, gaps), indent=2, ensure_ascii=False))
+        write_text(path, json.dumps(document(table), indent=2, ensure_ascii=False))
     elif path.suffix == ".csv":
         save(long_table(table.cells), path)
     else:
         save(wide_table(table.cells), path, about(table.cells))
 
 
-def document(table: ProbeTable, gaps: Sequence[Difference]) -> dict[str, Any]:
+def document(table: ProbeTable) -> dict[str, Any]:
     """Return the JSON document."""
     from probes.result import SCHEMA
 
@@ -269,7 +214,6 @@ def document(table: ProbeTable, gaps: Sequence[Difference]) -> dict[str, Any]:
         "schema": SCHEMA,
         "about": about(table.cells),
         "results": [cell.as_dict() for cell in table.cells],
-        "compared": [vars(gap) for gap in gaps],
         "failed": [{"cell": label, "why": str(error)} for label, error in table.failures],
     }
 
@@ -295,7 +239,7 @@ def about(cells: Sequence[Cell]) -> str:
     )
 
 
-def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:
+def show_tables(cells: Sequence[Cell]) -> None:
     """Print scores, differences, and if there are several models, these side by side."""
     from bgt_core.tables import LEGEND, show
     from probes.results.tables import gap_table, short_table, wide_table
@@ -303,11 +247,10 @@ def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference]) -> None:
     table = short_table(cells)
     say(about(cells))
     show(table.columns, table.lines(), text=table.columns.index("train"))
-    for some in ([cell.result.difference for cell in cells if cell.result.difference], gaps):
-        if some:
-            table = gap_table(some)
-            print()
-            show(table.columns, table.lines(), text=3)
+    if gaps := [cell.result.difference for cell in cells if cell.result.difference]:
+        table = gap_table(gaps)
+        print()
+        show(table.columns, table.lines(), text=3)
     if len({cell.model for cell in cells}) > 1:
         table = wide_table(cells)
         print()

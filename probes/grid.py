@@ -1,9 +1,9 @@
-"""Cells and tables of them: each task in each language, of each encoder, by each kind of probe, kept in a cache."""
+"""Cells and tables of them: each task in each language, of each encoder, by each kind of probe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from bgt_core.tables import Plain
 from probes.data.load import Dataset, check_applicable, label_sentences, load_items
 from probes.measures.study import ProbeConfig
 from probes.probe import DEFAULT, Report, check, probeable, run, silent
-from probes.results.store import Cache, Cell, cell_of
+from probes.results.store import Cell, cell_of
 from probes.results.tables import corrected, long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
@@ -35,51 +35,24 @@ def measure_cell(
     latents: Sequence[str] = (),
     references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
     config: ProbeConfig = DEFAULT,
-    cache: Cache | None = None,
     report: Report = silent,
 ) -> Cell:
     """Measure like `probes.run`, and return a cell: with predictions, and a trail of weights, data, code and day.
 
-        cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped", cache=probes.Cache())
+        cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
     Args:
         sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
         name: the encoder's name in tables.
-        cache: stores cells; a stored cell is loaded. Nothing is stored for encoders without a fingerprint (their
-            `fingerprint` is empty).
 
-    The other parameters are those of `probes.run`, as are the errors; NotFound if the cache can't be written.
+    The other parameters are those of `probes.run`, as are the errors.
     """
     task = find(task) if isinstance(task, str) else task
-    latents, references = probeable(latents or encoder.latents, lang), references or {}
+    latents = probeable(latents or encoder.latents, lang)
     check(encoder, lang, latents)
     dataset = sentences if isinstance(sentences, Dataset) else label_sentences(task, sentences, lang, seed=config.seed)
-    encoders = [encoder, *(each for several in references.values() for each in several)]
-    path = None
-    if cache and all(each.fingerprint for each in encoders):
-        path = cache.path(
-            task=task.name,
-            lang=lang,
-            latents=latents,
-            fingerprints=[each.fingerprint for each in encoders],
-            references=[(other, len(several)) for other, several in references.items()],
-            dataset=dict(dataset.about),
-            config=asdict(config),
-        )
-        if kept := cache.read(path, name):
-            report(f"{task.name} {lang}: {name}, measured {kept.trail['measured']}")
-            return kept
-        cache.check()
-    result = run(
-        encoder,
-        task,
-        dataset.items,
-        lang=lang,
-        latents=latents,
-        references=references,
-        config=config,
-        report=report,
-    )
+    options: dict[str, Any] = {"latents": latents, "references": references, "config": config, "report": report}
+    result = run(encoder, task, dataset.items, lang=lang, **options)
     trail = {
         **dataset.about,
         "fingerprint": encoder.fingerprint or "unknown",
@@ -89,10 +62,7 @@ def measure_cell(
         "langs": list(encoder.langs),
         "latents": latents,
     }
-    cell = cell_of(name, result, trail)
-    if cache and path:
-        cache.write(path, cell)
-    return cell
+    return cell_of(name, result, trail)
 
 
 @dataclass
@@ -101,13 +71,6 @@ class ProbeTable:
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
-
-    def add(self, label: str, outcome: Cell | BgtError) -> None:
-        """Add an outcome of `Grid.measure`."""
-        if isinstance(outcome, BgtError):
-            self.failures.append((label, outcome))
-        else:
-            self.cells.append(outcome)
 
     def records(self) -> list[dict[str, Plain]]:
         """Return a dict for each latent and baseline of each cell, as for `pandas.DataFrame(table.records())`."""
@@ -122,7 +85,6 @@ def table(
     latents: Sequence[str] = (),
     data: Path | None = None,
     config: ProbeConfig | Sequence[ProbeConfig] = DEFAULT,
-    cache: Cache | None = None,
     report: Report = silent,
 ) -> ProbeTable:
     """Measure tasks in languages for several encoders, with Holm's p-values over the table.
@@ -138,7 +100,7 @@ def table(
         latents: latents to probe; by default all.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
         config: of the probes; one or several.
-        cache, report: as in `probes.measure_cell`.
+        report: as in `probes.run`.
 
     Returns:
         The cells. Failed cells are in `failures`; a single cell raises its error.
@@ -150,10 +112,8 @@ def table(
     tasks = [tasks] if isinstance(tasks, str) else tasks
     langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
-    grid = Grid(tasks, list(map(lang_codes, langs)), data, configs, cache, encoders, latents)
     measured = ProbeTable()
-    for label, outcome in grid.measure(report, lambda error: report(f"skipped: {error}")):
-        measured.add(label, outcome)
+    Grid(tasks, list(map(lang_codes, langs)), data, configs, encoders, latents).measure(measured, report)
     measured.cells = corrected(measured.cells)
     return measured
 
@@ -166,7 +126,6 @@ class Grid:
     langs: Sequence[str]
     data: Path | None = None
     configs: Sequence[ProbeConfig] = (DEFAULT,)
-    cache: Cache | None = None
     encoders: Mapping[str, SentenceEncoder] = field(default_factory=dict)
     latents: Sequence[str] = ()
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
@@ -181,41 +140,41 @@ class Grid:
         if self.data and not self.data.exists():
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
-    def measure(
-        self, report: Report = silent, skipped: Callable[[BgtError], None] = silent
-    ) -> Iterator[tuple[str, Cell | BgtError]]:
-        """Yield each cell as it is measured, or its label and its error; a single cell raises its error.
+    def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
+        """Measure each cell and add it to the table, or its error to the failures; a single cell raises its error.
 
-        `skipped` is called with the error of each task of a group that can't be measured in a language.
+        `report` also gets the errors, in the words of `word`, and the tasks of a group that are skipped.
         """
         self.check()
         for encoder in self.encoders.values():
-            for lang in self.langs:
-                if lang != ALL:
-                    check(encoder, lang, probeable(self.latents or encoder.latents, lang))
+            for lang in encoder.langs[:1] if ALL in self.langs else self.langs:
+                check(encoder, lang, probeable(self.latents or encoder.latents, lang))
         passed: list[BgtError] = []  # errors of the tasks that are skipped
 
         def skip(error: BgtError) -> None:
             passed.append(error)
-            skipped(error)
+            report(f"skipped: {word(error)}")
 
-        rows, measured = list(self._rows(skip)), False
+        rows = list(self._rows(skip))
         single = len(rows) * len(self.encoders) * len(self.configs) == 1
+
+        def fail(label: str, error: BgtError) -> None:
+            if single:
+                raise error from None
+            table.failures.append((label, error))
+            report(f"{label}: {word(error)}")
+
         noted: set[str] = set()
         for task, lang, named in rows:
+            first = self.configs[0]
             try:
-                first = self.configs[0]
                 dataset = load_items(task, lang, self.data, seed=first.seed, senteval=first.senteval)
             except BgtError as error:
-                if single:
-                    raise
-                if isinstance(error, NotFound) and not named:
+                if isinstance(error, NotFound) and not named and not single:
                     skip(error)
                 else:
-                    measured = True
-                    yield f"{task.name} {lang}", error
+                    fail(f"{task.name} {lang}", error)
                 continue
-            measured = True
             if dataset.note:
                 report(f"{task.name} {lang}: {dataset.note}")
             remarks = dataset.about.get("card", {}).get("notes", ())
@@ -224,19 +183,17 @@ class Grid:
                 if note not in noted:
                     noted.add(note)
                     report(note)
-            options: dict[str, Any] = {"lang": lang, "latents": self.latents, "references": self.references}
-            options |= {"cache": self.cache, "report": report}
+            options: dict[str, Any] = {"latents": self.latents, "references": self.references, "report": report}
             for name, encoder in self.encoders.items():
                 for config in self.configs:
                     try:
-                        yield "", measure_cell(encoder, task, dataset, name=name, config=config, **options)
+                        cell = measure_cell(encoder, task, dataset, lang=lang, name=name, config=config, **options)
+                        table.cells.append(cell)
                     except BgtError as error:
                         if lost and isinstance(error, DataError):
                             error = DataError(f"{error} {'; '.join(lost)}.")
-                        if single:
-                            raise error from None
-                        yield f"{task.name} {lang}, {name}", error
-        if not measured:
+                        fail(f"{task.name} {lang}, {name}", error)
+        if not (table.cells or table.failures):
             names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
             text = f"none of {names} can be measured in {', '.join(self.langs)}."
             if not passed:

@@ -127,12 +127,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the cache of who runs it."""
-    monkeypatch.setenv("BGT_CACHE", str(tmp_path / "cache"))
-
-
 class Done(NamedTuple):
     code: int
     out: str

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
 import probes
-from app.core import startup
 from app.core.corpora import sentences
 from app.core.results.gather import Key
 from app.core.startup import ParallelText
 from app.core.state import Loaded
-from bgt_core.errors import BgtError
-from probes.data.load import GRAMMAR, Dataset, grammar_sentences, label_sentences, load_items
+from probes.data.load import label_sentences
 from probes.result import Difference
 from probes.results.tables import gap
-from probes.task import ProbeTask
 from probes.tasks import TASKS
-
-LABELLED = ("conllu", "mrg", "ptb", "trees", "txt", "tsv")  # endings of files that tasks can be labelled from
 
 
 def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
@@ -45,18 +36,11 @@ def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference
     return gap(table, first, table, second, task=key.task, lang=key.lang)
 
 
-class LabelledFile(NamedTuple):
-    """An uploaded file of parses, trees or labelled sentences."""
-
-    name: str
-    content: bytes
-
-
 def run(
     loaded: Loaded,
     task: str,
     lang: str,
-    text: ParallelText | LabelledFile | None,
+    text: ParallelText | None,
     source: str,
     items: int,
     seeds: int,
@@ -68,26 +52,9 @@ def run(
     """
     config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
-    if isinstance(text, LabelledFile):
-        dataset = load_file(TASKS[task], lang, text)
-    elif text == startup.GRAMMAR:
-        dataset = label_sentences(TASKS[task], grammar_sentences(lang), lang, source=GRAMMAR)
-    elif text:
+    if text:
         table = sentences(text, items)
-        lines = table.loc[table["lang"] == lang, "text"].tolist()
-        dataset = label_sentences(TASKS[task], lines, lang, source=source)
+        dataset = label_sentences(TASKS[task], table.loc[table["lang"] == lang, "text"].tolist(), lang, source=source)
     return probes.measure_cell(
         loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
     )
-
-
-def load_file(task: ProbeTask, lang: str, file: LabelledFile) -> Dataset:
-    """The items of a task from an uploaded file; BgtError as `load_items`."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / Path(file.name).name
-        path.write_bytes(file.content)
-        try:
-            dataset = load_items(task, lang, path)
-        except BgtError as error:  # show the user's name of the file
-            raise type(error)(str(error).replace(str(path), file.name)) from None
-    return replace(dataset, about={**dataset.about, "data": file.name})

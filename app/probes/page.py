@@ -48,12 +48,9 @@ def run_small(loaded: state.Loaded) -> None:
             seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
-            slot_of_button = st.container(width="content")
-        file = labelled_file()
-        reason = "" if file else task_names.why_not(task, lang)
-        pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        labels = f"Labels come from {verbatim(file.name)}." if file else reason
-        st.caption(f"{task_names.question(task)} {labels}")
+            reason = task_names.why_not(task, lang)
+            pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
+        st.caption(f"{task_names.question(task)} {reason}")
         if not pressed:
             return
         slot = st.empty()
@@ -66,7 +63,7 @@ def run_small(loaded: state.Loaded) -> None:
             box.update(label=f"Computing: {line}")
 
         try:
-            cell = compute.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report)
+            cell = compute.run(loaded, task, lang, texts.get(name), name, items, seeds, report)
         except BgtError as error:
             slot.empty()
             problem(error)
@@ -80,20 +77,8 @@ def run_small(loaded: state.Loaded) -> None:
             st.caption(f"Note: {verbatim(warning)}")
         if cell.trail["data"] == EXAMPLES:
             st.caption(CREDIT)
-        elif not file and texts.get(name) is None:
+        elif texts.get(name) is None:
             st.caption("Note: this task labels too few of the example sentences, so it used the built-in grammar.")
-
-
-def labelled_file() -> compute.LabelledFile | None:
-    """Ask for a file to label tasks from that need more than sentences."""
-    with st.expander("Label from a file: parses, trees, or SentEval's labels"):
-        file = st.file_uploader(
-            "CoNLL-U (.conllu), bracketed trees (.mrg), or split, label and sentence (.txt, .tsv)",
-            compute.LABELLED,
-            key="labelled",
-            max_upload_size=20,
-        )
-    return compute.LabelledFile(file.name, file.getvalue()) if file else None
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:

@@ -80,19 +80,12 @@ def label_sentences(
     labelled = len(set(learnable.groups))
     if labelled < MIN_SENTENCES and lang in GRAMMAR_LANGS and task.group != "style":
         too_few = f"only {labelled} of the example sentences can be labelled, {MIN_SENTENCES} are needed"
-        items = task.items(grammar_sentences(lang, seed), lang, seed)
+        items = task.items([pair.texts[lang] for pair in pairs(DRAWN, seed)], lang, seed)
         return dataset_of(items, GRAMMAR, f"on the {GRAMMAR}: {too_few}")
     if len(learnable.labels) < MIN_ITEMS:
         text = f"is needed: task '{task.name}' can label only {labelled} built-in sentences of '{lang}'."
         raise NotFound(text, parameter="data")
     return dataset_of(real, EXAMPLES)
-
-
-def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
-    """Sentences of the grammar; NotFound for a language that it does not have."""
-    if lang not in GRAMMAR_LANGS:
-        raise NotFound(f"is needed: the grammar writes {', '.join(GRAMMAR_LANGS)}, not '{lang}'.", parameter="data")
-    return [pair.texts[lang] for pair in pairs(DRAWN, seed)]
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:

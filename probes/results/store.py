@@ -1,39 +1,26 @@
-"""The one file of results, and a cache of them.
+"""The one file of results.
 
 A run is a Parquet file. A row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
 latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted, bits (-log2 of the
 probability of the label), pvi (bits, mean over seeds). The results of the cells and their trails are JSON in the file's
 metadata. All later comparisons read this file, and need no model.
-
-    CACHE/results/KEY.parquet  a run of one cell
-
-A key is a hash of everything that determines the content, this package's code included, so entries never go stale. A
-damaged file counts as absent. The folder can be deleted at any time.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
-from importlib.metadata import version
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from platformdirs import user_cache_path
-from pyarrow import compute, parquet
+from pyarrow import parquet
 
-import bgt_core
-from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.files import atomic_file, parse_json, reading_parquet, writing
+from bgt_core.errors import DataError, UsageError
+from bgt_core.files import parse_json, reading_parquet
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 PREDICTIONS = pa.schema(
@@ -56,7 +43,6 @@ TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data
 # the types that the fields of a stored record may have, by their annotation
 KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (float, int)}
 KINDS["float | None"] = (float, int, type(None))
-WAY_OUT = "; choose another folder with BGT_CACHE, or measure without a cache"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,78 +159,3 @@ def _record(kind: type, plain: Mapping[str, Any]) -> Any:
         if not isinstance(getattr(value, each.name), KINDS[str(each.type)]):
             raise TypeError(each.name)
     return value
-
-
-@dataclass(frozen=True, eq=False)
-class Correctness:
-    """Which predictions were right: E encoders, S probe seeds, N tested items."""
-
-    right: np.ndarray  # (E, S, N) booleans
-    tested: np.ndarray  # (S, N) booleans
-    groups: np.ndarray  # (N,)
-    sentences: list[str]
-    labels: list[str]
-
-
-def correctness(predictions: pa.Table, predictor: str) -> Correctness:
-    """Which predictions of one predictor were right; `predictions` are those of a cell."""
-    table = predictions.filter(compute.equal(predictions["predictor"], predictor))
-    encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
-    right = compute.equal(table["predicted"], table["label"]).to_numpy()
-    _, first, column = np.unique(item, return_index=True, return_inverse=True)
-    verdicts = np.zeros((encoder.max() + 1, seed.max() + 1, len(first)), dtype=bool)
-    tested = np.zeros(verdicts.shape[1:], dtype=bool)
-    verdicts[encoder, seed, column] = right
-    tested[seed, column] = True
-    items = table.take(first)
-    groups, sentences, labels = items["group"].to_numpy(), items["sentence"].to_pylist(), items["label"].to_pylist()
-    return Correctness(verdicts, tested, groups, sentences, labels)
-
-
-def default_folder() -> Path:
-    """BGT_CACHE, or the system's folder for caches."""
-    folder = os.environ.get("BGT_CACHE")
-    return Path(folder) if folder else user_cache_path("bgt", appauthor=False)
-
-
-@cache
-def code() -> str:
-    """A hash of the sources and of the libraries that compute."""
-    sources = hashlib.sha256()
-    for package in (Path(__file__).resolve().parents[1], Path(bgt_core.__file__).resolve().parent):
-        for file in sorted(package.rglob("*.py")):
-            sources.update(file.relative_to(package.parent).as_posix().encode() + file.read_bytes())
-    for library in ("numpy", "scipy", "scikit-learn", "torch"):
-        sources.update(version(library).encode())
-    return sources.hexdigest()
-
-
-@dataclass(frozen=True)
-class Cache:
-    """A folder of results, by default `default_folder()`."""
-
-    folder: Path = field(default_factory=default_folder)
-
-    def path(self, **parts: object) -> Path:
-        """The file of the cell that depends on these parts (plain values) and on the code."""
-        text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
-        return self.folder / "results" / f"{hashlib.sha256(text.encode()).hexdigest()}.parquet"
-
-    def check(self) -> None:
-        """Raise NotFound if the cache can't be written, before anything is computed for it."""
-        with writing(self.folder, WAY_OUT):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=self.folder):
-                pass
-
-    def read(self, path: Path, model: str) -> Cell | None:
-        """The stored cell, under this name of its model; None if it is absent or damaged."""
-        with suppress(BgtError):
-            (cell,) = read_cells(path)
-            return replace(cell, model=model)
-        return None
-
-    def write(self, path: Path, cell: Cell) -> None:
-        """Store a cell; NotFound if the cache can't be written."""
-        with atomic_file(path, WAY_OUT) as partial:
-            write_cells(partial, [cell])

@@ -15,14 +15,12 @@ from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import RESAMPLES, bootstrap, correct, difference
 from probes.result import LEVEL, MAJORITY, Difference, ProbeScore, is_baseline
 from probes.results.languages import PUBLISHED, latent_gap
-from probes.results.store import Cell, correctness
+from probes.results.store import Cell
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
+TEXTS = ["sentence", "label"]  # columns that tell whether two predictions are of the same item
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
-
-
-Side = tuple[str, str]  # of a comparison: the names of a model, and of its latent, baseline or reference
 
 
 def gap(
@@ -42,12 +40,25 @@ def gap(
     `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are the names of both
     sides in the difference. Raises DataError if the items are not the same.
     """
-    one, two, names = correctness(left, first), correctness(right, second), names or (first, second)
-    same = one.sentences == two.sentences and one.labels == two.labels and np.array_equal(one.tested, two.tested)
-    if not same:
+    (right_one, tested, items), (right_two, others, same) = correctness(left, first), correctness(right, second)
+    names = names or (first, second)
+    if not (np.array_equal(tested, others) and items.select(TEXTS).equals(same.select(TEXTS))):
         raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
-    runs = bootstrap([one.right, two.right], one.tested, one.groups.tolist(), resamples, seed)
+    runs = bootstrap([right_one, right_two], tested, items["group"].to_numpy(), resamples, seed)
     return difference(task, lang, names, runs[0] - runs[1])
+
+
+def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
+    """Which predictions of one predictor were right, (E, S, N) booleans, which items each seed tested, (S, N), and
+    the N items; `predictions` are those of a cell."""
+    table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
+    encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
+    _, first, column = np.unique(item, return_index=True, return_inverse=True)
+    right = np.zeros((encoder.max() + 1, seed.max() + 1, len(first)), dtype=bool)
+    tested = np.zeros(right.shape[1:], dtype=bool)
+    right[encoder, seed, column] = compute.equal(table["predicted"], table["label"]).to_numpy()
+    tested[seed, column] = True
+    return right, tested, table.take(first)
 
 
 def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
@@ -55,23 +66,6 @@ def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str,
     (task, lang, _), measured = left.setting, left.result
     drawn: dict[str, int] = {"resamples": measured.resamples, "seed": measured.seed}
     return gap(left.predictions, first, right.predictions, second, task=task, lang=lang, names=names, **drawn)
-
-
-def compare_sides(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> list[Difference]:
-    """The difference of each pair in each setting with both, corrected among themselves."""
-    gaps = []
-    for setting in dict.fromkeys(cell.setting for cell in cells):
-        known = {
-            (cell.model, predictor): cell
-            for cell in cells
-            if cell.setting == setting
-            for predictor in compute.unique(cell.predictions["predictor"]).to_pylist()
-        }
-        for one, two in pairs:
-            if one in known and two in known:
-                names = (one[1], two[1]) if one[0] == two[0] else ("/".join(one), "/".join(two))
-                gaps.append(cell_gap(known[one], one[1], known[two], two[1], names))
-    return correct(gaps)
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:

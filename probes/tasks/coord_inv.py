@@ -61,12 +61,6 @@ def clauses(sentence: Parsed) -> Clauses | None:
     return parts
 
 
-def inverted(sentence: Parsed, lang: str) -> str | None:
-    """Exchange the clauses of the sentence; None if it does not have two such clauses."""
-    parts = clauses(sentence)
-    return None if parts is None else invert(sentence, parts, lang)
-
-
 def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
     """The sentence with its clauses exchanged."""
     first, link, second, end = (sentence.text(part) for part in parts)

@@ -103,7 +103,7 @@ def options() -> dict[str, dict[str, Any]]:
     for command, parameter in programs():
         if parameter.param_type_name == "option":
             by_name[max(parameter.opts, key=len)][command] = parameter
-    assert len(by_name) > 100
+    assert len(by_name) > 80
     return by_name
 
 

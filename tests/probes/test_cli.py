@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,6 @@ from probes.results.tables import long_table
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "bgt-probe-options.txt"
 BARE = ("--max-items", "400", "--seeds", "2", "--no-control", "--no-baselines")
 QUICK = ("--lang", "fr", "--task", "punct-num", *BARE)
-
-
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.setenv("BGT_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 def results(result: Any) -> list[dict]:
@@ -72,9 +68,9 @@ def test_files_are_of_their_endings_and_hold_the_numbers_of_the_json(
 
 
 def test_several_encoders_side_by_side(probe: Callable, fake: Any) -> None:
-    result = probe(*QUICK, "--model", "mine=fake", "--model", "other", "--difference", "mine/language,other")
+    result = probe(*QUICK, "--model", "mine=fake", "--model", "other")
     assert result.code == 0, result.err
-    assert "\tmine\tsemantic\t" in result.out and "\tmine/language - other/semantic\t+" in result.out
+    assert "\tmine\tsemantic\t" in result.out
     assert "task\tlang\tmine semantic\tmine language\tother semantic" in result.out
 
 
@@ -93,38 +89,6 @@ def test_sentevals_protocol_says_so(probe: Callable, fake: Any) -> None:
     assert [row["latent"] for row in results(run)[0]["rows"]] == ["semantic", "language"]
 
 
-def test_the_same_command_again_is_served_from_what_was_kept(probe: Callable, fake: Any) -> None:
-    arguments = ("--lang", "en,fr", *QUICK[2:])
-    first = probe(*arguments)
-    assert first.code == 0, first.err
-    calls = fake.calls
-    again = probe(*arguments)
-    assert again.out == first.out and fake.calls == calls and again.err.count("measured 20") == 2
-    probe(*arguments, "--no-cache")
-    assert fake.calls == calls + 4
-    fake.fingerprint = "trained on"
-    probe(*arguments)
-    assert fake.calls == calls + 8
-
-
-def test_a_stopped_command_keeps_what_is_done_and_goes_on(probe: Callable, fake: Any) -> None:
-    def stop() -> None:
-        if fake.calls == 3:  # in the middle of the second cell
-            raise KeyboardInterrupt
-
-    arguments = ("--lang", "en,fr", *QUICK[2:], "--json")
-    fake.before = stop
-    stopped = probe(*arguments)
-    assert stopped.code == 130 and [one["lang"] for one in results(stopped)] == ["en"]
-    assert "continues from there" in stopped.err
-    fake.before = lambda: None
-    whole = probe(*arguments)
-    assert whole.code == 0 and [one["lang"] for one in results(whole)] == ["en", "fr"]
-    assert fake.calls == 3 + 2  # the finished cell is not measured again
-    first, again = ([row | {"note": ""} for row in results(one)[0]["rows"]] for one in (stopped, whole))
-    assert first == again  # notes hold p, which Holm corrects over the whole table
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Text of two languages; one of them too short to probe."""
@@ -134,23 +98,29 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_some_failed_cells_leave_the_others_and_say_so(probe: Callable, fake: Any, folder: Path) -> None:
+def test_a_stopped_or_failing_command_writes_what_is_done(
+    probe: Callable, fake: Any, folder: Path, tmp_path: Path
+) -> None:
+    def stop(error: BaseException) -> None:
+        if fake.calls == 3:  # in the middle of the second cell
+            raise error
+
+    arguments = ("--lang", "en,fr", *QUICK[2:], "--json", "--out", str(tmp_path / "r.parquet"))
+    for error, code, message in (
+        (KeyboardInterrupt(), 130, "bgt-probe: stopped after 1 results"),
+        (DataError("row 3 holds infinity"), 5, "punct-num fr, bgt-en-fr: row 3 holds infinity"),
+    ):
+        fake.calls, fake.before = 0, partial(stop, error)
+        done = probe(*arguments)
+        assert done.code == code and message in done.err
+        assert [one["lang"] for one in results(done)] == ["en"] and len(read_cells(tmp_path / "r.parquet")) == 1
+    fake.calls = 9
     result = probe("--lang", "fr,en", *QUICK[2:], "--data", str(folder), "--json")
     document = json.loads(result.out)
     assert result.code == 5 and [one["lang"] for one in document["results"]] == ["fr"]
-    assert document["failed"][0]["cell"].startswith("punct-num en") and "bgt-probe: punct-num en" in result.err
+    assert document["failed"][0]["cell"].startswith("punct-num en") and "punct-num en: Task" in result.err
     trail = document["results"][0]["trail"]
     assert trail["card"]["sha256"].keys() == {"fr.txt"} and trail["fingerprint"] == "fake"
-
-
-def test_an_encoder_that_breaks_down_is_a_failed_cell(probe: Callable, fake: Any) -> None:
-    def fail() -> None:
-        if fake.calls > 1:
-            raise DataError("row 3 holds infinity")
-
-    fake.before = fail
-    result = probe("--lang", "fr,en", *QUICK[2:])
-    assert result.code == 5 and "punct-num en, bgt-en-fr: row 3 holds infinity" in result.err
 
 
 def test_where_all_cells_fail_the_first_says_the_code_and_the_last_line_the_reason(
@@ -223,22 +193,9 @@ def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Pa
     assert probe(*QUICK, "--model", str(tmp_path / "absent")).code == 3
 
 
-def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
-    probe: Callable, fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("BGT_CACHE", str(tmp_path / "file" / "cache"))
-    result = probe(*QUICK)
-    assert result.code == 3 and fake.calls == 0
-    assert "cache: can't be written (Not a directory); choose another folder with BGT_CACHE" in result.err
-    assert probe(*QUICK, "--no-cache").code == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--difference", "semantic"), 2, "--difference semantic: expected two different names"),
-        (("--difference", "semantic,languge"), 2, "--difference 'languge': unknown. Did you mean 'language'?"),
         (("--probe", "forest"), 2, "--probe forest: choose linear"),
         (("--seeds", "99"), 2, "choose 1 to 10"),
         (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
@@ -251,7 +208,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
             "--out table.xlsx: expected a file that ends in .parquet, .json",
         ),
         (("--data", "absent.txt"), 3, "--data absent.txt: no such file or folder."),
-        (("--latent", "meaning"), 2, "--latent 'meaning': bgt-en-fr has no such latent"),
+        (("--latent", "meaning"), 2, "--latent 'meaning': choose from semantic, language."),
         (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained is for a single --model"),
         (("--senteval", "--untrained"), 2, "--untrained is no part of SentEval's protocol"),
         (("--model", "a", "--model", "german"), 2, "--lang fr: the model has en, de."),

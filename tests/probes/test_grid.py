@@ -12,7 +12,7 @@ import pytest
 
 import probes
 from bgt_core.errors import NotFound, UsageError
-from probes import Cache, ProbeConfig
+from probes import ProbeConfig
 from probes.measures import study
 
 QUICK = ProbeConfig(max_items=400, seeds=2, control=False, baselines=False)
@@ -35,28 +35,11 @@ def test_the_examples_of_the_options_run() -> None:
     assert doctest.testmod(study, optionflags=doctest.IGNORE_EXCEPTION_DETAIL) == (0, 2)
 
 
-def test_a_cell_knows_where_it_comes_from_and_is_loaded_the_second_time(encoder: Callable, tmp_path: Path) -> None:
-    fake, cache, lines = encoder(), Cache(tmp_path), []
-    first = probes.measure_cell(fake, "punct-num", lang="fr", name="mine", config=QUICK, cache=cache)
-    assert first.trail["data"] == "example sentences"
-    assert (first.trail["fingerprint"], first.trail["probe"], first.model) == ("fake", "linear", "mine")
-    calls = fake.calls
-    again = probes.measure_cell(
-        fake, "punct-num", lang="fr", name="other", config=QUICK, cache=cache, report=lines.append
-    )
-    assert (again.result, again.trail, again.model, fake.calls) == (first.result, first.trail, "other", calls)
-    assert lines == [f"punct-num fr: other, measured {first.trail['measured']}"]
-    assert first.result == probes.run(fake, "punct-num", lang="fr", config=QUICK)
-
-
-def test_nothing_is_kept_of_an_encoder_of_unknown_content(encoder: Callable, tmp_path: Path) -> None:
-    fake = encoder(fingerprint="")
-    cell = probes.measure_cell(fake, "punct-num", lang="fr", config=QUICK, cache=Cache(tmp_path))
-    assert cell.trail["fingerprint"] == "unknown"
-    assert not [*tmp_path.iterdir()]
-    references = {"reference": [fake]}
-    probes.measure_cell(encoder(), "punct-num", lang="fr", references=references, config=QUICK, cache=Cache(tmp_path))
-    assert not [*tmp_path.iterdir()]
+def test_a_cell_knows_where_it_comes_from(encoder: Callable) -> None:
+    cell = probes.measure_cell(encoder(), "punct-num", lang="fr", name="mine", config=QUICK)
+    assert cell.trail["data"] == "example sentences"
+    assert (cell.trail["fingerprint"], cell.trail["probe"], cell.model) == ("fake", "linear", "mine")
+    assert cell.result == probes.run(encoder(), "punct-num", lang="fr", config=QUICK)
 
 
 def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None:

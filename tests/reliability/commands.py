@@ -62,7 +62,7 @@ def commands() -> dict[str, Command]:
         "split": Command(
             "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
         ),
-        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--out", "{out}/p.csv"]),
+        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--out", "{out}/p.parquet"]),
     }
 
 
@@ -106,7 +106,6 @@ def started(arguments: Sequence[str], out: Path, data: Path) -> int:
         for stream in (1, 2):
             os.dup2(log, stream)
         sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
-        os.environ["BGT_CACHE"] = str(out / "cache")
         sys.argv = [part.format(out=out, data=data) for part in arguments]
         importlib.import_module(PROGRAMS[sys.argv[0]]).main()
         os._exit(0)

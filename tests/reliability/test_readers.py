@@ -252,8 +252,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert not end.code, end.errors
     files = folder / "files"
     files.mkdir()
-    (cell,) = (folder / "probe" / "cache").rglob("*.parquet")
-    shutil.copy(cell, files / "cell.parquet")
+    shutil.copy(folder / "probe" / "p.parquet", files / "cell.parquet")
     for name in ("tokenizer.model", "data/store.json"):
         shutil.copy(folder / "train" / "run" / name, files)
     shutil.copytree(folder / "split" / "split", files / "split")

@@ -68,7 +68,7 @@ def why_not(task: str, lang: str) -> str:
             f"It does not exist in {language_name(lang)}, only in {', '.join(map(language_name, TASKS[task].langs))}."
         )
     if "text" not in TASKS[task].builds:
-        return f"It can't be labelled from sentences alone: it needs {needs(TASKS[task], lang)}, as a file below."
+        return f"It can't be labelled from sentences alone: use `bgt-probe --data` with {needs(TASKS[task], lang)}."
     return ""
 
 

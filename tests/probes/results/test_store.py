@@ -1,4 +1,4 @@
-"""Runs as files: the same after a round trip; and the cache: found by content, whole or not there, never in the way."""
+"""Runs as files: the same after a round trip, whole or refused; encoders and what they are made of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from bgt_core.encoders import open_encoder
 from bgt_core.encoders.baseline import tokens
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
-from probes.results.store import CELL, PREDICTIONS, Cache, Cell, correctness, default_folder, read_cells, write_cells
+from probes.results.store import CELL, PREDICTIONS, Cell, read_cells, write_cells
+from probes.results.tables import correctness
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +38,17 @@ def test_a_run_is_the_same_after_a_round_trip(cells: list[Cell], tmp_path: Path)
 
 def test_rows_of_predictions_give_the_accuracies(cells: list[Cell]) -> None:
     for row in cells[0].result.rows:
-        kept = correctness(cells[0].predictions, row.latent)
-        assert kept.right.sum() / kept.tested.sum() == pytest.approx(row.accuracy)
-        assert kept.right.shape == (1, 2, 80) and (kept.tested.sum(0) == 1).all()
-        assert not kept.right[0][~kept.tested].any()
+        right, tested, items = correctness(cells[0].predictions, row.latent)
+        assert right.sum() / tested.sum() == pytest.approx(row.accuracy)
+        assert right.shape == (1, 2, 80) and (tested.sum(0) == 1).all() and len(items) == 80
+        assert not right[0][~tested].any()
 
 
-def test_another_file_is_refused_and_a_damaged_entry_of_the_cache_counts_as_absent(
-    cells: list[Cell], tmp_path: Path
-) -> None:
+def test_another_file_is_refused(cells: list[Cell], tmp_path: Path) -> None:
     path = tmp_path / "cell.parquet"
     with pytest.raises(BgtError, match=r"cell.parquet: can't be read \(No such file"):
         read_cells(path)
     write_cells(path, cells[:1])
-    assert Cache(tmp_path).read(path, "another name").model == "another name"
     whole = path.read_bytes()
     assert whole.count(b"bgt-probe/6") == 1
     other = whole.replace(b"bgt-probe/6", b"bgt-probe/9")
@@ -64,38 +62,9 @@ def test_another_file_is_refused_and_a_damaged_entry_of_the_cache_counts_as_abse
         path.write_bytes(content)
         with pytest.raises(BgtError, match=message):
             read_cells(path)
-        assert Cache(tmp_path).read(path, "m") is None
     parquet.write_table(cells[0].predictions, path)  # without the results
     with pytest.raises(BgtError, match="not a run of bgt-probe"):
         read_cells(path)
-
-
-def test_a_cache_holds_whole_cells_or_nothing(
-    cells: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = Cache(tmp_path)
-    path = cache.path(task="x", latents=["semantic"])
-    assert path == cache.path(latents=["semantic"], task="x") != cache.path(task="y", latents=["semantic"])
-    assert cache.read(path, "m") is None
-    cache.write(path, cells[0])
-    assert cache.read(path, "another").result == cells[0].result and cache.read(path, "another").model == "another"
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("probes.results.store.write_cells", full)
-    with pytest.raises(BgtError, match=r"No space left on device.*choose another folder") as error:
-        cache.write(cache.path(task="y"), cells[1])
-    assert error.value.exit_code == 3
-    assert [*tmp_path.glob("*/*")] == [path]
-
-
-def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("BGT_CACHE", str(tmp_path))
-    assert default_folder() == tmp_path
-    monkeypatch.delenv("BGT_CACHE")
-    monkeypatch.setattr("probes.results.store.user_cache_path", lambda name, appauthor: tmp_path / "system" / name)
-    assert default_folder() == Cache().folder == tmp_path / "system" / "bgt"
 
 
 def test_encoders_say_what_they_are_made_of(saved: Path) -> None:

@@ -15,7 +15,6 @@ from probes.result import Predictions, ProbeResult, ProbeScore
 from probes.results.store import Cell, cell_of
 from probes.results.tables import (
     cell_gap,
-    compare_sides,
     corrected,
     gap,
     long_table,
@@ -68,7 +67,7 @@ def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
-    (difference,) = compare_sides([left, right], [(("m", "semantic"), ("other", "semantic"))])
+    difference = cell_gap(left, "semantic", right, "semantic", ("m/semantic", "other/semantic"))
     assert difference.points == pytest.approx(1)
     assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples

@@ -12,7 +12,7 @@ from bgt_core.data.trees import Parsed, Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.tasks.coord_inv import inverted
+from probes.tasks.coord_inv import clauses, invert
 from probes.tasks.depth import depth
 
 
@@ -166,7 +166,9 @@ def joined(first: str = "She", upos: str = "PRON", verb: str = "cried", more: st
     ],
 )
 def test_two_clauses_change_places(tmp_path: Path, sentence: str, lang: str, expected: str | None) -> None:
-    assert inverted(parse(tmp_path, sentence)[0], lang) == expected
+    (parsed,) = parse(tmp_path, sentence)
+    parts = clauses(parsed)
+    assert (parts and invert(parsed, parts, lang)) == expected
 
 
 def test_each_sentence_is_used_in_one_order_and_the_longer_clause_tells_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Punctuation number: how many punctuation marks? (paper, sec. 5.2 and footnotes 13, 14)
+"""Punctuation: how many marks, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
 
 The paper's marks are the 32 of ASCII, $ + < = > ^ ` | ~ among them; here Unicode's punctuation counts as well, for
 «, ¿, 。 and ؟, which changes nothing in English typed on a keyboard. Each character counts: "..." is three marks, "…"
@@ -17,7 +17,7 @@ MOST = 10  # labels are 1 to 10, and 11+
 AT_MOST = 20_000  # sentences per label, all splits together (paper)
 
 
-def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """At most `AT_MOST` sentences per label, drawn at random."""
     items = Items()
     used: Counter[str] = Counter()
@@ -31,6 +31,16 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     return items
 
 
+def first_mark(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """Every sentence with a mark; the label is the mark itself."""
+    items = Items()
+    for index, sentence in enumerate(sentences):
+        if first := next(filter(is_punctuation, sentence), None):
+            items.add(sentence, first, index)
+    return items
+
+
 PUNCT_NUM = ProbeTask(
-    "punct-num", "how many punctuation marks? (1 to 10, 11+)", {"text": build}, classes=MOST + 1, group="surface"
+    "punct-num", "how many punctuation marks? (1 to 10, 11+)", {"text": count_marks}, classes=MOST + 1, group="surface"
 )
+PUNCT_FIRST = ProbeTask("punct-first", "which punctuation mark comes first?", {"text": first_mark}, group="surface")

@@ -59,8 +59,8 @@ from bgt_core.evaluation.tasks.style import Style
 from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.evaluation.writing import RANDOM
+from bgt_core.generation.generate import Writer
 from bgt_core.generation.options import Beam
-from bgt_core.generation.writer import Writer
 from bgt_core.nets.bound import WithoutLanguage
 from bgt_core.tables import markdown_text
 

@@ -28,27 +28,7 @@ _HOMES = {
     "train": "training",
 }
 
-__all__ = [
-    "GREEDY",
-    "PRETRAINED",
-    "RECIPES",
-    "Beam",
-    "BeamTranslator",
-    "BgtError",
-    "DataError",
-    "Embedder",
-    "NotFound",
-    "Sample",
-    "UsageError",
-    "evaluate",
-    "generate",
-    "info",
-    "load",
-    "mine",
-    "open_encoder",
-    "split",
-    "train",
-]
+__all__ = ["PRETRAINED", "BgtError", "DataError", "NotFound", "UsageError", *_HOMES]
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 

@@ -30,8 +30,8 @@ from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.facts import FUNCTION, NAME, NUMBER, OTHER, PUNCTUATION, classed_words
 from bgt_core.evaluation.task import Langs, Task, one_path
+from bgt_core.generation.generate import Writer
 from bgt_core.generation.options import Beam
-from bgt_core.generation.writer import Writer
 from bgt_core.tables import markdown_text
 
 NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent", "both"

@@ -13,7 +13,7 @@ import torch
 import bgt_core
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_length
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from bgt_core.nets.operations import PackedLayout
 from tests.close import assert_close
@@ -68,33 +68,6 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
                 assert_close(row, mean)
 
 
-def batch_sizes(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Sentences of each batch of the semantic encoder, from now on."""
-    sizes: list[int] = []
-    encoder = model.encoder("en", "semantic")
-    forward = encoder.forward
-
-    def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:
-        sizes.append(len(side.ids))
-        return forward(side, layout)
-
-    monkeypatch.setattr(encoder, "forward", spy)
-    return sizes
-
-
-def test_a_batch_has_as_many_sentences_as_wished(
-    model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sentences = [pair.texts["en"] for pair in grammar[:10]]
-    at_once = model.embed(sentences, lang="en")
-    sizes = batch_sizes(model, monkeypatch)
-    assert_close(model.embed(sentences, lang="en", batch_size=4), at_once)
-    assert sizes == [4, 4, 2]
-    for size in (0, -1):
-        with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
-            model.embed(sentences, lang="en", batch_size=size)
-
-
 def test_one_string_gives_one_vector(model: bgt_core.Embedder) -> None:
     for latent, width in (("semantic", 12), ("language", 6)):
         alone = model.embed("The dog sleeps.", lang="en", latent=latent)
@@ -112,24 +85,10 @@ def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) 
     assert_close(np.linalg.norm(model.embed(texts[0], lang="en", normalize=True)), 1)
 
 
-def test_a_bar_is_drawn_on_stderr_where_asked(model: bgt_core.Embedder, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = ["The dog sleeps.", "It is late."]
-    vectors = model.embed(texts, lang="en")
-    assert capsys.readouterr().err == ""
-    assert np.array_equal(model.embed(texts, lang="en", show_progress=True), vectors)
-    shown = capsys.readouterr()
-    assert shown.out == "" and "sentences" in shown.err and "100%" in shown.err
-
-
 def test_batches_hold_every_row_once_within_the_budget() -> None:
     lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
-    batches = by_length(lengths, 20, 3)
-    assert [row for batch in batches for row in batch] == sorted(range(10), key=lengths.__getitem__, reverse=True)
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= 20
-        assert len(batch) <= 3
-    assert batches == [[4], [0, 6], [7, 8], [2, 3, 9], [5, 1]]  # one is longer than the budget: alone
-    assert by_length([], 20, 3) == []
+    assert by_length(lengths, 20) == [[4], [0, 6], [7, 8], [2, 3, 9, 5, 1]]  # one is longer than the budget: alone
+    assert by_length([], 20) == []
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])

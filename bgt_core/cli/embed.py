@@ -28,13 +28,13 @@ def embed(
 ) -> None:
     """Embed sentences: one row per line, in order. What is complete is not made again: of long work, embed --shard by
     --shard."""
-    from bgt_core import bulk
+    from bgt_core.bulk import check, embed_file
 
     numbers = parse_shard(shard) if shard else None
-    bulk.check(out)  # before the encoder opens
+    check(out)  # before the encoder opens
     encoder = options.open_encoder(model, device, precision)
     with options.rows_bar(out.name) as report:
-        written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
+        written = embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
     options.note_unread(getattr(encoder, "unread", 0), getattr(encoder, "read", 0))
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 

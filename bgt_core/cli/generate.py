@@ -13,9 +13,6 @@ from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, SETTINGS, Sample, search_of
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from bgt_core.contracts import SentenceEncoder
     from bgt_core.embedder import Embedder
 
 
@@ -29,15 +26,6 @@ def generate(
             metavar="FILE",
             help="Instead of --source: semantic vectors, .npy; each gives a line of text. For a writer: vectors of its "
             "encoder.",
-        ),
-    ] = None,
-    encoder: Annotated[
-        tuple[str, Path] | None,
-        typer.Option(
-            metavar="SPEC FILE",
-            help="Another encoder, as --model of other commands, and 1,000 sentences of the source's language, one per "
-            "line: --source or --vectors is then of this one, and a least-squares map from the sentences puts its "
-            "vectors in the place of the model's own.",
         ),
     ] = None,
     style: Annotated[
@@ -90,6 +78,7 @@ def generate(
     from bgt_core.data.columns import known_lang
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
+    from bgt_core.vectors.convert import matrix, read_npy
 
     if (source is None) == (vectors is None):
         raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
@@ -104,7 +93,7 @@ def generate(
     writes_vectors = isinstance(generative(bgt), VectorModel)
     lang = known_lang(bgt.langs[0] if lang is None else lang, bgt.langs, "this model")
     source_lang = lang if source_lang is None else known_lang(source_lang, bgt.langs, "this model", "source_lang")
-    if source is not None and style is not None and encoder is None and not writes_vectors:
+    if source is not None and style is not None and not writes_vectors:
         latents = exchanged(bgt, [source], [style], lang, source_lang)
         ranked = candidates(
             bgt, latents, lang=lang, search=search, rerank=rerank is not False, corrections=corrections, seed=seed,
@@ -112,42 +101,16 @@ def generate(
         )  # fmt: skip
         texts = [[candidate.text for candidate in of_row] for of_row in ranked]
     else:
-        given = semantic_vectors(bgt, source, vectors, encoder, lang, source_lang, device)
+        width = ("N", bgt.width(lang))
+        given = (
+            matrix(read_npy(vectors), str(vectors), width) if vectors else bgt.embed([str(source)], lang=source_lang)
+        )
         texts = from_vectors(
             bgt, given, lang=lang, style=style, search=search, rerank=bool(rerank), corrections=corrections, seed=seed,
             max_length=max_length,
         )  # fmt: skip
     if not writes_vectors:  # whose source another encoder reads
-        read = [text for text in (source if encoder is None else None, style) if text is not None]
+        read = [text for text in (source, style) if text is not None]
         options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:
         print(*of_row[:n_best], sep="\n")
-
-
-def semantic_vectors(
-    bgt: Embedder,
-    source: str | None,
-    vectors: Path | None,
-    encoder: tuple[str, Path] | None,
-    lang: str,
-    source_lang: str,
-    device: str,
-) -> np.ndarray:
-    """The vectors of a file or of the source; those of another encoder are mapped onto the model's own."""
-    from bgt_core.data.textfile import text_lines
-    from bgt_core.vectors.convert import matrix, read_npy
-    from bgt_core.vectors.maps import least_squares_map
-
-    reads: SentenceEncoder = bgt
-    width, onto = bgt.width(lang), None
-    if encoder:
-        spec, sentences = encoder
-        reads = options.open_encoder(spec, device)
-        known = [text for _, text in text_lines(sentences, sentences=True) if text.strip()]
-        both = [each.embed(known, lang=source_lang) for each in (reads, bgt)]
-        width, onto = both[0].shape[1], least_squares_map(*both)
-    if vectors:
-        given = matrix(read_npy(vectors), str(vectors), ("N", width))
-    else:
-        given = reads.embed([str(source)], lang=source_lang)
-    return onto(given) if onto else given

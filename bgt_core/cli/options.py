@@ -64,9 +64,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
-    from bgt_core import encoders
+    from bgt_core.encoders import open_encoder
 
-    return encoders.open_encoder(spec, device=device, precision=precision)
+    return open_encoder(spec, device=device, precision=precision)
 
 
 def open_models(

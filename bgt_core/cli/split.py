@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,9 +66,6 @@ def split(
     sts_data: Annotated[
         Path | None, typer.Option(help="A folder of STS files, for the report.", show_default="none")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many rows of each file.", show_default="all")
-    ] = None,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
@@ -77,6 +74,7 @@ def split(
 
     Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
     """
+    from bgt_core.data.columns import parse_columns, parse_source, read_columns
     from bgt_core.data.parallel import Skipped, source_files
     from bgt_core.encoders import identity, with_kind
     from bgt_core.errors import check_choice
@@ -91,11 +89,14 @@ def split(
         raise UsageError("is used by the report only; add --report", parameter="sts_data")
     check_absent(out, "out")
     options.check_files({"out": out})
-    sources, languages = sources_of(data, langs)
+    named = parse_columns(langs.split(",")) if langs else {}
+    sources = [parse_source(file, tuple(named)) for file in data]
+    if not langs:
+        named = {name: lang for each in sources for name, lang in parse_columns(read_columns(each.columns)).items()}
     skipped, text = Skipped(), [source for source in sources if not vector_files(source)]
     for source in text:
         source_files(source.path, source.columns, once=not report)  # absent files are errors before a model opens
-    opened = [read(source, languages, skipped, limit) for source in sources]
+    opened = [read(source, named, skipped) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     if report and len(text) < len(sources):
         raise UsageError("needs sentences, not only vectors; leave it out", parameter="report")
@@ -120,30 +121,7 @@ def split(
     if encoder is None:
         print("Fitted on stored vectors without an encoder; name it by --model, so that split:FOLDER can be opened.")
     elif report:
-        held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-        for source, of in zip(sources, gathered, strict=True):
-            held_out.setdefault(tuple(of.langs), []).extend(rows_of(source, of.held_out_rows))
-        write_reports(out, encoder, model, with_other_methods(fitted, gathered), held_out, sts_data, seed)
-
-
-def sources_of(files: Sequence[str], langs: str | None) -> tuple[list[Source], dict[str, str]]:
-    """The files with the names of their columns, and the language of each name.
-
-    Args:
-        files: FILE, or COLUMNS=FILE, as in en-fr=FILE.
-        langs: Languages of the columns, as in en,fr, or names and languages, as in a:en,b:en; None if each file names
-            its languages.
-
-    Raises:
-        UsageError: Columns that are not named, or unknown, or that repeat a name.
-    """
-    from bgt_core.data.columns import parse_columns, parse_source, read_columns
-
-    named = parse_columns(langs.split(",")) if langs else {}
-    sources = [parse_source(file, tuple(named)) for file in files]
-    if not langs:
-        named = {name: lang for source in sources for name, lang in parse_columns(read_columns(source.columns)).items()}
-    return sources, named
+        write_reports(out, encoder, model, fitted, sources, gathered, sts_data, seed)
 
 
 def vector_files(source: Source) -> list[Path]:
@@ -154,9 +132,8 @@ def vector_files(source: Source) -> list[Path]:
     return paths if all(path.is_file() for path in paths) else []
 
 
-def read(source: Source, languages: Mapping[str, str], skipped: Skipped, limit: int | None) -> Data:
-    """Open at most `limit` rows of a file for `gather`: its vectors if it has some, mapped, else its sentences in
-    batches."""
+def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
+    """Open a file for `gather`: its vectors if it has some, mapped, else its sentences in batches."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -164,8 +141,8 @@ def read(source: Source, languages: Mapping[str, str], skipped: Skipped, limit: 
 
     langs = [languages[name] for name in read_columns(source.columns)]
     if vectors := vector_files(source):
-        return langs, [read_npy(path)[:limit] for path in vectors]
-    rows = islice(read_pairs(source.path, source.columns, skipped), limit)
+        return langs, [read_npy(path) for path in vectors]
+    rows = read_pairs(source.path, source.columns, skipped)
 
     def batches() -> Iterator[Columns]:
         while batch := list(islice(rows, AT_ONCE)):
@@ -174,17 +151,21 @@ def read(source: Source, languages: Mapping[str, str], skipped: Skipped, limit: 
     return langs, batches()
 
 
-def rows_of(source: Source, numbers: Iterable[int]) -> list[tuple[str, ...]]:
-    """The sentences of some rows, by their numbers."""
+def write_reports(
+    out: Path,
+    encoder: SentenceEncoder,
+    model: str,
+    fitted: Split,
+    sources: Sequence[Source],
+    gathered: Sequence[Gathered],
+    sts_data: Path | None,
+    seed: int,
+) -> None:
+    """Measure the split, and those by all other methods that the rows allow, on the held-out rows of each list of
+    languages, and write a page and its numbers."""
     from bgt_core.data.parallel import Skipped, read_pairs
-
-    wanted = {int(number) for number in numbers}
-    rows = enumerate(read_pairs(source.path, source.columns, Skipped()))
-    return [row for number, row in rows if number in wanted]
-
-
-def with_other_methods(fitted: Split, gathered: Sequence[Gathered]) -> dict[str, Split]:
-    """The split, and those by all other methods that the rows allow; says which they do not."""
+    from bgt_core.evaluation.split_report import report
+    from bgt_core.files import write_json, write_text
     from bgt_core.splitting import METHODS
     from bgt_core.splitting.fit import check_settings, fit
 
@@ -196,22 +177,11 @@ def with_other_methods(fitted: Split, gathered: Sequence[Gathered]) -> dict[str,
                 splits[other] = fit(gathered, other)
         except UsageError as error:
             print(f"not in the report: {other}: {error}", file=sys.stderr)
-    return splits
-
-
-def write_reports(
-    out: Path,
-    encoder: SentenceEncoder,
-    model: str,
-    splits: Mapping[str, Split],
-    held_out: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]],
-    sts_data: Path | None,
-    seed: int,
-) -> None:
-    """Measure the splits on the held-out rows of each list of languages, and write a page and its numbers."""
-    from bgt_core.evaluation.split_report import report
-    from bgt_core.files import write_json, write_text
-
+    held_out: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for source, of in zip(sources, gathered, strict=True):
+        numbers = set(of.held_out_rows.tolist())
+        rows = enumerate(read_pairs(source.path, source.columns, Skipped()))
+        held_out.setdefault(tuple(of.langs), []).extend(row for number, row in rows if number in numbers)
     for langs, lines in held_out.items():
         columns = list(zip(*lines, strict=True))
         with options.rows_bar("measuring") as progress:

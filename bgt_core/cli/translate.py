@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,99 +11,42 @@ import typer
 
 from bgt_core.cli import options
 from bgt_core.cli.embed import parse_shard
-from bgt_core.errors import UsageError, check_least
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.parallel import SentenceTranslator
-    from bgt_core.evaluation.writing import TranslationScore
 
 PORTION = 1_024  # lines translated together
 
-TranslatorOption = Annotated[
-    Path | None, typer.Option("--model", help="A checkpoint or run of `bgt train translator`, or ORG/NAME.")
-]
-CommandOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="'PROGRAM ARGS'",
-        help="Instead of --model: a program that reads lines and writes a translation of each. It is started without "
-        "a shell, once for every part of the text.",
-    ),
-]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 if the device supports it.")]
 MaxLengthOption = Annotated[
     int, typer.Option(help="Maximum length of both sides, in tokens; longer sentences are not translated.")
 ]
+TRANSLATOR = "A checkpoint or run of `bgt train translator`, or ORG/NAME."
 OF_MODEL = ("beam", "count", "max_length", "device", "precision")  # options that a program does not have
 
 
 def translate(
-    context: typer.Context,
     source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="IN", help="One sentence per line (.gz, .xz, .zst too), - reads stdin. With --score, pairs."
-        ),
+        Path, typer.Argument(metavar="IN", help="One sentence per line (.gz, .xz, .zst too); - reads stdin.")
     ],
-    model: TranslatorOption = None,
-    command: CommandOption = None,
-    into: Annotated[
-        str | None,
-        typer.Option(help="Target language.", show_default="the model's first; with --score, that of --langs"),
-    ] = None,
-    score: Annotated[
-        bool, typer.Option("--score", help="Translate one side of IN and score it against the other: chrF and BLEU.")
-    ] = False,
-    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr, for --score.")] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Lower-case all text first, for --score.")] = False,
-    resamples: options.ResamplesOption = 2_000,
+    model: Annotated[str, typer.Option(help=TRANSLATOR)],
+    into: Annotated[str | None, typer.Option(help="Target language.", show_default="the model's first")] = None,
     beam: options.BeamOption = 5,
     max_length: MaxLengthOption = 100,
     device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
-    as_json: options.JsonOption = False,
 ) -> None:
-    """Translate sentences, one per line; an empty line stays empty. With --score, measure the translations.
+    """Translate sentences, one per line; an empty line stays empty."""
+    from bgt_core.data.textfile import text_lines
+    from bgt_core.encoders.ours import load
+    from bgt_core.generation.translate import BeamTranslator
 
-    `bgt export --card` adds the output of --score --json to a model's card.
-    """
-    if not score and (langs or lowercase or as_json):
-        given = {"langs": langs, "lowercase": lowercase, "as_json": as_json}
-        raise UsageError("needs --score.", parameter=next(name for name in given if given[name]))
-    check_least(100, resamples=resamples)
-    other, into = direction(langs or "", into) if score else (None, into)
-    search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
-    translator = open_translator(context, model, command, device, precision, **search)
-    if not score:
-        for lines in portions(source):
-            for best in translator.translate(lines):
-                print(best[0].text if best else "")
-        return
-    results, note = scored(translator, source, (langs or "").split(","), str(into), lowercase, resamples)
-    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}'}"
-    signed = [(each.name, f"sacrebleu {each.signature}") for each in results]
-    if as_json:
-        scores = {
-            each.name: {
-                "score": round(each.score.value, 2),
-                "low": round(each.score.low, 2),
-                "high": round(each.score.high, 2),
-                "source copied": round(each.copied, 2),
-            }
-            for each in results
-        }
-        protocol = [{"score": name, "how": f"{how}; {signature}"} for name, signature in signed]
-        options.print_json("bgt-translate/1", {"scores": scores, "protocol": protocol})
-        return
-    from bgt_core.tables import show
-
-    rows = [
-        [each.name, f"{each.score.value:.1f} [{each.score.low:.1f}, {each.score.high:.1f}]", f"{each.copied:.1f}"]
-        for each in results
-    ]
-    show(["measure", "translations", "sources copied"], rows)
-    for line in (how, *(f"{name}: {signature}" for name, signature in signed)):
-        print(line, file=sys.stderr)
+    translator = BeamTranslator(load(model, device, precision), lang=into, beam=beam, max_length=max_length)
+    lines = (line for _, line in text_lines(source, sentences=True))
+    while portion := list(islice(lines, PORTION)):
+        for best in translator.translate(portion):
+            print(best[0].text if best else "")
 
 
 def backtranslate(
@@ -117,8 +59,15 @@ def backtranslate(
     out: Annotated[
         Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row.")
     ],
-    model: TranslatorOption = None,
-    command: CommandOption = None,
+    model: Annotated[Path | None, typer.Option(help=TRANSLATOR)] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'PROGRAM ARGS'",
+            help="Instead of --model: a program that reads lines and writes a translation of each. It is started "
+            "without a shell, once for every part of the text.",
+        ),
+    ] = None,
     into: Annotated[
         str | None,
         typer.Option(
@@ -135,7 +84,6 @@ def backtranslate(
     strict: options.StrictOption = False,
     device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
-    as_json: options.JsonOption = False,
 ) -> None:
     """Translate one side of translations into the language of the other: each reference gets a paraphrase.
 
@@ -163,9 +111,6 @@ def backtranslate(
         "without a translation": done.untranslated,
         **done.skipped.counts,
     }
-    if as_json:
-        options.print_json("bgt-data-backtranslate/1", {"out": str(done.path), "rows": counts})
-        return
     print(", ".join(f"{number:,} {what}" for what, number in counts.items() if number), file=sys.stderr)
     print(done.path)
 
@@ -192,36 +137,10 @@ def open_translator(
             given = context.get_parameter_source(name)
             if given is not None and given.name == "COMMANDLINE":
                 raise UsageError("needs --model: a program translates in its own way.", parameter=name)
-        from bgt_core.generation.command import CommandTranslator
+        from bgt_core.generation.translate import CommandTranslator
 
         return CommandTranslator(command)
-    import bgt_core
+    from bgt_core.encoders.ours import load
+    from bgt_core.generation.translate import BeamTranslator
 
-    return bgt_core.BeamTranslator(bgt_core.load(str(model), device, precision), **search)  # type: ignore[arg-type]
-
-
-def portions(source: Path) -> Iterator[list[str]]:
-    """Yield the lines of a file or of stdin, `PORTION` at a time."""
-    from bgt_core.data.textfile import text_lines
-
-    lines = (line for _, line in text_lines(source, sentences=True))
-    while portion := list(islice(lines, PORTION)):
-        yield portion
-
-
-def scored(
-    translator: SentenceTranslator, source: Path, columns: Sequence[str], into: str, lowercase: bool, resamples: int
-) -> tuple[list[TranslationScore], str]:
-    """Score the translations of a file of pairs. Returns the scores, and a note on the number of pairs."""
-    from bgt_core.data.columns import read_columns
-    from bgt_core.data.parallel import Skipped, read_pairs
-    from bgt_core.evaluation.writing import score_translations
-
-    reference = read_columns(columns).index(into)
-    pairs = list(read_pairs(source, columns, Skipped(), strict=True))
-    references, sources = ([pair[side] for pair in pairs] for side in (reference, 1 - reference))
-    best = translator.translate(sources)
-    missing = sum(not of_one for of_one in best)
-    texts = [of_one[0].text if of_one else "" for of_one in best]
-    scores = score_translations(texts, references, sources, lang=into, lowercase=lowercase, resamples=resamples)
-    return scores, f"{len(pairs):,} pairs" + (f", {missing} of them not translated" if missing else "")
+    return BeamTranslator(load(str(model), device, precision), **search)  # type: ignore[arg-type]

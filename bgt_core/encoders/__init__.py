@@ -84,18 +84,18 @@ def with_kind(spec: str) -> str:
     Ours, and what is not recognised, stay without a kind. Raises UsageError for a folder with files of two kinds, and
     for a file of an unknown kind.
     """
-    from bgt_core import checkpoint
+    from bgt_core.checkpoint import kind_of_folder, own_modules
 
     path = os.path.expanduser(spec)
     if os.path.isdir(path):
-        kind = checkpoint.kind_of_folder(Path(path))
+        kind = kind_of_folder(Path(path))
     elif os.path.isfile(path):
         kind = FILES.get(Path(path).suffix, "")
         if not kind:
             raise UsageError(f"{spec}: a file of no known kind; name a model's folder, or one of {FORMS}.")
     else:
         kind, _, folder = spec.partition(":")
-        if kind == "sentence-transformers" and checkpoint.own_modules(Path(os.path.expanduser(folder))):
+        if kind == "sentence-transformers" and own_modules(Path(os.path.expanduser(folder))):
             return folder  # a checkpoint of ours that this library can open too
         return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
     return f"{kind}:{path}" if kind else path
@@ -116,11 +116,9 @@ def open_encoder(
     spec = with_kind(str(spec))
     kind, colon, rest = spec.partition(":")
     if not colon or os.path.exists(spec):
-        from bgt_core.encoders import ours
+        from bgt_core.encoders.ours import load, with_inner
 
-        return ours.with_inner(
-            ours.load(spec, device, precision), partial(open_encoder, device=device, precision=precision)
-        )
+        return with_inner(load(spec, device, precision), partial(open_encoder, device=device, precision=precision))
     if kind not in KINDS:
         hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -50,19 +49,29 @@ def export(
     """
     check_choice(FORMS, to=to)
     check_absent(out)
+    split = str(path).startswith(SPLIT)
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
             "is for a checkpoint: export one first, then convert it to another form.",
             parameter="half" if half else "figures",
         )
-    if str(path).startswith(SPLIT):
-        _split(Path(str(path).removeprefix(SPLIT)), out, to, latent, lang)
-        return None
-    if (latent or lang) and to != ONNX:
+    if split and to != SENTENCE_TRANSFORMERS:
+        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}", parameter="to")
+    if split and latent not in (None, SEMANTIC):
+        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported", parameter="latent")
+    if split and lang is None:
+        raise UsageError("is needed: a split has a different map for each language", parameter="lang")
+    if (latent or lang) and to != ONNX and not split:
         raise UsageError(
             "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
             parameter="latent" if latent else "lang",
         )
+    if to == SENTENCE_TRANSFORMERS:
+        needs("sentence_transformers", "sentence-transformers")
+        from bgt_core.encoders import sentence_transformers
+    if split:
+        sentence_transformers.export_split(Path(str(path).removeprefix(SPLIT)), out, str(lang))
+        return None
     loaded = checkpoint.load(path)
     if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorModel):
         encoder = loaded.model.stored.encoder
@@ -72,42 +81,15 @@ def export(
 
         return onnx.export(loaded, out, latent=latent or SEMANTIC, lang=lang)
     if to == SENTENCE_TRANSFORMERS:
-        needs("sentence_transformers", "sentence-transformers")
-        from bgt_core.encoders import sentence_transformers
-
         sentence_transformers.export(loaded, out)
         return None
-    _copy(loaded, out, half, figures)
-    return None
-
-
-def _split(folder: Path, out: Path, to: str, latent: str | None, lang: str | None) -> None:
-    """Write a split encoder as a model of sentence-transformers; UsageError for other settings."""
-    if to != SENTENCE_TRANSFORMERS:
-        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}", parameter="to")
-    if latent not in (None, SEMANTIC):
-        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported", parameter="latent")
-    if lang is None:
-        raise UsageError("is needed: a split has a different map for each language", parameter="lang")
-    needs("sentence_transformers", "sentence-transformers")
-    from bgt_core.encoders import sentence_transformers
-
-    sentence_transformers.export_split(folder, out, lang)
-
-
-def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, object] | None) -> None:
-    """Copy the checkpoint without its optimiser's state, with the metrics of its run."""
     metrics = loaded.folder.parent / checkpoint.METRICS
     checkpoint.save(
-        out,
-        loaded.recipe,
-        loaded.model,
-        loaded.tokenizer,
-        loaded.config["step"],
-        dtype=torch.float16 if half else torch.float32,
-        metrics=metrics.read_bytes() if metrics.is_file() else b"",
+        out, loaded.recipe, loaded.model, loaded.tokenizer, loaded.config["step"],
+        dtype=torch.float16 if half else torch.float32, metrics=metrics.read_bytes() if metrics.is_file() else b"",
         card=figures,
-    )
+    )  # fmt: skip
+    return None
 
 
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
@@ -177,7 +159,10 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
         f"## Use\n\n```python\n{use.strip()}\n```",
     ]
     if scores := card.get("scores"):
-        parts.append(f"## Measured\n\n{_scores(scores)}")
+        measured = {name: row if isinstance(row, Mapping) else {"score": row} for name, row in scores.items()}
+        columns = list(dict.fromkeys(column for row in measured.values() for column in row))
+        rows = [[name, *(_cell(row.get(column)) for column in columns)] for name, row in measured.items()]
+        parts.append(f"## Measured\n\n{_table(['measured', *columns], rows)}")
         parts.append("\n".join(f"- {item['score']}: {item['how']}." for item in card.get("protocol", [])))
     for key, head in FIDELITY.items():
         if records := card.get(key):
@@ -192,13 +177,6 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
         f"## Identity\n\nSHA-256 of the weights: `{config['files'][WEIGHTS]}`. Made with bgt {config['version']}."
     )
     return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _scores(scores: Mapping[str, Any]) -> str:
-    measured = {name: row if isinstance(row, Mapping) else {"score": row} for name, row in scores.items()}
-    columns = list(dict.fromkeys(column for row in measured.values() for column in row))
-    rows = [[name, *(_cell(row.get(column)) for column in columns)] for name, row in measured.items()]
-    return _table(["measured", *columns], rows)
 
 
 def _cell(value: object) -> str:

@@ -55,9 +55,8 @@ def _run(spec: str, own: Callable[[], Any]) -> Any:
         file, line = frames[-1].filename, frames[-1].lineno
         if isinstance(error, SyntaxError):
             file, line = error.filename or file, error.lineno
-        at = f"{os.path.basename(file)}, line {line}"
         what = traceback.format_exception_only(error)[-1].strip()
-        raise DataError(f"{spec}: failed in {at}: {what.rstrip('.')}.") from error
+        raise DataError(f"{spec}: failed in {os.path.basename(file)}, line {line}: {what.rstrip('.')}.") from error
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
@@ -70,42 +69,32 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
     `similarity_pairwise`, `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
     """
     spec = f"python:{name}"
-    named = imported = import_object(spec)
-    if inspect.isclass(named) or (callable(named) and not _is_encoder(named)):
-        if _needs_nothing(named):
-            named = _waited(spec, _run(spec, named))
-        elif inspect.isclass(named):
+    own = import_object(spec)
+    if callable(own) and (inspect.isclass(own) or not _verb(own)):
+        if _needs_nothing(own):
+            own = _run(spec, own)
+        elif inspect.isclass(own):
             raise DataError(
                 f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
                 "function without arguments that makes it."
             )
-    if _is_encoder(named):
-        return _of_object(spec, named)
-    if not callable(named):
-        kind = type(named).__name__
-        method = next((each for each in ("transform", "embed_documents") if hasattr(named, each)), "")
-        of = spec if named is imported else f"{spec.rpartition(':')[0]}:OBJECT"
-        raise DataError(
-            f"{spec}: is {kind}; expected an object with `embed` or `encode`, or a function from sentences to vectors"
-            + (f", as {of}.{method} is." if method else ".")
-        )
-    return ExternalEncoder(spec, _calling(spec, named))
-
-
-def _is_encoder(named: object) -> bool:
-    """Whether a value is an encoder with `embed` or `encode`; `str` has an `encode` too, but is none."""
-    return not isinstance(named, str) and any(callable(getattr(named, verb, None)) for verb in ("embed", "encode"))
-
-
-def _of_object(spec: str, own: Any) -> ExternalEncoder:
-    """Wrap an object with `embed` or `encode`, and the parts of the protocol that it has."""
+    if not _verb(own) and not callable(own):
+        expected = "expected an object with `embed` or `encode`, or a function from sentences to vectors"
+        raise DataError(f"{spec}: is {type(own).__name__}; {expected}.")
+    if not (verb := _verb(own)):
+        return ExternalEncoder(spec, _calling(spec, own))
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
     given = {name: value for name in optional if (value := getattr(own, name, None)) is not None}
     if isinstance(own, CountsTruncated) and inspect.isroutine(own.count_truncated):
         count = _calling(spec, own.count_truncated)
         given["truncated"] = lambda texts, lang: count(texts, lang, SEMANTIC)
-    embed = getattr(own, "embed", None)
-    return ExternalEncoder(spec, _calling(spec, embed if callable(embed) else own.encode), **given)
+    return ExternalEncoder(spec, _calling(spec, getattr(own, verb)), **given)
+
+
+def _verb(own: object) -> str:
+    """The method that embeds, "embed" or "encode"; "" if there is none. `str` has an `encode` too."""
+    verbs = () if isinstance(own, str) else ("embed", "encode")
+    return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 
 
 def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
@@ -130,26 +119,16 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
     def call(texts: list[str], lang: str, latent: str) -> Any:
         given = {"lang": lang, "latent": latent}
-        return _waited(spec, _run(spec, lambda: function(texts, **{name: given[name] for name in names})))
+        return _run(spec, lambda: function(texts, **{name: given[name] for name in names}))
 
     return call
-
-
-def _waited(spec: str, returned: Any) -> Any:
-    """What a call returned; DataError if it would have to be awaited."""
-    if inspect.iscoroutine(returned):
-        returned.close()  # or Python says that it was never awaited
-    if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
-        raise DataError(f"{spec}: is async; wrap it in a function that returns the vectors.")
-    return returned
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
     """Whether it can be called without arguments: then it makes an encoder, because an encoder itself needs
     sentences."""
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # built in: at most it takes sentences
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):  # ValueError: built in; at most it takes sentences
         return False
-    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return all(each.default is not each.empty or each.kind in optional for each in parameters)
+    return True

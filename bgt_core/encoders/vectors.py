@@ -69,12 +69,12 @@ def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
         else:
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 vectors, sentences = file["vectors"], file["sentences"]
+    except BgtError:
+        raise
     except OSError as error:
         raise NotFound(f"{name}: can't be read ({error.strerror or error}).") from None
     except KeyError:
         raise DataError(f'{name}: expected two arrays, "vectors" and "sentences".') from None
-    except BgtError:
-        raise
     except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{name}: not a NumPy file of numbers or text, or damaged ({error}).") from None
     if sentences is None:

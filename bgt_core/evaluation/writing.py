@@ -25,7 +25,7 @@ from bgt_core.tables import Estimate
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-    from bgt_core.generation.writer import Writer  # imports torch, which the command's help does not need
+    from bgt_core.generation.generate import Writer  # imports torch, which the command's help does not need
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
 CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"
@@ -46,8 +46,8 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
     Raises:
         UsageError: A model without a decoder, or without one of these languages.
     """
+    from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
-    from bgt_core.generation.writer import Writer
 
     named: dict[str, Writer] = {}
     for name, model in models.items():

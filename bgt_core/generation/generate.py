@@ -15,22 +15,23 @@ import numpy as np
 import torch
 
 from bgt_core.capabilities import CorrectingModel
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Tokens
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Prediction, Tokens
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
+from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import (
     AT_ONCE,
     Context,
     Report,
-    SentenceWriter,
     decode,
     decoder_input,
     generative,
     n_best,
     quiet,
 )
+from bgt_core.nets.output import SentencePrediction, unknown
 from bgt_core.vectors.convert import matrix
 
 # Weights chosen from 0.25, 0.5, 1 by 0, 0.1, 0.2, 0.3, 0.5, 1: better than no reranking in both latents, in chrF, and
@@ -39,7 +40,7 @@ SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 
 
 def generate(
-    bgt: SentenceWriter,
+    bgt: Embedder,
     sources: Sequence[str],
     styles: Sequence[str],
     *,
@@ -79,7 +80,7 @@ def generate(
 
 
 def exchanged(
-    bgt: SentenceWriter, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
+    bgt: Embedder, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
     """The latents that `generate` decodes: the semantic ones of N sources, and the other latents of N styles."""
     second = style_latent(bgt)
@@ -92,7 +93,7 @@ def exchanged(
     }
 
 
-def style_latent(bgt: SentenceWriter) -> str:
+def style_latent(bgt: Embedder) -> str:
     """The name of the latent for style; UsageError for a model without one."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
@@ -104,7 +105,7 @@ def style_latent(bgt: SentenceWriter) -> str:
 
 
 def from_vectors(
-    bgt: SentenceWriter,
+    bgt: Embedder,
     vectors: np.ndarray,
     *,
     lang: str,
@@ -154,11 +155,7 @@ def from_vectors(
             seed=seed, max_length=max_length,
         )  # fmt: skip
         return [[each.text for each in of_row] for of_row in ranked]
-    if isinstance(search, Sample):
-        drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
-        return [[text] for text in drawn]
-    contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
-    return [list(of_row) for of_row in hypotheses(bgt, contexts, lang, search, max_length, quiet)]
+    return [list(of_row) for of_row in searched(bgt, latents, lang, search, seed, max_length)]
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,7 @@ class Candidate:
 
 
 def candidates(
-    bgt: SentenceWriter,
+    bgt: Embedder,
     latents: Mapping[str, np.ndarray],
     *,
     lang: str,
@@ -194,14 +191,9 @@ def candidates(
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
-    if isinstance(search, Sample):
-        if corrections:
-            raise UsageError(f"{corrections}: needs a beam, not draws.", parameter="corrections")
-        drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
-        texts = [{text: 0.0} for text in drawn]
-    else:
-        contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
-        texts = hypotheses(bgt, contexts, lang, search, max_length, report)
+    if isinstance(search, Sample) and corrections:
+        raise UsageError(f"{corrections}: needs a beam, not draws.", parameter="corrections")
+    texts = searched(bgt, latents, lang, search, seed, max_length, report)
     by_score = attrgetter("score")
     weights = {latent: 1.0 if latent == SEMANTIC else second_weight for latent in latents}
     ranked = scored(bgt, texts, latents, lang, weights, likelihood_weight)
@@ -218,8 +210,26 @@ def candidates(
     return [sorted(of_row, key=by_score, reverse=True) for of_row in ranked] if rerank else ranked
 
 
+def searched(
+    bgt: Embedder,
+    latents: Mapping[str, np.ndarray],
+    lang: str,
+    search: Search,
+    seed: int,
+    max_length: int,
+    report: Report = quiet,
+) -> list[dict[str, float]]:
+    """The distinct texts of a beam for each row, the likeliest first, with their log-probability per token; or one that
+    was drawn, with 0."""
+    if isinstance(search, Beam):
+        contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
+        return hypotheses(bgt, contexts, lang, search, max_length, report)
+    drawn = decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
+    return [{text: 0.0} for text in drawn]
+
+
 def scored(
-    bgt: SentenceWriter,
+    bgt: Embedder,
     texts: Sequence[Mapping[str, float]],
     latents: Mapping[str, np.ndarray],
     lang: str,
@@ -246,9 +256,7 @@ def scored(
     return of_rows
 
 
-def drafted(
-    bgt: SentenceWriter, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str
-) -> Iterator[Context]:
+def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
     """The input of a decoder that reads drafts, for `AT_ONCE` rows at a time; UsageError for a model without one."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
@@ -262,7 +270,7 @@ def drafted(
 
 
 def hypotheses(
-    bgt: SentenceWriter, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
+    bgt: Embedder, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
     """The distinct candidates of a beam search for each row of the decoder's inputs, the likeliest first, with their
     log-probability per token."""
@@ -275,3 +283,93 @@ def hypotheses(
                 for text, each in zip(bgt.tokenizer.decode([each.tokens for each in ended]), ended, strict=True):
                     texts[-1].setdefault(text, each.mean)
     return texts
+
+
+# An embedder with a decoder and its search options, for evaluations; and the likelihood of text.
+
+
+@dataclass(frozen=True)
+class Writer:
+    """An embedder with a decoder, and its search options. Raises UsageError for a model without a decoder."""
+
+    bgt: Embedder
+    search: Search
+    max_length: int = 60  # tokens
+
+    def __post_init__(self) -> None:
+        generative(self.bgt)
+
+    @property
+    def langs(self) -> Sequence[str]:
+        return self.bgt.langs
+
+    @property
+    def latents(self) -> Sequence[str]:
+        return self.bgt.latents
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """Embed sentences by the model: (N, D) float32."""
+        return self.bgt.embed(sentences, lang=lang, latent=latent)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Compare vectors by the model: (N, D), (M, D) -> (N, M)."""
+        return self.bgt.similarity(left, right)
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        """Generate a sentence of `lang` for each row of the latents, (N, L) each; errors as
+        `generation.search.decode`."""
+        return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
+
+    def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
+        """log p(sentence | latents) in nats of N sentences of `lang`, one row of the latents each: (N,) float64."""
+        predictions = self._predictions(latents, self.bgt.tokenizer.encode(sentences), lang)
+        return -np.array([nats for prediction in predictions for nats in prediction.nll()[1].tolist()])
+
+    def tokens(self, sentences: Sequence[str]) -> list[list[str]]:
+        """The texts of the tokens of N sentences, EOS left out; one that begins a word begins with a space."""
+        texts = self.bgt.tokenizer.texts()
+        return [[texts[token] for token in ids[:-1]] for ids in self.bgt.tokenizer.encode(sentences)]
+
+    def token_nats(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> list[np.ndarray]:
+        """-log p(token | tokens before it, latents) in nats of each token of N sentences of `lang`, EOS included:
+        N arrays (T,).
+
+        Raises:
+            UsageError: A decoder that does not predict one token after the other.
+        """
+        ids = self.bgt.tokenizer.encode(sentences)
+        nats: list[float] = []
+        for prediction in self._predictions(latents, ids, lang):
+            if not isinstance(prediction, SentencePrediction):
+                raise UsageError("This model's decoder does not predict one token after the other.")
+            nats += prediction.token_nll().tolist()
+        return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
+
+    def count_unknown(self, sentences: Sequence[str], *, lang: str) -> tuple[int, int]:
+        """Count the tokens of sentences of `lang`, EOS included, that cost what the unknown token does; and all tokens.
+
+        The former never occurred in that language in training, or are characters without a token.
+        """
+        ids = torch.tensor([token for sentence in self.bgt.tokenizer.encode(sentences) for token in sentence])
+        layer = getattr(generative(self.bgt).decoder(lang), "layer", None)
+        device = next(generative(self.bgt).parameters()).device
+        return int(unknown(layer, ids.to(device)).sum()), len(ids)
+
+    def prior_mean(self, latent: str, like: np.ndarray) -> np.ndarray:
+        """The mean of a latent's prior, in the shape of its vectors (N, L)."""
+        model = generative(self.bgt)
+        device = next(model.parameters()).device
+        return model.prior_mean(latent, torch.tensor(like, device=device)).cpu().numpy()
+
+    def _predictions(
+        self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
+    ) -> Iterator[Prediction]:
+        """The decoder's predictions of sentences with these token ids, `AT_ONCE` at a time."""
+        model, lang = generative(self.bgt), known_lang(lang, self.bgt.langs, "this model")
+        device, decoder = next(model.parameters()).device, model.decoder(lang)
+        for start in range(0, len(ids), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            with torch.no_grad():
+                tensors = {name: torch.tensor(rows[part], device=device) for name, rows in latents.items()}
+                target = Tokens.pad(ids[part], lang).to(device)
+                yield decoder("reconstruct", lang, model.join(tensors), target)

@@ -9,12 +9,12 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
-from bgt_core.contracts import BOS, EOS, PAD, UNK, Model, SentenceEncoder
+from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.data.columns import known_lang
-from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.vectors.convert import matrix
@@ -33,25 +33,6 @@ class Context(Protocol):
     def device(self) -> torch.device: ...
 
 
-class SentenceWriter(SentenceEncoder, Protocol):
-    """An embedder whose model can also generate (`bgt_core.Embedder`)."""
-
-    tokenizer: Tokenizer
-    precision: str  # of matrix products
-
-    @property
-    def model(self) -> Model: ...
-
-    def width(self, lang: str, latent: str = ...) -> int:
-        """Units of that latent."""
-        ...
-
-    def encoder(self, lang: str, latent: str) -> nn.Module:
-        """The encoder of `latent` for sentences of `lang`; UsageError for a language or a latent that the model
-        lacks."""
-        ...
-
-
 Report = Callable[[int], None]  # gets the number of tokens so far; an exception that it raises ends the search
 
 
@@ -59,7 +40,7 @@ def quiet(tokens: int) -> None:
     """Reports nothing."""
 
 
-def generative(bgt: SentenceWriter) -> GenerativeModel:
+def generative(bgt: Embedder) -> GenerativeModel:
     """The model of an embedder, if it can generate; UsageError if not."""
     model = getattr(bgt, "model", None)  # other encoders have no model
     if not isinstance(model, GenerativeModel):
@@ -68,7 +49,7 @@ def generative(bgt: SentenceWriter) -> GenerativeModel:
 
 
 def decode(
-    bgt: SentenceWriter,
+    bgt: Embedder,
     latents: Mapping[str, np.ndarray],
     *,
     lang: str,
@@ -94,11 +75,14 @@ def decode(
     written: list[list[int]] = []
     with torch.no_grad():  # not inference_mode, in which autocast converts every weight at every step
         for part in joined.split(AT_ONCE) if len(joined) else ():
-            written += write(decoder, part, search, max_length, generator, report)
+            if isinstance(search, Sample):
+                written += sample(decoder, part, search, max_length, generator, report)
+            else:
+                written += [best.tokens for best, *_ in n_best(decoder, part, search, 1, max_length, report)]
     return bgt.tokenizer.decode(written)
 
 
-def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
+def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
     """The input of the decoder of `lang`, (N, L_lang + L), from latents (N, L) each; UsageError as `decode`."""
     model = generative(bgt)
     for latent in latents:
@@ -114,20 +98,6 @@ def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: 
     device = next(model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
     return model.join(parts)
-
-
-def write(
-    decoder: Decoder,
-    context: Context,
-    search: Search,
-    max_length: int,
-    generator: torch.Generator,
-    report: Report = quiet,
-) -> list[list[int]]:
-    """Token ids for each of B sentences, without EOS."""
-    if isinstance(search, Sample):
-        return sample(decoder, context, search, max_length, generator, report)
-    return [best.tokens for best in beam(decoder, context, search, max_length, report)]
 
 
 def next_scores(decoder: Decoder, tokens: Tensor, state: DecoderState) -> Tensor:
@@ -171,11 +141,6 @@ class Hypothesis:
 
     tokens: list[int]  # token ids without EOS
     mean: float  # log-probability per token in nats, EOS counted
-
-
-def beam(decoder: Decoder, context: Context, search: Beam, max_length: int, report: Report = quiet) -> list[Hypothesis]:
-    """Beam search over a batch: the best hypothesis of each sentence."""
-    return [best for best, *_ in n_best(decoder, context, search, 1, max_length, report)]
 
 
 def n_best(
@@ -254,9 +219,6 @@ def until_end(ids: list[int]) -> list[int]:
 
 
 # Exclude tokens from the next step of a search, by its options.
-
-
-# Tokens that the rules of a search exclude from its next step.
 
 
 def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:

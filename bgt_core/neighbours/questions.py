@@ -24,7 +24,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from bgt_core import __version__
-from bgt_core.bulk import embed_file
+from bgt_core.bulk import embed_file, read
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.text import normalise
 from bgt_core.encoders import identity
@@ -34,7 +34,6 @@ from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, 
 from bgt_core.neighbours.bitext import read_sentences
 from bgt_core.neighbours.search import load_faiss
 from bgt_core.vectors.compare import unit
-from bgt_core.vectors.file import read
 
 TINY = 1e-300  # smaller probabilities have no log odds in double precision
 SCHEMA = "bgt-questions/2"

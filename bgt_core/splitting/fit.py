@@ -98,13 +98,11 @@ def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
     """Raise UsageError for too few rows for a method."""
     if (fewest := min(each.total for each in gathered)) < LEAST:
         raise UsageError(f"of {fewest} rows: at least {LEAST} are needed", parameter="data")
-    width = gathered[0].moments.width
-    needed = needed_rows(width)
-    for lang in dict.fromkeys(lang for each in gathered for lang in each.langs):
+    width, needed = gathered[0].moments.width, needed_rows(gathered[0].moments.width)
+    for lang in dict.fromkeys(lang for each in gathered for lang in each.langs) if method in FACTORED else ():
         having = [each for each in gathered if lang in each.langs]
         different = len(set[int]().union(*(each.different[lang] for each in having)))
-        have = min(different, sum(each.total for each in having))
-        if method in FACTORED and have < needed:
+        if (have := min(different, sum(each.total for each in having))) < needed:
             raise UsageError(
                 f"of {have:,} different rows in {lang} for vectors of {width:,} units: {method} needs at least "
                 f"{needed:,}, as it fits their covariances. Give more, or use another method.",
@@ -156,25 +154,19 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
         None where there is one language. A guess finds one of N rows, and tells one of as many languages as there are.
         Of several files, each is the mean.
     """
-    measured: dict[str, list[tuple[float, float, float | None]]] = {"vectors": [], "shared": [], "private": []}
+    measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
         columns = [column[:ROWS] for column in columns]
-        shared, private = zip(
-            *(split.parts(column, lang) for column, lang in zip(columns, langs, strict=True)), strict=True
-        )
-        for kind, of in zip(measured, (columns, shared, private), strict=True):
-            measured[kind].append((found(of), found_in_pool(of), language_told(of, langs)))
-    names = ("found", "pool", "language_told")
+        both = [split.parts(column, lang) for column, lang in zip(columns, langs, strict=True)]
+        parts = {"vectors": columns, "shared": [each[0] for each in both], "private": [each[1] for each in both]}
+        for kind, of in parts.items():
+            values = {"found": found(of), "pool": found_in_pool(of), "language_told": language_told(of, langs)}
+            for name, value in values.items():
+                measured.setdefault(kind, {}).setdefault(name, []).extend([] if value is None else [value])
     return {
-        kind: {name: mean(of) for name, of in zip(names, zip(*each, strict=True), strict=True)}
-        for kind, each in measured.items()
+        kind: {name: float(np.mean(values)) if values else None for name, values in named.items()}
+        for kind, named in measured.items()
     }
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    """The mean of those that are not None; None if all are."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
 
 
 def found(columns: Sequence[np.ndarray]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -297,21 +298,13 @@ def gather(
     return gathered
 
 
-def check_data(data: object) -> None:
+def check_data(data: Any) -> None:
     """Raise UsageError unless this is a list of sets of columns, as `split` takes them, however the columns are."""
-    sets = isinstance(data, list | tuple) and all(
-        isinstance(each, list | tuple)
-        and len(each) == 2
-        and isinstance(each[0], list | tuple)
-        and all(isinstance(lang, str) for lang in each[0])
-        and not isinstance(each[1], str | bytes)
-        for each in data
-    )
-    if not sets:
-        raise UsageError(
-            "must be a list of sets of columns, each with its languages: [(['en', 'fr'], [english, french])]",
-            parameter="data",
-        )
+    for each in data if isinstance(data, list | tuple) else [data]:
+        pair = isinstance(each, list | tuple) and len(each) == 2 and not isinstance(each[1], str | bytes)
+        if not pair or not isinstance(each[0], list | tuple) or not all(isinstance(lang, str) for lang in each[0]):
+            form = "must be a list of sets of columns, each with its languages: [(['en', 'fr'], [english, french])]"
+            raise UsageError(form, parameter="data")
 
 
 def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:

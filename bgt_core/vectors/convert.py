@@ -127,7 +127,10 @@ def _array(given: Any, name: str) -> np.ndarray:
     """`numbers` before its checks."""
     torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # imported by whoever gives their objects
     if torch is not None and isinstance(given, torch.Tensor):
-        return _of_tensor(given)
+        tensor = given.detach().to_dense().resolve_neg().resolve_conj()
+        if tensor.is_floating_point() and tensor.element_size() < 4:  # small float types that NumPy does not know
+            tensor = tensor.float()
+        return tensor.cpu().numpy()
     if hasattr(given, "toarray"):  # sparse
         return given.toarray()
     if pandas is not None and isinstance(given, pandas.DataFrame):
@@ -140,56 +143,23 @@ def _array(given: Any, name: str) -> np.ndarray:
         raise DataError(f"{name}: a {type(given).__name__} with {keys}; expected the array of one of them.")
     if isinstance(given, str | bytes | Set):
         raise DataError(f"{name}: a {type(given).__name__} where numbers are expected.")
-    if isinstance(given, Iterable) and not hasattr(given, "__array__"):
-        return _stacked(given, name)
-    array = np.asarray(given)
-    if array.dtype.kind == "V" and np.can_cast(array.dtype, np.float32):  # bfloat16 and others of ml_dtypes
-        return array.astype(np.float32)
-    return _stacked(array, name) if array.dtype.kind == "O" and array.ndim else array
-
-
-def _stacked(rows: Iterable[Any], name: str) -> np.ndarray:
-    """Convert rows, which may be of different kinds, and stack them."""
-    arrays = [
-        np.asarray(row)
-        if isinstance(row, list | tuple)
-        else np.ravel(_array(row, name))
-        if hasattr(row, "toarray")
-        else _array(row, name)
-        for row in rows
-    ]
-    for number, array in enumerate(arrays):
-        if array.shape != arrays[0].shape:
-            shapes = f"row {number + 1} has shape {array.shape}, row 1 {arrays[0].shape}"
+    if hasattr(given, "__array__") or not isinstance(given, Iterable):
+        array = np.asarray(given)
+        if array.dtype.kind != "O" or not array.ndim:
+            return array
+        given = array
+    rows = [np.asarray(row) if isinstance(row, list | tuple) else _array(row, name) for row in given]
+    rows = [row.ravel() if row.ndim == 2 and len(row) == 1 else row for row in rows]  # rows of a sparse matrix
+    for number, row in enumerate(rows, 1):
+        if row.shape != rows[0].shape:
+            shapes = f"row {number} has shape {row.shape}, row 1 {rows[0].shape}"
             raise DataError(f"{name}: {shapes}; expected rows of one width.")
-    return np.stack(arrays) if arrays else np.empty(0)
-
-
-def _of_tensor(tensor: Any) -> np.ndarray:
-    """A tensor of torch, whose small float types NumPy does not know."""
-    tensor = tensor.detach()
-    if tensor.is_quantized:
-        tensor = tensor.dequantize()
-    tensor = tensor.to_dense().resolve_neg().resolve_conj()
-    if tensor.is_floating_point() and tensor.element_size() < 4:
-        tensor = tensor.float()
-    return tensor.cpu().numpy()
+    return np.stack(rows) if rows else np.empty(0)
 
 
 # Read NumPy's .npy files safely: they are checked before their data is used.
 
-DAMAGE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    OverflowError,
-    MemoryError,
-    SyntaxError,
-    EOFError,
-    TokenError,
-    NotImplementedError,
-    RuntimeError,
-)
+DAMAGE = (ValueError, TypeError, KeyError, OverflowError, MemoryError, SyntaxError, EOFError, TokenError, RuntimeError)
 
 
 def read_npy(path: Path) -> np.ndarray:

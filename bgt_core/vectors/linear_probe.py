@@ -11,9 +11,9 @@ directions are then learnt as fast as strong ones, and 5 to 50 evaluations suffi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,20 +34,13 @@ BACKTRACK = 0.5  # factor for the length of a step that decreases too little
 MIN_STEP = 2.0**-20  # length at which a problem is given up
 
 
-class Optimum(NamedTuple):
-    """Weights (S, D, K), biases (S, K), and whether each strength has converged (S,)."""
-
-    weights: Tensor
-    biases: Tensor
-    converged: Tensor
-
-
 def minimise(
     vectors: Tensor, labels: Tensor, classes: int, strengths: Sequence[float], tolerance: float, max_evaluations: int
-) -> Optimum:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Fit (N, D) float32 vectors, already centred, with labels (N,) int64 in 0..K-1.
 
-    A strength has converged when a step is expected to lower the loss by less than `tolerance` nats per item.
+    A strength has converged when a step is expected to lower the loss by less than `tolerance` nats per item. Returns
+    weights (S, D, K), biases (S, K), and whether each strength has converged (S,).
     """
     items = len(vectors)
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
@@ -56,13 +49,35 @@ def minimise(
     curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, mean over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
-    problem = Problem(vectors @ axes, labels, penalties.float(), scale, classes)
+    turned, weighted = vectors @ axes, penalties.float()
+
+    def problem(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Scaled parameters (A, D + 1, K) of the strengths `rows` (A,) -> losses (A,) float64, gradients like `x`."""
+        active, parameters = len(x), x * scale[rows]
+        weights, biases = parameters[:, :-1], parameters[:, -1]
+        flat = weights.mT.reshape(active * classes, -1)  # (A * K, D)
+        losses, gradient = torch.zeros(active, dtype=torch.float64), torch.zeros_like(x)
+        weight_gradient = torch.zeros_like(flat)
+        size = max(64, CHUNK // (active * classes))  # items per chunk
+        for part, of in zip(turned.split(size), labels.split(size), strict=True):
+            scores = torch.addmm(biases.reshape(-1, 1), flat, part.mT).view(active, classes, -1)  # (A, K, n)
+            total = scores.logsumexp(1, keepdim=True)
+            targets = of.expand(active, 1, -1)
+            losses += (total - scores.gather(1, targets)).sum((1, 2), dtype=torch.float64)
+            error = scores.sub_(total).exp_().scatter_(1, targets, -1.0, reduce="add")  # softmax minus one-hot
+            weight_gradient.addmm_(error.flatten(0, 1), part)
+            gradient[:, -1] += error.sum(2)
+        gradient[:, :-1] = weight_gradient.view(active, classes, -1).mT
+        gradient /= items
+        gradient[:, :-1] += weighted[rows][:, None, None] * weights
+        losses = losses / items + 0.5 * weighted[rows] * weights.square().sum((1, 2))
+        return losses, gradient * scale[rows]
 
     x = torch.zeros(len(penalties), len(variances) + 1, classes)
     x[:, -1] = (priors.clamp_min(0.5 / items).log() / scale[0, -1, 0]).float()
     optimum, converged = lbfgs(problem, x, tolerance, max_evaluations)
     parameters = optimum * scale
-    return Optimum(axes @ parameters[:, :-1], parameters[:, -1], converged)
+    return axes @ parameters[:, :-1], parameters[:, -1], converged
 
 
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,40 +116,9 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.float(), axes.float()
 
 
-class Problem(NamedTuple):
-    """Vectors along their principal axes, and the scale that turns parameters into weights and biases."""
-
-    vectors: Tensor  # (N, D)
-    labels: Tensor  # (N,)
-    penalties: Tensor  # (S,)
-    scale: Tensor  # (S, D + 1, 1)
-    classes: int
-
-    def __call__(self, x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Scaled parameters (A, D + 1, K) of the strengths `rows` (A,) -> losses (A,) float64, gradients like `x`."""
-        active, scale, penalties = len(x), self.scale[rows], self.penalties[rows]
-        parameters = x * scale
-        weights, biases = parameters[:, :-1], parameters[:, -1]
-        flat = weights.mT.reshape(active * self.classes, -1)  # (A * K, D)
-        losses, gradient = torch.zeros(active, dtype=torch.float64), torch.zeros_like(x)
-        weight_gradient = torch.zeros_like(flat)
-        size = max(64, CHUNK // (active * self.classes))  # items per chunk
-        for vectors, labels in zip(self.vectors.split(size), self.labels.split(size), strict=True):
-            scores = torch.addmm(biases.reshape(-1, 1), flat, vectors.mT).view(active, self.classes, -1)  # (A, K, n)
-            total = scores.logsumexp(1, keepdim=True)
-            targets = labels.expand(active, 1, -1)
-            losses += (total - scores.gather(1, targets)).sum((1, 2), dtype=torch.float64)
-            error = scores.sub_(total).exp_().scatter_(1, targets, -1.0, reduce="add")  # softmax minus one-hot
-            weight_gradient.addmm_(error.flatten(0, 1), vectors)
-            gradient[:, -1] += error.sum(2)
-        gradient[:, :-1] = weight_gradient.view(active, self.classes, -1).mT
-        gradient /= len(self.labels)
-        gradient[:, :-1] += penalties[:, None, None] * weights
-        losses = losses / len(self.labels) + 0.5 * penalties * weights.square().sum((1, 2))
-        return losses, gradient * scale
-
-
-def lbfgs(problem: Problem, x: Tensor, tolerance: float, max_evaluations: int) -> tuple[Tensor, Tensor]:
+def lbfgs(
+    problem: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, tolerance: float, max_evaluations: int
+) -> tuple[Tensor, Tensor]:
     """Run L-BFGS from `x` (S, D + 1, K): the solution of each problem, and whether it has converged (S,)."""
     optimum, converged = x.clone(), torch.zeros(len(x), dtype=torch.bool)
     active = torch.arange(len(x))  # problems that are not finished; every state below has a row for each
@@ -203,13 +187,6 @@ Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,), float64
 
 
-class FittedStrength(NamedTuple):
-    """The result of training one strength."""
-
-    layers: Layers
-    converged: bool
-
-
 class Probe(ClassifierMixin, BaseEstimator):
     """The common part of all probes: checks, standardising, the choice of a strength, prediction.
 
@@ -249,7 +226,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         choosing = train if dev is None else self._tensors(self._valid(dev[0], reset=False), np.asarray(dev[1]))
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
-        self.dev_losses_ = np.array([] if dev is None else [_loss(fit.layers, *choosing) for fit in fits])
+        self.dev_losses_ = np.array([] if dev is None else [_loss(layers, *choosing) for layers, _ in fits])
         best = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty if several tie
         self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
@@ -280,8 +257,11 @@ class Probe(ClassifierMixin, BaseEstimator):
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
-    ) -> list[FittedStrength]:
-        """Fit each strength to `train`, standardised vectors and numbers of classes; `dev` may stop it."""
+    ) -> list[tuple[Layers, bool]]:
+        """Fit each strength to `train`, standardised vectors and numbers of classes; `dev` may stop it.
+
+        Returns its layers, and whether it has converged, for each.
+        """
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
@@ -311,15 +291,11 @@ class LinearProbe(Probe):
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
-    ) -> list[FittedStrength]:
+    ) -> list[tuple[Layers, bool]]:
         evaluations = MAX_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
-        optimum = minimise(*train, len(self.classes_), strengths, self.tolerance, evaluations)
-        weights, biases = optimum.weights.double().numpy(), optimum.biases.double().numpy()
-        converged = optimum.converged.tolist()
-        return [
-            FittedStrength([(weight, bias)], done)
-            for weight, bias, done in zip(weights, biases, converged, strict=True)
-        ]
+        fitted = minimise(*train, len(self.classes_), strengths, self.tolerance, evaluations)
+        weights, biases = (each.double().numpy() for each in fitted[:2])
+        return [([(weights[row], biases[row])], bool(done)) for row, done in enumerate(fitted[2])]
 
 
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:

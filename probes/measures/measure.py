@@ -30,7 +30,7 @@ from torch import Tensor
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
-from bgt_core.vectors.linear_probe import STRENGTHS, FittedStrength, Layers, LinearProbe, Probe, Seed
+from bgt_core.vectors.linear_probe import STRENGTHS, Layers, LinearProbe, Probe, Seed
 from probes.classifiers.senteval import Stack, forward
 from probes.measures.significance import bootstrap
 from probes.measures.study import Cut, ProbeConfig, Study, hidden_units
@@ -78,7 +78,7 @@ class MLPProbe(Probe):
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
-    ) -> list[FittedStrength]:
+    ) -> list[tuple[Layers, bool]]:
         vectors, labels = train[0], train[1].numpy()
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.learning_rate)
@@ -99,7 +99,7 @@ class MLPProbe(Probe):
                 if not running:
                     break
                 stack.keep(survivors)
-        return [FittedStrength(best[strength][2], strength not in running) for strength in range(len(strengths))]
+        return [(best[strength][2], strength not in running) for strength in range(len(strengths))]
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:

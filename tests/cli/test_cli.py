@@ -167,7 +167,6 @@ EARLY = {  # a path that is wrong, found before a model that does not exist eith
     "split pairs.tsv --langs en,fr --out sts": "--out sts: exists already",
     "evaluate inversion text.txt --train absent.txt": "--train absent.txt",
     "evaluate retrieval pairs.tsv --langs en,fr --out text.txt/x.csv": "--out text.txt/x.csv: can't be written",
-    "generate --source a --encoder b absent.txt": "--encoder absent.txt",
     "generate --vectors absent.npy": "--vectors absent.npy",
     "diagnose absent.tsv": "FILE absent.tsv",
     "retrieve-similar x --build absent.txt": "--build absent.txt",

@@ -15,10 +15,8 @@ from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
 from bgt_core.generation.generate import candidates, drafted, from_vectors
 from bgt_core.generation.search import decoder_input, n_best
-from bgt_core.grammar import pairs
 from bgt_core.recipes import Recipe
 from bgt_core.vectors.compare import cosines
-from bgt_core.vectors.maps import least_squares_map
 
 Bgt = Callable[..., Any]
 TEXTS = ["The dog sleeps.", "Is it late?", "A cat sees two dogs."]
@@ -104,22 +102,6 @@ def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path
     search = bgt_core.Beam(3, 3, 1)
     expected = candidates(model, latents, lang="en", search=search, rerank=False, max_length=6)
     assert done.out == "".join(best.text + "\n" for best, *_ in expected)
-
-
-def test_another_encoder_s_vectors_are_mapped_onto_the_model_s(writer: Path, bgt: Bgt, tmp_path: Path) -> None:
-    known = [pair.texts["en"] for pair in pairs(40)]
-    (tmp_path / "known.txt").write_text("\n".join([*known, "", " "]), "utf-8")
-    other, own = bgt_core.open_encoder("baseline:random"), bgt_core.open_encoder(writer)
-    onto = least_squares_map(other.embed(known, lang="en"), own.embed(known, lang="en"))
-    given = other.embed(TEXTS, lang="en")
-    np.save(tmp_path / "other.npy", given)
-    expected = from_vectors(own, onto(given), lang="en", search=bgt_core.Beam(3, 3, 1), max_length=6)
-    mapped = ("--model", writer, "--encoder", "baseline:random", tmp_path / "known.txt", *SHORT)
-    done = bgt("generate", "--vectors", tmp_path / "other.npy", *mapped)
-    assert (done.code, done.out) == (0, "".join(f"{best}\n" for best, *_ in expected))
-    assert bgt("generate", "--source", TEXTS[1], *mapped).out == f"{expected[1][0]}\n"
-    wrong = bgt("generate", "--vectors", writer.parent / "vectors.npy", *mapped)
-    assert wrong.code == 4 and f"(3, 8192); expected numbers, (N, {given.shape[1]})" in wrong.err
 
 
 def test_corrections_write_again_from_the_best_text_and_rank_all(

@@ -13,13 +13,12 @@ import pytest
 from bgt_core import cli
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.neighbours.bitext import mine
-from bgt_core.vectors.compare import ComparesByCosine
 from tests.close import FLOAT32, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Bag(ComparesByCosine):
+class Bag:
     """Sums a fixed vector a word; languages share them, as if by a dictionary of cognates."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
@@ -104,7 +103,7 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
 def test_copies_in_a_list_are_known_once() -> None:
     vectors = np.eye(3, dtype=np.float32)
 
-    class Letters(ComparesByCosine):
+    class Letters:
         langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:

@@ -25,7 +25,6 @@ MEANINGS = {
     "--count": "Number of",
     "--data": "Data",
     "--dev": "Labelled pairs",
-    "--encoder": "Another encoder",
     "--into": "Target language",
     "--lang": "Language of",
     "--langs": "Languages of",

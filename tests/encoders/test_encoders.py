@@ -92,7 +92,6 @@ class Speaks:
     def encode(self, sentences, lang="en"): return [[len(sentences), len(lang)] for _ in sentences]
     def said(self, sentences, lang, *, latent): return [[len(lang), len(latent)] for _ in sentences]
     def prompted(self, sentences, prompt): ...
-    async def later(self, sentences): ...
     def transform(self, sentences): return lengths(sentences)
 
 class Prompted:
@@ -106,7 +105,6 @@ class Vectoriser:
     transform = Speaks.transform
 
 speaks, prompted, vectoriser = Speaks(), Prompted(), Vectoriser()
-async def made(): return speaks
 """
 
 
@@ -142,9 +140,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("python:my_encoders:prompted", r"encode\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),
         ("python:my_encoders:speaks.prompted", r"missing a required argument: 'prompt'", 4),
         ("python:my_encoders:Speaks.encode", r"missing a required argument: 'sentences'.* method of an object", 4),
-        ("python:my_encoders:made", r"made: is async; wrap it in a function that returns the vectors", 4),
-        ("python:my_encoders:vectoriser", r"is Vectoriser; .*, as python:my_encoders:vectoriser.transform is\.", 4),
-        ("python:my_encoders:Vectoriser", r"is Vectoriser; .*, as python:my_encoders:OBJECT.transform is\.", 4),
+        ("python:my_encoders:vectoriser", r"is Vectoriser; expected an object with `embed` or `encode`, or a func", 4),
         ("baseline:bow", r"words, tfidf, random and random@SEED", 2),
         ("baseline:random@x", r"random@2", 2),
         ("vectors:x.txt", r"expected NAME.npy", 2),
@@ -311,12 +307,6 @@ def test_a_lack_of_memory_stays_one_and_a_module_may_fail_too(mine: None, tmp_pa
         (tmp_path / f"{name}.py").write_text(text, "utf-8")
         with pytest.raises(BgtError, match=message):
             open_encoder(f"python:{name}:f")
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_is_async_is_named(mine: None) -> None:
-    with pytest.raises(BgtError, match=r"later: is async; wrap it in a function"):
-        open_encoder("python:my_encoders:speaks.later").embed("a", lang="en")
 
 
 def test_a_fingerprint_is_text(mine: None) -> None:

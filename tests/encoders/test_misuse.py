@@ -176,12 +176,6 @@ def test_defaults_of_torch_change_nothing(openers: dict[str, Callable[[], Senten
     assert given.dtype == np.float32 and np.array_equal(given, expected) and np.array_equal(compared, similarity)
 
 
-@pytest.mark.parametrize("size", [1.5, 0, "2"])
-def test_a_batch_has_a_whole_number_of_sentences(saved: Path, size: object) -> None:
-    with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1, a whole number"):
-        bgt_core.load(saved, "cpu").embed(TEXTS, lang="en", batch_size=size)
-
-
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", torch.device("cpu")])
 def test_a_device_has_any_of_its_names(saved: Path, device: str | torch.device) -> None:
     assert bgt_core.load(saved, device).device == torch.device("cpu")

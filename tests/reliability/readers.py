@@ -22,6 +22,7 @@ from safetensors.torch import save
 
 from app.core import address, state, uploads
 from bgt_core import checkpoint
+from bgt_core.bulk import read as read_vectors
 from bgt_core.data import manifest, sources
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
 from bgt_core.data.corpus import open_corpus
@@ -39,7 +40,6 @@ from bgt_core.recipes import build, parse_overrides
 from bgt_core.splitting import parts as split
 from bgt_core.training.run import rows_until
 from bgt_core.training.settings import SETTINGS, RunSettings
-from bgt_core.vectors.file import read as read_vectors
 from probes.data.sources import read_labelled as read_items
 from probes.data.sources import read_sentences
 from probes.results.store import read_cells

@@ -38,7 +38,7 @@ from bgt_core.evaluation.writing import (
 from bgt_core.vectors.compare import nearest
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
-    from bgt_core.generation.writer import Writer
+    from bgt_core.generation.generate import Writer
 
 COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest training"
 

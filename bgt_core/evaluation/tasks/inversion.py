@@ -29,7 +29,7 @@ from bgt_core.evaluation.writing import (
 from bgt_core.vectors.compare import nearest
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
-    from bgt_core.generation.search import SentenceWriter
+    from bgt_core.embedder import Embedder
 
 ALONE, BOTH = "semantic latent", "both latents"
 GREEDY, RERANKED, NEAREST = "greedy", "reranked", "nearest training sentence"
@@ -117,7 +117,7 @@ class Inversion(Task[Texts]):
             counts={"sentences": rows},
         )
 
-    def searched(self, bgt: SentenceWriter, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+    def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
         """The texts of N sentences by each search."""
         from bgt_core.generation.generate import candidates
         from bgt_core.generation.options import Beam

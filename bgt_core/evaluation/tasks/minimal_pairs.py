@@ -19,7 +19,7 @@ from bgt_core.evaluation.writing import SWAPPED, Latents, Writing, of_systems, w
 from bgt_core.grammar import ACT, GIVE, RolePair, role_pairs
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
-    from bgt_core.generation.writer import Writer
+    from bgt_core.generation.generate import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
 ROLE_LANGS = ("en", "fr")  # of the grammar

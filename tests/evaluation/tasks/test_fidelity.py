@@ -29,9 +29,8 @@ from bgt_core.evaluation.writing import (
     SWAPPED,
     Latents,
 )
-from bgt_core.generation.generate import generate
+from bgt_core.generation.generate import Writer, generate
 from bgt_core.generation.options import GREEDY
-from bgt_core.generation.writer import Writer
 from bgt_core.grammar import ACT, GIVE, Pair
 
 Rewrite = Callable[[str, str, str], str]

@@ -37,7 +37,6 @@ MEANINGS = {
     "--out": "Output",
     "--precision": "fp32, bf16",
     "--set": "A setting of",
-    "--strict": "Stop on",
     "--tokenizer": "A SentencePiece model",
     "--train": "Training",
     "--vectors": "Instead of --",

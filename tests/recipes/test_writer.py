@@ -15,7 +15,7 @@ from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import GREEDY, Beam
-from bgt_core.generation.search import n_best, write
+from bgt_core.generation.search import n_best
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.operations import PackedLayout
@@ -183,7 +183,7 @@ def test_what_drafts_say_is_learnt(build: Callable[..., VectorWriter], tiny: Cal
     latents = {"language": torch.zeros(10, 6), "semantic": torch.zeros(10, UNITS)}
     with torch.no_grad():
         context = model.eval().drafted(latents, sides["draft_en"], torch.zeros(10, UNITS))
-        written = write(model.decoder("en"), context, GREEDY, 9, torch.Generator())
+        written = [best.tokens for best, *_ in n_best(model.decoder("en"), context, GREEDY, 1, 9)]
     assert written == [sentence[:-1] for sentence in ids]
 
 

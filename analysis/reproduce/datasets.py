@@ -34,7 +34,7 @@ from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import TABLES, Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.sts_files import StsSet, read_sets, walk, year_files
+from bgt_core.evaluation.sts_files import StsSet, read_sets, sts_files
 from bgt_core.evaluation.tasks.pairs import LabelledPairs, read_labelled
 from bgt_core.evaluation.tasks.syntax import Pairing, pair_up, read_treebank
 from bgt_core.files import atomic_file, write_text
@@ -166,7 +166,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
     """The sets of all STS years, and of the others that the folder has; NotFound without a year."""
-    years = sorted(year_files(dict(walk(folder))))
+    years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
     return read_sets(folder, years) + [data for name in others for data in optional_set(folder, name)]

@@ -253,8 +253,8 @@ def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> 
         if not path.exists():
             models = {"classifier": ReferenceProbability.load(classifier, device)} if trained else {}
             references, translations = zip(*read_pairs(pairs, ("a", "b"), Skipped()), strict=True)
-            comparison = compare(references, translations, models=models)
-            made = [statistic_row(data.name, comparison.pairs, statistic) for statistic in comparison.statistics]
+            statistics = compare(references, translations, models=models)
+            made = [statistic_row(data.name, len(references), statistic) for statistic in statistics.values()]
             write_text(path, json.dumps(made))
         rows += json.loads(path.read_text(encoding="utf-8"))
     return rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -39,22 +39,19 @@ def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
     return len(grams) - len(set(grams)), len(grams)
 
 
-class InverseDocumentFrequency:
-    """log(documents / documents with the word), nats, of lower-cased words; an unseen word counts as one in one
-    document."""
+def document_frequency(documents: Iterable[Sequence[str]]) -> Callable[[Sequence[str]], float]:
+    """Return the inverse document frequency of a sentence: the sum over its words of log(documents / documents with the
+    word), nats.
 
-    def __init__(self, documents: Iterable[Sequence[str]]):
-        """Raises DataError without documents."""
-        self._documents, self._having = 0, Counter[str]()
-        for words in documents:
-            self._documents += 1
-            self._having.update({word.lower() for word in words})
-        if not self._documents:
-            raise DataError("there are no documents to count words in")
-
-    def __call__(self, words: Sequence[str]) -> float:
-        """The sum over the words of a sentence."""
-        return sum(math.log(self._documents / max(1, self._having[word.lower()])) for word in words)
+    Words are lower-cased; an unseen word counts as one in one document. Raises DataError without documents.
+    """
+    count, having = 0, Counter[str]()
+    for words in documents:
+        count += 1
+        having.update({word.lower() for word in words})
+    if not count:
+        raise DataError("there are no documents to count words in")
+    return lambda words: sum(math.log(count / max(1, having[word.lower()])) for word in words)
 
 
 @dataclass(frozen=True)
@@ -75,17 +72,6 @@ class Statistic:
     correlation_of_all: Estimate | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """All measures of N pairs."""
-
-    pairs: int
-    statistics: Sequence[Statistic]
-
-    def __getitem__(self, name: str) -> Statistic:
-        return next(statistic for statistic in self.statistics if statistic.name == name)
-
-
 def compare(
     references: Sequence[str],
     translations: Sequence[str],
@@ -93,8 +79,8 @@ def compare(
     costs: np.ndarray | None = None,
     documents: Iterable[str] | None = None,
     models: Mapping[str, SentenceScore] | None = None,
-) -> Comparison:
-    """Measure N references and a translation of each.
+) -> dict[str, Statistic]:
+    """Measure N references and a translation of each, by name; all measures meet the same resamples of pairs.
 
     Words end at spaces. `costs` (N,) of the translations; word frequencies are counted in
     `documents` (the paper: Wikipedia), by default the sentences of both sides. `models` may hold "perplexity", reported
@@ -108,8 +94,16 @@ def compare(
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
     texts = (text.split() for text in documents) if documents is not None else (text for side in sides for text in side)
+    idf = document_frequency(texts)
+    # measures that are ratios of sums over sentences: numerator and denominator, each (2, N)
+    counts = np.array([[len(text) for text in side] for side in sides])
+    rows = {"words": (counts, np.ones_like(counts))}
+    for n, called in ((1, "unigram"), (3, "trigram")):
+        both = np.array([[repeated(text, n) for text in side] for side in sides])
+        rows[f"{called} repetition"] = 100 * both[..., 0], both[..., 1]
+    of_words = np.array([[idf(text) for text in side] for side in sides])
+    rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)
     scores = {name: [model(side) for side in (references, translations)] for name, model in (models or {}).items()}
-    rows = _of_sentences(sides, InverseDocumentFrequency(texts))
     for name, of_sides in scores.items():
         values = np.log2(of_sides) if name == "perplexity" else np.array(of_sides)
         rows[name] = values, np.ones_like(values)
@@ -129,37 +123,22 @@ def compare(
     if probabilities:
         right = [100 * float(hits.mean()) for hits in (probabilities[0] > 0.5, probabilities[1] <= 0.5)]
         statistics.append(Statistic("classified right", "%", right[0], right[1]))
-    return Comparison(len(pairs), statistics)
-
-
-def _of_sentences(
-    sides: Sequence[Sentences], idf: InverseDocumentFrequency
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Measures that are ratios of sums over sentences: numerator and denominator, each (2, N) float64."""
-    counts = np.array([[len(words) for words in side] for side in sides])
-    rows = {"words": (counts, np.ones_like(counts))}
-    for n, name in ((1, "unigram"), (3, "trigram")):
-        both = np.array([[repeated(words, n) for words in side] for side in sides])
-        rows[f"{name} repetition"] = 100 * both[..., 0], both[..., 1]
-    of_words = np.array([[idf(words) for words in side] for side in sides])
-    rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)
-    return rows
+    return {statistic.name: statistic for statistic in statistics}
 
 
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
     """Measures of both sides: the ratio of their sums, and the correlations over single sentences."""
-    sums = np.concatenate([part for parts in rows.values() for part in parts])  # (4 x measures, N)
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        drawn = (weights[0] @ sums.T).reshape(-1, len(rows), 2, 2)
-        above, below = np.moveaxis(drawn, 2, 0)  # (B, measures, 2) each
-        means = above / np.maximum(below, 1)
-        return {name: means[:, row, 0] - means[:, row, 1] for row, name in enumerate(rows)}
+        means = {
+            name: weights[0] @ above.T / np.maximum(weights[0] @ below.T, 1) for name, (above, below) in rows.items()
+        }
+        return {name: of[:, 0] - of[:, 1] for name, of in means.items()}
 
-    # all measures meet the same resamples of pairs
-    _, draws = bootstrap(differences, [ItemSample(sums.shape[1])], resamples=RESAMPLES, seed=1)
+    size = next(iter(rows.values()))[0].shape[1]
+    _, draws = bootstrap(differences, [ItemSample(size)], resamples=RESAMPLES, seed=1)
     for name, (above, below) in rows.items():
         reference, translation = map(float, above.sum(1) / np.maximum(below.sum(1), 1))
         low, high = interval(draws[name], LEVEL)

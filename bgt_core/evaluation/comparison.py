@@ -144,13 +144,8 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display.
-
-        Args:
-            across: The columns: "system", or a field of the keys; by default the task's choice.
-
-        Returns:
-            A row for each combination of the other fields. With systems as columns, rows end with the number of items.
+        """Make a table for display, with a column for each system or value of the field `across`, by default the task's
+        choice, and a row for each combination of the other fields; with systems as columns, one is the number of items.
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -283,7 +278,7 @@ def differences(
     """All differences between two systems in each score, (S,), from its paired resamples, (B, S)."""
     names = list(statistic.systems)
     gaps = []
-    for first, second in combinations(map(names.index, names if statistic.compared is None else statistic.compared), 2):
+    for first, second in combinations(map(names.index, compared_of(statistic)), 2):
         for key, value in values.items():
             gain, gains = value[first] - value[second], draws[key][:, first] - draws[key][:, second]
             if np.isnan(gain):
@@ -303,13 +298,13 @@ def differences(
     return gaps
 
 
+def compared_of(statistic: Statistic) -> Sequence[str]:
+    return statistic.systems if statistic.compared is None else statistic.compared
+
+
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
     """p that two systems are equally often ahead of each other, (N,) and (N,): exact, from the items in which they
-    differ.
-
-    One system may be right in all items and another in none. All resamples of such a difference are equal, so it has no
-    standard error to test with.
-    """
+    differ. One may be right in all and the other in none: such resamples have no standard error to test with."""
     gain = first - second
     differing = int((gain != 0).sum())
     return float(binomtest(int((gain > 0).sum()), differing).pvalue) if differing else 1.0
@@ -320,9 +315,8 @@ def marks_of(
 ) -> dict[str, str]:
     """Mark the compared systems, (S,) scores, with "best" and "tied"; no marks for a single system."""
     sign = -1 if key in statistic.lower_is_better else 1
-    signed = dict(zip(statistic.systems, sign * values, strict=True))
-    compared = statistic.systems if statistic.compared is None else statistic.compared
-    signed = {name: signed[name] for name in compared if not np.isnan(signed[name])}
-    best = max(((value, name) for name, value in signed.items()), default=(0.0, ""))[1]
-    tied = {name for name in signed if (key, frozenset((best, name))) in same}
-    return dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(signed) > 1 else {}
+    of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
+    of = {name: of[name] for name in compared_of(statistic) if name in of}
+    best = max(of, key=lambda name: (of[name], name), default="")
+    tied = {name for name in of if (key, frozenset((best, name))) in same}
+    return dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(of) > 1 else {}

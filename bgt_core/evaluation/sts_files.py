@@ -12,21 +12,23 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from bgt_core.data.columns import split_langs
-from bgt_core.data.textfile import SUFFIXES, column_hint, no_number, number, text_lines, uncompressed
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.data.textfile import column_hint, no_number, number, text_lines, uncompressed
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.task import tsv_rows
 
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
+KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|test)|sts17(-[^-]+-[^-]+)?")
 DEPTH = 4  # maximum depth of a file below the given folder
 # folders of archives whose names do not contain the year
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
-SICK = {"train": "train", "trial": "trial", "test": "test_annotated"}
 TRACKS = {  # SemEval-2017: languages of the two columns in the files, which their names don't always tell
     "track1.ar-ar": ("ar", "ar"),
     "track2.ar-en": ("en", "ar"),
@@ -36,10 +38,6 @@ TRACKS = {  # SemEval-2017: languages of the two columns in the files, which the
     "track5.en-en": ("en", "en"),
     "track6.tr-en": ("en", "tr"),
 }
-
-# By name below the given folder, that folder's own name first, without the suffix of compression:
-# "data/sts/2012/OnWN.tsv"
-Files = dict[str, Path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +53,6 @@ class StsSet:
     right_lang: str = "en"
 
     def __post_init__(self) -> None:
-        if not len(self.gold) == len(self.left) == len(self.right):
-            raise DataError(
-                f"{self}: {len(self.gold)} gold scores, {len(self.left)} left and {len(self.right)} right sentences; "
-                "expected one of each per pair, in the same order."
-            )
         if len(self.gold) < 2:
             raise DataError(f"{self}: {len(self.gold)} pairs; a correlation needs at least 2.")
         if not (finite := np.isfinite(self.gold)).all():
@@ -70,6 +63,18 @@ class StsSet:
 
     def __str__(self) -> str:
         return f"{self.year} {self.name}"
+
+
+class StsFile(NamedTuple):
+    """A file of a data set."""
+
+    set: str  # as users type it: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
+    year: str
+    name: str
+    path: Path
+    langs: tuple[str, str] = ("en", "en")
+    columns: Sequence[int] = (0, 1, 2)  # of gold, left and right; those of left and right if gold has a file
+    gold: Path | None = None
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
@@ -84,27 +89,73 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
         raise NotFound(f"{root}: no such folder.")
     if wrong := [year for year in without if not re.fullmatch(r"201\d", year)]:
         raise UsageError(f"'{wrong[0]}' is not a year of STS Benchmark; give years as in 2016,2017.")
-    files = dict(walk(root))
-    sets: list[StsSet] = []
+    files = sorted(sts_files(root, lang), key=lambda file: (file.set, file.name, file.path))
+    chosen: dict[tuple[str, str], StsFile] = {}
     for name in names:
-        match split_langs(name):
-            case [year] if re.fullmatch(r"201[2-6]", year):
-                sets += read_year(root, files, year, lang)
-            case ["stsb", "train" | "dev" | "test" as split, *translated] if len(translated) < 2:
-                sets.append(read_stsb(root, files, split, translated[0] if translated else "en", without))
-            case ["sick"]:
-                sets.append(read_sick(root, files, "test"))
-            case ["sick", "train" | "trial" | "test" as split]:
-                sets.append(read_sick(root, files, split))
-            case ["sts17", *pair] if len(pair) in (0, 2):
-                sets += read_sts17(root, files, pair)
-            case _:
-                raise UsageError(f"'{name}' is not an STS set; expected names as in {NAMES}.")
-    return list({(data.year, data.name): data for data in sets}.values())
+        wanted = "sick-test" if name == "sick" else "-".join(split_langs(name))
+        if not KNOWN.fullmatch(wanted):
+            raise UsageError(f"'{name}' is not an STS set; expected names as in {NAMES}.")
+        if wanted.startswith("sts17-"):
+            wanted = f"sts17-{english_first(wanted.split('-')[1:])}"
+        members = [file for file in files if wanted in (file.set, file.year if file.year == "sts17" else "")]
+        if not members:
+            has = f"has {', '.join(dict.fromkeys(file.set for file in files)) or 'no STS files'}"
+            raise NotFound(
+                f"{root}: no files of {wanted}; it {has}. Expected 2012/NAME.tsv, stsb/dev.tsv, sick/test.tsv, "
+                "sts17/en-es.tsv, or the files of SemEval or SentEval in their folders."
+            )
+        for file in members:
+            other = chosen.setdefault((file.year, file.name), file)
+            if other.path != file.path:
+                raise DataError(
+                    f"{file.year} {file.name} exists twice: {other.path} and {file.path}. "
+                    "Give a folder with one of them."
+                )
+    return [read_set(file, without) for file in chosen.values()]
+
+
+def english_first(langs: Sequence[str]) -> str:
+    return "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
+
+
+def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
+    """Yield the files of data sets down to `DEPTH`, without hidden ones; the years are in `lang`."""
+    files = dict(walk(root))
+    for name, path in files.items():
+        *folders, file = name.split("/")
+        above, parent = ["", *folders][-2:]
+        stem, suffix = os.path.splitext(file)
+        gold = "/".join([*folders, file.replace(".input.", ".gs.", 1)])
+        if suffix == ".tsv" and re.fullmatch(r"201[2-6]", parent):
+            yield StsFile(parent, parent, stem.removeprefix("surprise."), path, (lang, lang))
+        elif suffix == ".tsv" and parent.startswith("stsb"):
+            yield StsFile(f"stsb-{stem}", "stsb", stem, path)
+        elif suffix == ".tsv" and above.startswith("stsb"):
+            yield StsFile(f"stsb-{stem}-{parent}", "stsb", f"{stem}-{parent}", path, (parent, parent))
+        elif official := re.fullmatch(r"sts-(train|dev|test)\.csv", file):  # genre, file, year, number, gold, sentences
+            yield StsFile(f"stsb-{official[1]}", "stsb", official[1], path, columns=(4, 5, 6))
+        elif suffix == ".tsv" and parent.lower().startswith("sick"):
+            yield StsFile(f"sick-{stem}", "sick", stem, path)
+        elif official := re.fullmatch(r"SICK_(train|trial|test)(?:_annotated)?\.txt", file):  # pair_ID, sentences, gold
+            yield StsFile(f"sick-{official[1]}", "sick", official[1], path, columns=(3, 1, 2))
+        elif suffix == ".tsv" and re.match(r"sts(?:20)?17", parent, re.IGNORECASE) and re.fullmatch("..-..", stem):
+            left, right = stem.split("-")
+            label = english_first([left, right])
+            yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
+        elif (official := re.fullmatch(r"STS\.input\.(track.+)\.txt", file)) and official[1] in TRACKS:
+            langs = TRACKS[official[1]]  # gold is in a separate folder
+            label = english_first(langs)
+            scores = next((files[each] for each in files if each.split("/")[-1] == gold.split("/")[-1]), Path(gold))
+            called = label + (" news" if "track4b" in file else "")
+            yield StsFile(f"sts17-{label}", "sts17", called, path, langs, (0, 1), scores)
+        elif (official := re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(.+)\.txt", file)) and (year := year_of(folders)):
+            called = official[1].removeprefix("surprise.")  # OnWN, SMTnews
+            yield StsFile(year, year, called, path, (lang, lang), (0, 1), files.get(gold, Path(gold)))
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """(name, path) of every file down to `DEPTH`, without hidden ones, in the order of their names."""
+    """Yield the name below the folder, that folder's own name first, without the suffix of compression, and the path of
+    every file, in the order of their names."""
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)
@@ -112,42 +163,6 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
         for name in sorted(names):
             if name[0] != ".":
                 yield (relative / uncompressed(name)).as_posix(), Path(folder, name)
-
-
-def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[StsSet]:
-    """The test sets of one SemEval year, by name."""
-    years = year_files(files)
-    if year not in years:
-        has = f"has {', '.join(sorted(years))}" if years else "has no STS year"
-        raise NotFound(
-            f"{root}: no STS files of {year}; it {has}. Expected {year}/NAME.tsv, or STS.input.NAME.txt and "
-            "STS.gs.NAME.txt in the folders of SemEval or SentEval.",
-        )
-    only({path.parent for path in years[year]}, f"STS {year}")
-    sets: dict[str, StsSet] = {}
-    for path in years[year]:
-        file = uncompressed(path.name)
-        name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", file).removeprefix("surprise.")  # OnWN, SMTnews
-        if name in sets:
-            raise DataError(f"{path}: {year} {name} is in this folder under another name too; remove one of the two.")
-        sets[name] = (read_tsv if file.endswith(".tsv") else read_semeval)(path, year, name, (lang, lang))
-    return [sets[name] for name in sorted(sets)]
-
-
-def year_files(files: Files) -> dict[str, list[Path]]:
-    """The files of sentences of each SemEval year, 2012-2016."""
-    years: dict[str, list[Path]] = {}
-    for name, path in files.items():
-        *folders, file = name.split("/")
-        if re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(?!track).+\.txt", file):
-            year = year_of(folders)
-        elif plain := re.search(r"(?:^|/)(201[2-6])/[^/]+\.tsv$", name):
-            year = plain[1]
-        else:
-            continue
-        if year:
-            years.setdefault(year, []).append(path)
-    return years
 
 
 def year_of(folders: Sequence[str]) -> str | None:
@@ -162,143 +177,46 @@ def year_of(folders: Sequence[str]) -> str | None:
     return None
 
 
-def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: Sequence[str] = ()) -> StsSet:
-    """A split of STS Benchmark or of a translation of it, without the pairs of these years."""
-    below, name = ("", split) if lang == "en" else (f"/{lang}", f"{split}-{lang}")
-    plain = rf"(?:^|/)stsb[^/]*{re.escape(below)}/{split}\.tsv"
-    path = find(root, files, plain if below else rf"{plain}|(?:^|/)sts-{split}\.csv", f"stsb{below}/{split}.tsv")
-    official = uncompressed(path.name).endswith(".csv")  # genre, file, year, number, gold, sentence, sentence
-    columns, origin = ((4, 5, 6), 2) if official else (GOLD_FIRST, 3)
+def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
+    """Read a set, without pairs that have no score, and English on the left of two languages.
 
-    def keep(fields: list[str]) -> bool:
-        if len(fields) <= origin:
-            raise DataError(f"{path}: column {origin + 1} has no years, so {', '.join(without)} can't be left out.")
-        return not fields[origin].split("/")[-1].startswith(tuple(without))  # "main-news/headlines/2016", "2012test"
-
-    if without:
-        name += f" without {', '.join(without)}"
-    return read_tsv(path, "stsb", name, (lang, lang), columns, keep if without else None)
-
-
-def read_sick(root: Path, files: Files, split: str) -> StsSet:
-    """Relatedness, 1-5, of a split of SICK."""
-    official = rf"(?:^|/)SICK_{SICK[split]}\.txt"
-    path = find(root, files, rf"(?:^|/)(?i:sick)[^/]*/{split}\.tsv|{official}", f"sick/{split}.tsv")
-    plain = uncompressed(path.name).endswith(".tsv")  # else pair_ID, sentence_A, sentence_B, relatedness_score, ...
-    columns = GOLD_FIRST if plain else (3, 1, 2)
-    return read_tsv(path, "sick", split, columns=columns, keep=lambda fields: plain or fields[0] != "pair_ID")
-
-
-def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSet]:
-    """SemEval-2017's tracks in the folder, by name, English left; track 4b, of translated news, is "en-es news"."""
-    tracks: dict[str, list[tuple[Path, tuple[str, str]]]] = {}
-    for name, path in files.items():
-        if track := re.fullmatch(r"(?:.*/)?STS\.input\.(track\w+\...-..)\.txt", name):
-            langs = TRACKS.get(track[1])
-        elif plain := re.search(r"(?:^|/)sts(?:20)?17[^/]*/([a-z]{2})-([a-z]{2})\.tsv$", name, re.IGNORECASE):
-            langs = plain[1], plain[2]
-        else:
-            continue
-        if langs and (not pair or {*langs} == {*pair}):
-            label = "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
-            tracks.setdefault(label + (" news" if "track4b" in path.name else ""), []).append((path, langs))
-    if not tracks:
-        wanted = "-".join(pair) or "LANG-LANG"
-        raise NotFound(f"{root}: no sts17/{wanted}.tsv, and no STS.input.trackN.{wanted}.txt of SemEval-2017.")
-    sets = []
-    for label, members in sorted(tracks.items()):
-        path, langs = only([path for path, _ in members], f"sts17 {label}"), members[0][1]
-        file = uncompressed(path.name)
-        if file.endswith(".tsv"):
-            data = read_tsv(path, "sts17", label, langs)
-        else:  # gold is in a separate folder
-            gold = (other for name, other in files.items() if name.split("/")[-1] == file.replace(".input.", ".gs."))
-            data = read_semeval(path, "sts17", label, langs, next(gold, None))
-        if data.right_lang == "en":
-            data = replace(data, left=data.right, right=data.left, left_lang="en", right_lang=data.left_lang)
-        sets.append(data)
-    return sets
-
-
-def find(root: Path, files: Files, pattern: str, expected: str) -> Path:
-    """The one file whose name matches this pattern."""
-    paths = [path for name, path in files.items() if re.search(f"(?:{pattern})$", name)]
-    if not paths:
-        raise NotFound(f"{root}: found neither {expected} nor the official file.")
-    return only(paths, expected)
-
-
-def only(paths: Iterable[Path], what: str) -> Path:
-    """Return the only one of them; DataError if there are several."""
-    first, *others = sorted(paths)
-    if others:
-        raise DataError(f"{what} exists twice: {first} and {others[0]}. Give a folder with one of them.")
-    return first
-
-
-# Parse the lines of STS files (plain, .gz, .xz, .zst). A line separator inside a sentence, such as U+2028, does not end
-# a line.
-
-GOLD_FIRST = (0, 1, 2)  # columns of gold, left, right
-
-
-def read_tsv(
-    path: Path,
-    year: str,
-    name: str,
-    langs: tuple[str, str] = ("en", "en"),
-    columns: Sequence[int] = GOLD_FIRST,
-    keep: Callable[[list[str]], bool] | None = None,
-) -> StsSet:
-    """Read a file of tab-separated columns, with the positions of gold, left and right; other columns are ignored."""
-    rows: list[tuple[float, str, str]] = []
-    for place, line in text_lines(path):
-        fields = line.split("\t")
-        if keep and not keep(fields):
-            continue
-        if len(fields) <= max(columns):
-            numbers = ", ".join(str(column + 1) for column in columns)
-            expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
-            hint = column_hint(line, len(columns))
-            raise DataError(f"{path}:{place}: {expected}, found {line[:60]!r}{hint}.")
-        score, left, right = (fields[column] for column in columns)
-        rows.append((gold_score(path, place, score), left, right))
-    return named(path, year, name, rows, langs)
-
-
-def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
-    """Read STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; drop pairs without a
-    score."""
-    if gold is None:
-        gold_name = uncompressed(path.name.replace(".input.", ".gs.", 1))
-        gold = next((other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()), None)
-        if gold is None:
-            raise NotFound(f"{path}: its gold scores, {gold_name}, are missing.")
-    pairs, scores = list(text_lines(path)), list(text_lines(gold))
-    if len(pairs) != len(scores):
-        raise DataError(
-            f"{gold}: {len(scores)} lines of gold for the {len(pairs)} pairs of {path.name}; "
-            "line N must score pair N, empty where it has no score."
-        )
-    rows = []
-    for (place, line), (_, given) in zip(pairs, scores, strict=True):
-        score, (left, *others) = given.split("\t")[0], line.split("\t")
-        if not score.strip():
-            continue
-        if not others:
-            hint = column_hint(left, 2)
-            raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {left[:60]!r}{hint}.")
-        rows.append((gold_score(gold, place, score), left, others[0]))
-    return named(path, year, name, rows, langs)
-
-
-def named(path: Path, year: str, name: str, rows: Sequence[tuple[float, str, str]], langs: tuple[str, str]) -> StsSet:
-    """Make the set of rows of gold, left and right; its errors name the file."""
-    gold = np.array([row[0] for row in rows], dtype=np.float64)
+    A line separator inside a sentence, such as U+2028, does not end a line.
+    """
+    path, rows, name = file.path, [], file.name
+    if file.gold:
+        if not file.gold.exists():
+            raise NotFound(f"{path}: its gold scores, {file.gold.name}, are missing.")
+        pairs, scores = list(text_lines(path)), list(text_lines(file.gold))
+        if len(pairs) != len(scores):
+            raise DataError(
+                f"{file.gold}: {len(scores)} lines of gold for the {len(pairs)} pairs of {path.name}; "
+                "line N must score pair N, empty where it has no score."
+            )
+        for (place, line), (_, given) in zip(pairs, scores, strict=True):
+            score, (left, *others) = given.split("\t")[0], line.split("\t")
+            if score.strip() and not others:
+                hint = column_hint(left, 2)
+                raise DataError(f"{path}:{place}: expected sentence <tab> sentence, found {left[:60]!r}{hint}.")
+            if score.strip():
+                rows.append((gold_score(file.gold, place, score), left, others[0]))
+    else:
+        wanted, names = [*file.columns], ["gold", "sentence", "sentence"]
+        if file.year == "stsb" and without:
+            name += f" without {', '.join(without)}"
+            names.append("year")
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # "main-news/headlines/2016", "2012test"
+        for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
+            header = place == 1 and score == "relatedness_score"
+            if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):
+                rows.append((gold_score(path, place, score), left, right))
+    gold, left_side, right_side = np.array([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
     try:
-        return StsSet(year, name, gold, [row[1] for row in rows], [row[2] for row in rows], *langs)
-    except BgtError as error:
-        raise type(error)(f"{path}: {error}") from None
+        data = StsSet(file.year, name, gold, left_side, right_side, *file.langs)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    if data.right_lang == "en" != data.left_lang:
+        return replace(data, left=data.right, right=data.left, left_lang="en", right_lang=data.left_lang)
+    return data
 
 
 def gold_score(path: Path, line: int, text: str) -> float:

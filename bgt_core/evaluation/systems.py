@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -31,14 +32,9 @@ class System:
     latent: str = SEMANTIC
 
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
-        """Embed each distinct sentence once.
+        """Embed each distinct sentence once: the vector of each of N sentences, (N, D), in float32 or finer.
 
-        Returns:
-            The vector of each of N sentences, (N, D), in float32 or finer.
-
-        Raises:
-            UsageError: As `sentence_list`.
-            DataError: Not one row of finite numbers per distinct sentence.
+        Raises UsageError as `sentence_list`, DataError unless there is a row of finite numbers per distinct sentence.
         """
         sentences = sentence_list(sentences)
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
@@ -77,7 +73,6 @@ class System:
         return rounded(similarity)
 
     def check_widths(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Raise DataError unless the vectors of two languages, (N, D) and (M, D), have the same width."""
         if left.shape[1] != right.shape[1]:
             raise DataError(
                 f"{self.name}: vectors of {left.shape[1]} and {right.shape[1]} units can't be compared; "
@@ -133,26 +128,16 @@ def systems(
 # Where two encoders disagree about the similarity of sentences, and which words move a similarity.
 
 
-@dataclass(frozen=True, eq=False)
-class Disagreement:
+class Disagreement(NamedTuple):
     """N pairs of sentences by two encoders; columns are the encoders, in their order."""
 
     similarities: np.ndarray  # (N, 2), rounded: equal ones tie
     ranks: np.ndarray  # (N, 2): the share of the other pairs that are less similar, from 0 to 1; ties count half
-
-    @property
-    def gaps(self) -> np.ndarray:
-        """The second encoder's rank of each pair less the first one's, (N,), from -1 to 1."""
-        return self.ranks[:, 1] - self.ranks[:, 0]
-
-    @property
-    def order(self) -> np.ndarray:
-        """The rows, those with the largest gaps first, whichever encoder finds them more alike."""
-        return np.argsort(-np.abs(self.gaps), kind="stable")
+    gaps: np.ndarray  # (N,): the second encoder's rank less the first one's, from -1 to 1
+    order: np.ndarray  # (N,): the rows, those with the largest gaps first, whichever encoder finds them more alike
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """How much more similar two sentences are with one of their words than without it, by each encoder."""
 
     side: int  # 0 for a word of the left sentence, 1 of the right one
@@ -188,20 +173,14 @@ def disagreement(
         raise UsageError(f"{len(left)} pairs: ranks need at least 2.", parameter="data")
     by_encoder = [System(name, encoder).similarities(left, right, *langs) for name, encoder in encoders.items()]
     ranks = [(rankdata(similarities) - 1) / (len(left) - 1) for similarities in by_encoder]
-    return Disagreement(np.stack(by_encoder, 1), np.stack(ranks, 1))
+    gaps = ranks[1] - ranks[0]
+    return Disagreement(np.stack(by_encoder, 1), np.stack(ranks, 1), gaps, np.argsort(-np.abs(gaps), kind="stable"))
 
 
 def word_effects(
     encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str], latent: str = SEMANTIC
 ) -> list[Effect]:
-    """Leave each word and mark out of two sentences in turn.
-
-    Args:
-        encoders: Any number, by name.
-        left: A sentence.
-        right: Another.
-        langs: Their languages.
-        latent: The latent to compare by.
+    """Leave each word and mark out of two sentences in turn, and compare them by each encoder.
 
     Returns:
         The words of both sentences in their order; none of a sentence that is one word alone.

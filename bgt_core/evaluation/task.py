@@ -151,23 +151,9 @@ def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) 
 
 def read_lengths(text: str) -> tuple[int, int]:
     """Parse the minimum and maximum number of words, as in 1-29; UsageError for another form."""
-    lengths = re.fullmatch(r"(\d+)-(\d+)", text)
-    if not lengths:
+    if not (lengths := re.fullmatch(r"(\d+)-(\d+)", text)):
         raise UsageError(f"{text}: expected the minimum and maximum number of words, as in 1-29.", parameter="lengths")
     return int(lengths[1]), int(lengths[2])
-
-
-def chosen_by_length(items: Sequence[Item], texts: Sequence[str], lengths: str, limit: int, called: str) -> list[Item]:
-    """Choose at most `limit` of N items, evenly spaced, whose texts have the given numbers of words, as in 1-29.
-
-    Raises:
-        DataError: Fewer than two items have such a text; `called` names the items.
-    """
-    fewest, most = read_lengths(lengths)
-    fitting = [item for item, text in zip(items, texts, strict=True) if fewest <= len(text.split()) <= most]
-    if len(fitting) < 2:
-        raise DataError(f"{len(fitting)} of {len(items)} {called} have {fewest} to {most} words; expected 2 or more.")
-    return evenly(fitting, limit)
 
 
 def evenly(items: Sequence[Item], limit: int) -> list[Item]:

@@ -111,28 +111,17 @@ class Latents:
 
 
 def corpus_measures(
-    outputs: Sequence[str],
-    references: Sequence[str],
-    styles: Sequence[str],
-    *,
-    lang: str,
-    lowercase: bool,
-    language_latents: tuple[np.ndarray, np.ndarray] | None = None,
+    outputs: Sequence[str], references: Sequence[str], styles: Sequence[str], lang: str
 ) -> dict[str, OfWeights]:
-    """Measure sentences of `lang`, compared with their references and styles.
-
-    `language_latents` are those of outputs and styles, (N, L) each: their correlation tells whether outputs show the
-    style. With `lowercase`, chrF and BLEU compare lower-cased text.
-    """
+    """Measure lower-cased sentences of `lang`, compared with their references and, in length, with their styles."""
     lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
     off = np.abs(lengths - style_lengths)
-    measures: dict[str, OfWeights] = {
-        CHRF_SCORE: corpus_score(chrf(lowercase), outputs, references),
-        BLEU_SCORE: corpus_score(bleu(lang, lowercase), outputs, references),
+    return {
+        CHRF_SCORE: corpus_score(chrf(lowercase=True), outputs, references),
+        BLEU_SCORE: corpus_score(bleu(lang, lowercase=True), outputs, references),
         LENGTH_R: lambda weights: 100 * pearson(weights, lengths[None], style_lengths)[:, 0],
         LENGTH_OFF: lambda weights: weights @ off / len(off),
     }
-    return measures | ({STYLE_R: latent_correlation(*language_latents)} if language_latents else {})
 
 
 def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
@@ -211,41 +200,29 @@ def right_sentences(
     references: Sequence[str],
     sources: Sequence[str],
     styles: Sequence[str],
-    *,
-    lang: str,
-    source_lang: str,
-    lowercase: bool,
+    langs: tuple[str, str],
 ) -> dict[str, np.ndarray]:
     """For each measure, which of its sentences are right, (M,) of 0 and 1; measures without sentences are left out.
 
-    A mark counts as taken over only if the reference has another mark than the style. Only the exact match depends on
-    case, unless `lowercase`.
+    A mark counts as taken over only if the reference has another mark than the style. Negations, numbers and names
+    count if source and reference agree on them: a sentence is skipped if its reference expresses it otherwise ("no
+    longer", "cease"), or if a rule leaves it out.
+
+    Args:
+        outputs: N generated sentences.
+        references: What they should be.
+        sources: Sentences with the meaning.
+        styles: Sentences with the style.
+        langs: The languages of sources and of all others.
     """
-    marks = [tuple(map(final_mark, texts)) for texts in zip(outputs, references, styles, strict=True)]
-    right = {
-        EXACT: [same(*pair, lowercase) for pair in zip(outputs, references, strict=True)],
-        MARK: [output == style for output, _, style in marks],
-        MARK_TAKEN: [output == style for output, reference, style in marks if style != reference],
-    } | kept(outputs, references, sources, lang, source_lang)
-    return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
-
-
-def same(output: str, reference: str, lowercase: bool) -> bool:
-    """Whether both texts are equal."""
-    return output.lower() == reference.lower() if lowercase else output == reference
-
-
-def kept(
-    outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], lang: str, source_lang: str
-) -> dict[str, list[bool]]:
-    """For sentences whose source and reference agree on a negation, no negation, a number, or a name: which outputs
-    agree too?
-
-    A sentence is skipped if its reference expresses it otherwise ("no longer", "cease"), or if a detector leaves it
-    out.
-    """
-    right: dict[str, list[bool]] = {name: [] for name in KEPT}
-    for output, reference, source in zip(outputs, references, sources, strict=True):
+    right: dict[str, list[bool]] = {name: [] for name in (EXACT, MARK, MARK_TAKEN, *KEPT)}
+    source_lang, lang = langs
+    for output, reference, source, style in zip(outputs, references, sources, styles, strict=True):
+        right[EXACT].append(output.lower() == reference.lower())
+        mark, reference_mark, style_mark = map(final_mark, (output, reference, style))
+        right[MARK].append(mark == style_mark)
+        if style_mark != reference_mark:
+            right[MARK_TAKEN].append(mark == style_mark)
         negated = has_negation(reference, lang)
         if negated is not None and negated == has_negation(source, source_lang):
             right[NEGATION if negated else NO_NEGATION].append(has_negation(output, lang) == negated)
@@ -256,7 +233,7 @@ def kept(
             right[NAMES].append({name.lower() for name in shared} <= written)
         if (figures := digits(source)) and figures == digits(reference):
             right[DIGITS].append(digits(output) == figures)
-    return right
+    return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
 
 
 # Translations against references.

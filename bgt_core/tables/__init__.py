@@ -14,8 +14,6 @@ from typing import NamedTuple
 from bgt_core.errors import UsageError
 from bgt_core.files import atomic_file
 
-__all__ = ["LEGEND", "ROWS", "Estimate", "Table", "Value", "markdown", "p_text", "plain", "save", "show"]
-
 
 class Estimate(NamedTuple):
     """A number, its interval, and its mark in the row: "best", "tied" with the best, or ""."""
@@ -161,9 +159,7 @@ def save(table: Table, path: Path, note: str = "") -> None:
 def csv_text(table: Table, note: str = "") -> str:
     """CSV with a header; `note` is left out."""
     rows, text = table.records(), io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([[*rows[0]], *(row.values() for row in rows)])
     return text.getvalue()
 
 

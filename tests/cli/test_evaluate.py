@@ -182,6 +182,7 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("fidelity one.tsv --langs en,fr", 4, "1 of 1 pairs"),
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
+        ("inversion side.tsv", 4, "side.tsv: 1 sentences; expected 2 or more"),
         ("transfer pairs.tsv --langs en,fr --limit 9", 2, "--limit 9 must be at least 20"),
         ("transfer pairs.tsv --langs en,fr", 4, "fewer than 20 sources show another value than"),
         ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),

@@ -21,15 +21,17 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.facts import numbers
-from bgt_core.evaluation.task import BeamSize, Langs, Task, chosen_by_length, one_path
+from bgt_core.evaluation.task import BeamSize, Langs, Task, evenly, one_path, read_lengths
 from bgt_core.evaluation.tasks.retrieval import language_pair
 from bgt_core.evaluation.writing import (
     LENGTH_OFF,
     RANDOM,
+    STYLE_R,
     Columns,
     Latents,
     OfWeights,
     corpus_measures,
+    latent_correlation,
     of_systems,
     right_sentences,
     writers,
@@ -78,17 +80,19 @@ class Fidelity(Task[HeldOut]):
     limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
     lengths: Annotated[str, "Words of the sentences, as in 1-29, in the first language."] = "1-1000"
     beam: BeamSize = 4
-    cased: Annotated[bool, "Compare text with its case; by default it is lower-cased first."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
-        """Read the pairs, and choose those of the given lengths."""
+        """Read the pairs."""
         check_least(2, limit=self.limit)
         if len(set(language_pair(self.langs))) < 2:
             raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
+        fewest, most = read_lengths(self.lengths)
         pairs = self.read(one_path(paths, "one file of translations"))
-        chosen = chosen_by_length(pairs, [pair[0] for pair in pairs], self.lengths, self.limit, "pairs")
-        train = self.read(self.train) if self.train else None
-        return HeldOut(self.by_language(chosen), self.by_language(train) if train is not None else None)
+        fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
+        if len(fitting) < 2:
+            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
+        train = self.by_language(self.read(self.train)) if self.train else None
+        return HeldOut(self.by_language(evenly(fitting, self.limit)), train)
 
     def read(self, path: Path) -> list[tuple[str, ...]]:
         """The pairs of a file, in the order of the languages."""
@@ -125,34 +129,28 @@ class Fidelity(Task[HeldOut]):
             able = [name for name, writer in models.items() if writing.style_of != RANDOM or LANGUAGE in writer.latents]
             texts = {name: models[name].write(latents[name].of(writing), lang=lang) for name in able}
             for name, outputs in {**texts, COPY: columns[source], **trained.get((source, lang), {})}.items():
-                read = None
+                key = FidelityKey(lang, writing.meaning_of, writing.style_of, "", rows)
+                of_corpus = corpus_measures(outputs, columns[lang], styles, lang)
                 if name in able and LANGUAGE in models[name].latents:
                     own = models[name].embed(outputs, lang=lang, latent=LANGUAGE)
-                    read = own, latents[name].vectors[LANGUAGE, lang][writing.styles]
-                key = FidelityKey(lang, writing.meaning_of, writing.style_of, "", rows)
-                of_corpus = corpus_measures(
-                    outputs, columns[lang], styles, lang=lang, lowercase=not self.cased, language_latents=read
-                )
+                    of_corpus[STYLE_R] = latent_correlation(own, latents[name].vectors[LANGUAGE, lang][writing.styles])
                 for measure, score in of_corpus.items():
                     corpus.setdefault(key._replace(measure=measure), {})[name] = score
-                of_sentences = right_sentences(
-                    outputs, columns[lang], columns[source], styles,
-                    lang=lang, source_lang=source, lowercase=not self.cased,
-                )  # fmt: skip
+                of_sentences = right_sentences(outputs, columns[lang], columns[source], styles, (source, lang))
                 for measure, hits in of_sentences.items():
                     right.setdefault(key._replace(measure=measure, sentences=len(hits)), {})[name] = hits
         unread = sum(
             any(numbers(text, lang) is None for lang, text in zip(langs, pair, strict=True))
             for pair in zip(*columns.values(), strict=True)
         )
-        case = "cased" if self.cased else "lower-cased"
         return of_systems(
             names,
             rows,
             corpus,
             right,
-            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
-            "with the style, the rest with the reference; negation, numbers and names if source and reference agree"
+            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, lower-cased; length and mark "
+            "compared with the style, the rest with the reference; negation, numbers and names if source and "
+            "reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
             + ("" if train else "; without --train there are no baselines of training sentences"),
             counts={"pairs": rows, "numbers unread": unread},

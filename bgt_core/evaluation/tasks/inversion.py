@@ -11,9 +11,9 @@ import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import check_least
+from bgt_core.errors import DataError, check_least
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.task import BeamSize, Lang, Task, chosen_by_length, one_path
+from bgt_core.evaluation.task import BeamSize, Lang, Task, evenly, one_path
 from bgt_core.evaluation.writing import (
     BLEU_SCORE,
     CHRF_SCORE,
@@ -23,7 +23,6 @@ from bgt_core.evaluation.writing import (
     chrf,
     corpus_score,
     of_systems,
-    same,
     writers,
 )
 from bgt_core.vectors.compare import nearest
@@ -65,20 +64,21 @@ class Inversion(Task[Texts]):
     lang: Lang = "en"
     train: Annotated[Path | None, "Training sentences, for the baseline: the one with the nearest vector."] = None
     limit: Annotated[int, "At most this many lines, evenly spaced."] = 300
-    lengths: Annotated[str, "Words of the sentences, as in 4-12."] = "1-1000"
     beam: BeamSize = 8
     corrections: Annotated[int, "Rounds of correction, by a writer that was trained with drafts."] = 0
-    cased: Annotated[bool, "Compare text with its case; by default it is lower-cased first."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Texts:
-        """Read the sentences, and choose those of the given lengths."""
+        """Read the sentences."""
         check_least(2, limit=self.limit)
         check_least(0, corrections=self.corrections)
         path = one_path(paths, "one file of sentences")
-        lines = [text for _, text in text_lines(path, sentences=True)]
-        train = [text for _, text in text_lines(self.train, sentences=True) if text.strip()] if self.train else []
-        chosen = chosen_by_length(lines, lines, self.lengths, self.limit, f"lines of {path}")
-        return Texts(chosen, list(dict.fromkeys(train)))
+        held_out, train = (
+            [text for _, text in text_lines(file, sentences=True) if text.strip()] if file else []
+            for file in (path, self.train)
+        )
+        if len(held_out) < 2:
+            raise DataError(f"{path}: {len(held_out)} sentences; expected 2 or more.")
+        return Texts(evenly(held_out, self.limit), list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Write all sentences by each model and search; the seed has no effect."""
@@ -98,22 +98,21 @@ class Inversion(Task[Texts]):
                 closest = nearest(own[SEMANTIC], of_train, writer.similarity)
                 texts[prefix + NEAREST, ALONE] = [items.train[row] for row in closest]
         systems, rows = list(dict.fromkeys(system for system, _ in texts)), len(items.held_out)
-        metrics = {CHRF_SCORE: chrf(not self.cased), BLEU_SCORE: bleu(self.lang, not self.cased)}
+        metrics = {CHRF_SCORE: chrf(lowercase=True), BLEU_SCORE: bleu(self.lang, lowercase=True)}
         corpus: dict[InversionKey, dict[str, OfWeights]] = {}
         exact: dict[InversionKey, dict[str, np.ndarray]] = {}
         for (system, given), written in texts.items():
             for measure, metric in metrics.items():
                 score = corpus_score(metric, written, items.held_out)
                 corpus.setdefault(InversionKey(given, measure, rows), {})[system] = score
-            equal = [same(*pair, not self.cased) for pair in zip(written, items.held_out, strict=True)]
+            equal = [one.lower() == two.lower() for one, two in zip(written, items.held_out, strict=True)]
             exact.setdefault(InversionKey(given, EXACT, rows), {})[system] = np.array(equal, float)
         return of_systems(
             systems,
             rows,
             corpus,
             exact,
-            about=f"{rows:,} sentences in {self.lang}, {'cased' if self.cased else 'lower-cased'}; chrF and BLEU of "
-            "sacrebleu",
+            about=f"{rows:,} sentences in {self.lang}, lower-cased; chrF and BLEU of sacrebleu",
             counts={"sentences": rows},
         )
 

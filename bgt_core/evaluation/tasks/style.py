@@ -117,26 +117,25 @@ class Style(Task[Sequence[Quadruple]]):
             for key, of in right.items()
         }
         averaged = {key: of for key, of in right.items() if np.isfinite(of).all() and of.shape[2] >= MIN_AVERAGED}
-        if len(averaged) < 2:
-            averaged = {}
-        shown = ", ".join(dict.fromkeys(lang for lang, _ in averaged))
-        total = sum(of.shape[2] for of in averaged.values())
+        several, total = len(averaged) > 1, sum(of.shape[2] for of in averaged.values())
+        keys = [
+            StyleKey(name, ", ".join(dict.fromkeys(lang for lang, _ in averaged)), MEAN, total) for name in MEASURES
+        ]
 
         def means(weights: Sequence[np.ndarray]) -> dict[StyleKey, np.ndarray]:
             shares = [
                 [share(drawn, hit, np.ones_like(hit)) for hit in of.swapaxes(0, 1)]
                 for drawn, of in zip(weights, averaged.values(), strict=True)
             ]  # (K, 2, B, S)
-            both = zip(MEASURES, np.mean(shares, 0), strict=True)
-            return {StyleKey(measure, shown, MEAN, total): mean for measure, mean in both}
+            return dict(zip(keys, np.mean(shares, 0), strict=True))
 
         return Statistic(
             systems=[*(system.name for system in rows), *BASELINES],
-            scores=means if averaged else Statistic.scores,
-            samples=[ItemSample(of.shape[2], (2, number)) for number, of in enumerate(averaged.values())],
+            scores=means if several else Statistic.scores,
+            samples=[ItemSample(of.shape[2], (2, number)) for number, of in enumerate(averaged.values()) if several],
             hits=hits,
             about=f"{len(items):,} quadruples in {', '.join(langs)}; x 100: those that are right, ties count half"
-            + (f"; mean: of {len(averaged)} of the {len(right)} styles" if averaged else ""),
+            + (f"; mean: of {len(averaged)} of the {len(right)} styles" if several else ""),
             counts={"quadruples": len(items)},
         )
 
@@ -205,18 +204,11 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
 
 
 def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
-    """Draw quadruples from the built-in pairs that differ in one property (`data.examples.differing`).
+    """Draw a quadruple for each built-in pair that differs in one property (`data.examples.differing`), as anchors.
 
-    Args:
-        lang: The only language; by default each that has pairs.
-        seed: Seed of the draws: a pair's partner, and which of its sentences is the first anchor.
-
-    Returns:
-        A quadruple for each pair, as anchors; the alternatives are another pair of the same property and values, of
-        another meaning. Pairs without such a partner are left out.
-
-    Raises:
-        UsageError: A language without pairs.
+    The alternatives are another pair of the same property and values, of another meaning; pairs without such a partner
+    are left out. `seed` draws the partner, and which sentence of a pair is the first. Raises UsageError for a `lang`
+    without pairs; by default each that has some is used.
     """
     groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: a meaning, and a text of each value
     for name, *both in differing(style_sentences()):

@@ -11,14 +11,14 @@ import pytest
 import sacrebleu
 
 import bgt_core
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import UsageError
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.inversion import ALONE, BOTH, GREEDY, NEAREST, RERANKED, Inversion
 from bgt_core.generation.generate import from_vectors
 from bgt_core.grammar import Pair
 from bgt_core.vectors.compare import cosines
 
-ROWS = 8
+ROWS = 3
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def texts(grammar: list[Pair]) -> list[str]:
 
 @pytest.fixture
 def path(texts: list[str], tmp_path: Path) -> Path:
-    (tmp_path / "held-out.txt").write_text("\n".join([*texts, "one", ""]), "utf-8")
+    (tmp_path / "held-out.txt").write_text("\n".join([*texts, ""]), "utf-8")
     return tmp_path / "held-out.txt"
 
 
 def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: list[str], path: Path) -> None:
-    task = Inversion(beam=3, corrections=2, train=path, lengths="2-99")
+    task = Inversion(beam=3, corrections=2, train=path)
     result = evaluate(task, {"it": writer}, path, resamples=100)
     assert result.systems == [GREEDY, "beam 3", RERANKED, "2 corrections", NEAREST]
     vectors = writer.embed(texts, lang="en")
@@ -71,7 +71,7 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
     """The same text as with the sentence for a style; of two models, each has its searches."""
     ours = bgt_core.load(saved, "cpu", "fp32")
-    result = evaluate(Inversion(beam=2, lengths="2-99"), {"mine": ours, "it": writer}, path, resamples=100)
+    result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)
     assert result.systems == ["mine greedy", "mine beam 2", "mine reranked", "it greedy", "it beam 2", "it reranked"]
     for name, model in (("mine", ours), ("it", writer)):
         styled = [
@@ -85,7 +85,6 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"lengths": "50-60"}, DataError, "0 of 9 lines of .*held-out.txt have 50 to 60 words"),
         ({"limit": 1}, UsageError, "^limit 1"),
         ({"corrections": -1}, UsageError, "^corrections -1"),
         ({"lang": "de"}, UsageError, "de: model has en"),

@@ -14,17 +14,20 @@ UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check mutants lock docs bench clean
+.PHONY: help app test test-all check mutants lock docs bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 app: .venv/with-app ## install what the app needs and open it; ARGS="-- --model PATH" reaches the app
 	$(BIN)/streamlit run app/main.py $(ARGS)
 
-test: check ## check, then all tests in parallel; ARGS="-k probes" reaches pytest, ARGS="-m 'not slow'" is quicker
+test: check ## check, then all tests but the longest, in parallel; ARGS="-k probes" reaches pytest, ARGS="-m 'not slow'" is quicker
+test-all: check ## check and all tests, as CI runs them
+test: LESS := -m "not long"
+test test-all:
 	@$(if $(BGT_CHROMIUM),,echo "Browser tests skipped: no Chromium found. Install one, or set BGT_CHROMIUM to its path.")
-	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(WORKERS) $(LESS) $(ARGS)
 
 check: .venv/with-dev ## lint, formatting, import contracts, types; how many lines, commands and options there are
 	$(BIN)/ruff check .

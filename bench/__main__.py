@@ -22,11 +22,10 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from bench.growth import Curve, table
 from bench.measure import Measurement, Page
 from bgt_core.files import write_json
 
-PAGES = ("training", "encoding", "generation", "probing", "mining", "app", "growth")
+PAGES = ("training", "encoding", "generation", "probing", "mining", "app")
 RESULTS, KEPT = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("results")
 COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached")
 INTRODUCTION = """\
@@ -36,10 +35,6 @@ A ratio is the peer's time over ours on the same work, the median of the rounds.
 of the floor: what the machine's own matrix product would allow. Targets are limits of the ratio or, on
 any machine alike, of the share. The top of each page's file says how it measures, and what is equal on
 both sides.
-"""
-GROWN = """\
-Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`
-says what they read. An exponent is that of the last three points, beyond what the first takes.
 """
 
 
@@ -54,23 +49,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--released", type=Path, help="a clone of the code released with the paper (training)")
     parser.add_argument("--senteval", type=Path, help="a clone of SentEval (probing)")
     parser.add_argument("--data", type=Path, help="English-French pairs, as for `bgt train --data` (app)")
-    parser.add_argument("--earlier", type=Path, help="a checkout of an earlier commit, timed beside (app)")
-    parser.add_argument("--limit", type=float, default=30.0, help="seconds that a point may take (growth)")
-    parser.add_argument("--only", default="", help="only curves whose name contains this (growth)")
     parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows here")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="add the page that --json wrote elsewhere")
     return parser
-
-
-def measure(options: argparse.Namespace, words: list[str]) -> None:
-    """Measure one page; print its rows as they come, and write them."""
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    (name,) = options.pages
-    begun, page = time.monotonic(), Page.begin(words)
-    for row in import_module(f"bench.{name}").rows(options):
-        page.add(row, options.json, time.monotonic() - begun)
-        print(" | ".join(cells(row)) if isinstance(row, Measurement) else table([row])[-1], flush=True)
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
@@ -83,17 +64,14 @@ def document(pages: dict[str, Page]) -> str:
     """RESULTS.md, whole."""
     sections, missed = [INTRODUCTION], []
     for name, page in pages.items():
-        if page.rows and "points" in page.rows[0]:
-            lines = [GROWN, *table([Curve.read(curve) for curve in page.rows])]
-        else:
-            rows = [Measurement(**row) for row in page.rows]
-            shown = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
-            lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in shown]
-            missed += [
-                f"- {row.work}: {row.spread}{row.share and f', {row.share} of the floor'}, target {row.target}"
-                for row in rows
-                if not row.met
-            ]
+        rows = [Measurement(**row) for row in page.rows]
+        table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+        missed += [
+            f"- {row.work}: {row.spread}{row.share and f', {row.share} of the floor'}, target {row.target}"
+            for row in rows
+            if not row.met
+        ]
         origin = f"`{page.command}`, {page.date}, {page.minutes:.0f} minutes. {page.machine}."
         sections.append("\n".join([f"## {name}\n", f"{origin}\n", *lines, ""]))
     return "\n".join([*sections, "## Targets missed\n", *(missed or ["None."]), ""])
@@ -112,27 +90,36 @@ def keep(page: Page) -> None:
     RESULTS.write_text(document({file.stem: read(file) for file in files if file.exists()}), encoding="utf-8")
 
 
+def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
+    """Measure one page in this process; print its rows as they come, and write them after each, so that a run that is
+    cut counts."""
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    begun, page = time.monotonic(), Page.begin([name, *words])
+    for row in import_module(f"bench.{name}").rows(options):
+        page.rows.append(asdict(row))
+        page.minutes = round((time.monotonic() - begun) / 60, 1)
+        write_json(options.json, asdict(page))
+        print(" | ".join(cells(row)), flush=True)
+
+
 def main() -> None:
-    arguments = parser()
-    words = sys.argv[1:]
+    """The command. A page that fails does not stop those after it."""
+    arguments, words, failed = parser(), sys.argv[1:], []
     options = arguments.parse_args(words)
     if unknown := sorted({*options.pages} - {*PAGES}):
         arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(PAGES)}")
+    words = [word for word in words if word not in PAGES]
     if options.keep:
         keep(read(options.keep))
-    elif options.json:
+        return
+    if options.json:
         if len(options.pages) != 1:
             arguments.error("--json is for one page")
         at = words.index("--json")
-        measure(options, [*options.pages, *(word for word in words[:at] + words[at + 2 :] if word not in PAGES)])
-    else:
-        run(options.pages or list(PAGES), [word for word in words if word not in options.pages])
-
-
-def run(pages: list[str], words: list[str]) -> None:
-    """Measure each page in its own process. A page that fails does not stop those after it."""
-    failed = []
-    for name in pages:
+        measure(options.pages[0], options, words[:at] + words[at + 2 :])
+        return
+    for name in options.pages or PAGES:
         print(f"== {name}", flush=True)
         with TemporaryDirectory() as folder:
             written = Path(folder) / "page.json"

@@ -1,6 +1,6 @@
 """Commands in processes of their own, and the app in a browser: what a user waits for, against limits.
 
-    python -m bench app --data pairs.tsv --earlier CHECKOUT    # beside the same of an earlier checkout
+    python -m bench app --data pairs.tsv
 
 The app is started by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
 idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
@@ -33,7 +33,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.measure import Measurement, turns
 
-OURS = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 CALL = "import sys; from {} import main; sys.argv = {!r}; main()"
 WRITE = ["bgt", "generate", "--source", "You are late.", "--style", "Can you help me?"]
 CODE = {  # what is started, and the seconds that it may take
@@ -75,78 +75,63 @@ LIMITS = {
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Commands, then the start pages, then a walk, then large maps."""
-    earlier = options.earlier and options.earlier.resolve()
     for name, (code, limit) in CODE.items():
-        forms = {"ours": lambda _, code=code: run(code, OURS)}
-        forms["earlier"] = lambda _, code=code: run(code, earlier) if earlier else run("pass", OURS)
-        times = turns(forms, options.rounds, time.perf_counter)
-        peer = f"{earlier.name if earlier else 'Python that does nothing'}: {median(times['earlier']):.2f} s"
-        row = limited(f"`{name}`, seconds", times["ours"], limit, "s", peer)
-        has_torch = {"True": "yes", "False": "no"}[run(TORCH + code, OURS).split()[-1]]
-        yield Measurement(**{**vars(row), "error": f"torch imported: {has_torch}"})
+        times = turns({"ours": lambda _, code=code: run(code)}, options.rounds, time.perf_counter)
+        has_torch = {"True": "yes", "False": "no"}[run(TORCH + code).split()[-1]]
+        yield limited(f"`{name}`, seconds", times["ours"], limit, "s", f"torch imported: {has_torch}")
     if options.data is None:
         print("The app is not measured: --data takes pairs.")
         return
     chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        rounds = range(1 if options.toy else min(options.rounds, ROUNDS))
-        places = [(OURS, title) for title in SHIPPED] + ([(earlier, "")] if earlier else [])
-        seconds = {place: [] for place in places}
-        for _ in rounds:  # in turn
-            for root, title in places:
-                seconds[root, title].append(opening(browser, root, title))
+        rounds, limits = range(1 if options.toy else min(options.rounds, ROUNDS)), list(LIMITS.items())
+        opened = [{title: opening(browser, title) for title in SHIPPED} for _ in rounds]  # in turn
         for title in SHIPPED:
-            for number, (work, limit) in enumerate(list(LIMITS.items())[:4]):
-                before = [each[number] for each in seconds.get((earlier, ""), [])]
-                peer = f"{earlier.name}, its default model: {median(before):.2f} s" if before else "none"
-                yield limited(
-                    f"app: {title}: {work}", [each[number] for each in seconds[OURS, title]], limit, "s", peer
-                )
+            for (work, limit), values in zip(limits, zip(*(each[title] for each in opened), strict=True), strict=False):
+                yield limited(f"app: {title}: {work}", list(values), limit, "s")
         many = 1_000 if options.toy else MANY
-        walks = [walk(browser, options.data, many) for _ in rounds]
-        for (work, limit), values in zip(list(LIMITS.items())[4:], zip(*walks, strict=True), strict=True):
+        walks = zip(*(walk(browser, options.data, many) for _ in rounds), strict=True)
+        for (work, limit), values in zip(limits[len(opened[0][SHIPPED[0]]) :], walks, strict=True):
             yield limited(f"app: {work}", list(values), limit, "MB" if work.startswith("memory") else "s")
-        for points, limits in list(STORED.items())[: 0 if options.toy else 2]:
+        for points, (seconds, megabytes) in list(STORED.items())[: 0 if options.toy else 2]:
             spent, memory = stored(browser, points)
             work = f"app: {points:,} stored vectors of {WIDTH} units: read, projected, drawn"
-            yield limited(work, [spent], limits[0], "s")
-            yield limited(f"app: memory of the server with them, {points:,}", [memory], limits[1], "MB")
+            yield limited(work, [spent], seconds, "s")
+            yield limited(f"app: memory of the server with them, {points:,}", [memory], megabytes, "MB")
         browser.close()
 
 
-def limited(work: str, values: list[float], limit: float, unit: str, peer: str = "none") -> Measurement:
+def limited(work: str, values: list[float], limit: float, unit: str, error: str = "the same work") -> Measurement:
     """A figure against its limit."""
     ours, unit_of = f"{median(values):.2f} {unit}", work if work.endswith("seconds") else f"{work}, {unit}"
-    return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, peer, "the same work")
+    return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, "none", error)
 
 
-def run(code: str, folder: Path) -> str:
-    """The stderr of a fresh Python that runs `code` with the packages of a checkout."""
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True).stderr
+def run(code: str) -> str:
+    """The stderr of a fresh Python that runs `code`."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
 
-def opening(browser: Browser, root: Path, title: str) -> list[float]:
-    """Seconds of the start page of a checkout: until its heading, and until it is whole; then, with a model's title, of
-    a new sentence on it: until its nearest sentences are there, and all its text."""
+def opening(browser: Browser, title: str) -> list[float]:
+    """Seconds of the start page with a model: until its heading, and until it is whole; then of a new sentence on it:
+    until its nearest sentences are there, and all its text."""
     start = time.perf_counter()
-    with tab_of(browser, root) as (tab, address, _):
-        query = urlencode({"ckpt": f"{title}, as shipped"}) if title else ""
+    with tab_of(browser) as (tab, address, _):
+        query = urlencode({"ckpt": f"{title}, as shipped"})
         spent = [until(start, lambda: shown(tab, f"{address}/?{query}")), until(start, lambda: at_rest(tab))]
-        if title:
-            old, field = tab.evaluate(NEAREST), tab.get_by_label("Your sentence")
-            field.fill("The old man sees the red car.")
-            typed = time.perf_counter()
-            field.press("Enter")
-            spent.append(until(typed, lambda: tab.wait_for_function(CHANGED, arg=old, timeout=PATIENCE)))
-            spent.append(until(typed, lambda: at_rest(tab)))
-        return spent
+        old, field = tab.evaluate(NEAREST), tab.get_by_label("Your sentence")
+        field.fill("The old man sees the red car.")
+        typed = time.perf_counter()
+        field.press("Enter")
+        spent.append(until(typed, lambda: tab.wait_for_function(CHANGED, arg=old, timeout=PATIENCE)))
+        return [*spent, until(typed, lambda: at_rest(tab))]
 
 
 def walk(browser: Browser, data: Path, many: int) -> list[float]:
     """What a user does, in the order of LIMITS."""
     start = time.perf_counter()
-    with tab_of(browser, OURS, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
+    with tab_of(browser, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
         spent = [until(start, lambda: shown(tab, address))]
         at_rest(tab)
         spent.append(median(switches(tab)))
@@ -166,7 +151,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
         vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
         np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
         text.write_text("".join(f"This is number {number}.\n" for number in range(points)), encoding="utf-8")
-        with tab_of(browser, OURS, "--model", f"vectors:{vectors}", "--data", f"en={text}") as (tab, address, process):
+        with tab_of(browser, "--model", f"vectors:{vectors}", "--data", f"en={text}") as (tab, address, process):
             query = {"data": f"{text.name} (en)", "pairs": f"{points:,}", "map": "PCA"}
             start = time.perf_counter()
             shown(tab, f"{address}/latents?{urlencode(query)}")
@@ -174,15 +159,15 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
 
 
 @contextmanager
-def tab_of(browser: Browser, root: Path, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
-    """A tab, the address of a checkout's app, as soon as it answers, and its process."""
+def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
+    """A tab, the address of the app, as soon as it answers, and its process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     options = ["--server.headless", "true", "--server.port", str(port), "--", *arguments]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
-    environment, quiet = os.environ | {"PYTHONPATH": str(root)}, subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=root, env=environment, stdout=quiet, stderr=quiet) as process:
+    environment, quiet = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as process:
         try:
             while True:
                 with suppress(URLError, OSError):
@@ -248,7 +233,6 @@ def lasso(tab: Page) -> float:
         tab.mouse.move(*point, steps=2)
     begun = time.perf_counter()
     tab.mouse.up()
-    tab.get_by_text(re.compile(r"[\d,]+ (selected )?sentences( selected)?$")).and_(
-        tab.get_by_text(re.compile("selected"))
-    ).first.wait_for(timeout=PATIENCE)
+    counted = tab.get_by_text(re.compile(r"[\d,]+ (selected )?sentences( selected)?$"))
+    counted.and_(tab.get_by_text(re.compile("selected"))).first.wait_for(timeout=PATIENCE)
     return time.perf_counter() - begun

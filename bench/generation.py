@@ -119,15 +119,13 @@ def end(scores: Tensor, due: Tensor) -> Tensor:
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
     """The peer: the sizes of the recipe, on both sides."""
+    both = {"ffn_dim": sizes["model.ffn_dim"], "attention_heads": sizes["model.heads"]}
     config = MarianConfig(
         vocab_size=sizes["data.vocab_size"],
         d_model=sizes["model.d_model"],
         encoder_layers=sizes.get("model.encoder_layers", sizes.get("model.composed_layers")),
         decoder_layers=sizes["model.decoder_layers"],
-        encoder_ffn_dim=sizes["model.ffn_dim"],
-        decoder_ffn_dim=sizes["model.ffn_dim"],
-        encoder_attention_heads=sizes["model.heads"],
-        decoder_attention_heads=sizes["model.heads"],
+        **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in both.items()},
         activation_function="relu",
         scale_embedding=True,
         pad_token_id=PAD,

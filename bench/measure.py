@@ -12,7 +12,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train`
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
@@ -23,7 +23,6 @@ from typing import Any
 import torch
 
 from bgt_core.backend import Int8Weight, linear, linear_int8
-from bgt_core.files import write_json
 
 CPU = torch.device("cpu")
 SIDE, SIDE_ON_GPU = 1_024, 8_192  # of the square matrices whose product is the limit of a machine
@@ -77,22 +76,18 @@ def compare(
 ) -> Measurement:
     """The row of two forms whose rounds took these seconds."""
     spent, each = median(ours), rated.operations / rated.amount
+    rates = [f"{rated.amount / seconds:,.0f} {rated.unit}/s" for seconds in (spent, median(peer))]
     return Measurement(
         work=work,
         against=against,
         ratios=[slow / fast for slow, fast in zip(peer, ours, strict=True)],
         target=target,
-        ours=rate_of(rated, spent),
-        peer=rate_of(rated, median(peer)),
+        ours=rates[0],
+        peer=rates[1],
         error=error,
         floor=f"{each / 1e6:,.0f} MFLOP each, {rated.rate / each:,.0f} {rated.unit}/s" if each else "none stated",
         reached=rated.operations / rated.rate / spent if each else None,
     )
-
-
-def rate_of(rated: Rated, seconds: float) -> str:
-    """As in "2,326 sentences/s"."""
-    return f"{rated.amount / seconds:,.0f} {rated.unit}/s"
 
 
 def turns(
@@ -171,24 +166,17 @@ class Page:
     date: str
     minutes: float
     machine: str
-    rows: list[dict[str, Any]]  # fields of `Measurement`, or of `Curve` on the page of growth
+    rows: list[dict[str, Any]]  # fields of `Measurement`
 
     @classmethod
     def begin(cls, words: Sequence[str]) -> Page:
         """An empty page of this machine, today."""
-        return cls(
-            f"python -m bench {' '.join(map(shown, words))}", f"{datetime.now(UTC):%Y-%m-%d}", 0.0, machine(), []
-        )
+        command = " ".join(["python -m bench", *map(shown, words)])
+        return cls(command, f"{datetime.now(UTC):%Y-%m-%d}", 0.0, machine(), [])
 
     @property
     def name(self) -> str:
         return "gpu" if "--device cuda" in self.command else self.command.split()[3]
-
-    def add(self, row: Any, path: Path, seconds: float) -> None:
-        """Write the page anew with each row, so that a run that is cut counts."""
-        self.rows.append(asdict(row))
-        self.minutes = round(seconds / 60, 1)
-        write_json(path, asdict(self))
 
 
 def shown(word: str) -> str:

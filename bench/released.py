@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 import re
 import shutil
 import sys
@@ -28,7 +27,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bench.straight import CLIP, DROPOUT, SMOOTHING, Form, StraightBGT
+from bench.straight import CLIP, DROPOUT, SMOOTHING, Form, StraightBGT, relative_errors
 from bench.workload import Pair, batch_of, released_batches, tokens_of
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import DataError, NotFound
@@ -42,9 +41,7 @@ DIFFERENT = 1e-5  # tolerance of the loss: the peer must compute the same
 def load(clone: Path) -> None:
     """Import its `fairseq` from a copy that runs on this numpy. Raises NotFound where `clone` is no clone of it."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
-        raise NotFound(
-            f"--released {clone}: no fairseq/criterions/bgt_loss.py there; give a clone of the released code"
-        )
+        raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py there; give a clone of the code")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(clone / "fairseq", Path(folder) / "fairseq")
         old = Path(folder) / "fairseq" / "data" / "indexed_dataset.py"
@@ -70,26 +67,20 @@ class Released:
         )
         body = model.encoders["semantic"].body
         vocab, width = body.words.table.weight.shape
-        inner, heads = body.layers[0].feed[0].out_features, body.layers[0].attention.heads
-        flags = {
-            **{f"{part}-embed-dim": width for part in ("encoder", "decoder")},
-            **{f"{part}-ffn-embed-dim": inner for part in ("encoder", "decoder")},
-            **{f"{part}-attention-heads": heads for part in ("encoder", "decoder")},
-            "encoder-layers": len(body.layers),
-            "decoder-layers": len(model.decoders["en"].layers),
-            "latent-size": width,
-            "dropout": DROPOUT,
-            "label-smoothing": SMOOTHING,
-            "x0": 2,  # updates until the KL counts fully
-            "clip-norm": CLIP,
-        }
+        layers = {"encoder": len(body.layers), "decoder": len(model.decoders["en"].layers)}
+        sizes = {"embed-dim": width, "ffn-embed-dim": body.layers[0].feed[0].out_features}
+        sizes["attention-heads"] = body.layers[0].attention.heads
+        flags = {f"{side}-{name}": size for side in layers for name, size in sizes.items()}
+        flags |= {f"{side}-layers": count for side, count in layers.items()}
+        sides = " ".join(f"--{name} {size}" for name, size in flags.items())
         command = (
             "DATA --cpu --task bgt -a bgt-emnlp --bgt-setting bgt -s en -t fr --criterion bgt_loss --sentence-avg "
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
-            "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0"
+            "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0 "
+            f"{sides} --latent-size {width} --dropout {DROPOUT} --label-smoothing {SMOOTHING} --clip-norm {CLIP} "
+            "--x0 2"  # updates until the KL counts fully
         )
-        arguments = [*command.split(), *(part for name, value in flags.items() for part in (f"--{name}", str(value)))]
-        args = options.parse_args_and_arch(options.get_training_parser(), arguments)
+        args = options.parse_args_and_arch(options.get_training_parser(), command.split())
         words = dictionaries.Dictionary()
         for number in range(len(SPECIAL), vocab):
             words.add_symbol(str(number))
@@ -170,22 +161,17 @@ class Released:
         straight.first_position = first
         own = straight.gradients()
         names = {id(parameter): name for name, parameter in self.ours.named_parameters()}
-        off, size = [], []
+        gradients: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         for theirs, parts, tokens in self.weights():
             slope = torch.cat([own[names[id(part)]] for part in parts], dim=-1)
-            slope = slope[self.order] if tokens else slope
-            off.append((theirs.grad - slope).norm().item())
-            size.append(slope.norm().item())
+            gradients[str(len(gradients))] = theirs.grad, slope[self.order] if tokens else slope
+        off = relative_errors(loss.item(), expected.item(), gradients)
         for part in (self.model, straight):
             part.train()
             part.zero_grad()
-        relative = abs(loss.item() - expected.item()) / abs(expected.item())
-        if not relative <= DIFFERENT:
-            raise DataError(
-                f"released code: loss {loss.item()}, the straight form {expected.item()}; expected the same"
-            )
-        gradient = math.hypot(*off) / math.hypot(*size)
-        return f"the straight form at its positions: loss {relative:.0e}, gradient {gradient:.0e} off, relative"
+        if not off[0] <= DIFFERENT:
+            raise DataError(f"released code: loss {loss}, the straight form {expected}; expected the same")
+        return f"the straight form at its positions: loss {off[0]:.0e}, gradient {off[1]:.0e} off, relative"
 
 
 def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:

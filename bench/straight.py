@@ -8,7 +8,7 @@ semantic encoder reads one language at a time, dropout is torch's, Adam updates 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -155,6 +155,16 @@ def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Te
         loss = loss_of(batch, ANNEAL, SMOOTHING) / pairs
     loss.backward()
     return loss.detach()
+
+
+def relative_errors(
+    loss: float, expected: float, gradients: Mapping[str, tuple[Tensor, Tensor]]
+) -> tuple[float, float, tuple[float, str]]:
+    """Of a loss; of all gradients together, each beside the one expected; and of the parameter that fares worst."""
+    off = {name: (gradient - slope).norm().item() for name, (gradient, slope) in gradients.items()}
+    size = {name: slope.norm().item() for name, (_, slope) in gradients.items()}
+    worst = max((off[name] / size[name], name) for name in off if size[name])
+    return abs(loss - expected) / abs(expected), math.hypot(*off.values()) / math.hypot(*size.values()), worst
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ fp32; on a GPU in our precision, and both sides are measured through `torch.comp
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -74,21 +73,16 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     else:
         print("The released code is not measured: --released takes a clone of it.", flush=True)
     for size in TOY if options.toy else SIZES:
-        recipe = recipe_of(size)
+        # what the released code trains: reconstruction reads the posterior's mean
+        fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
+        recipe = recipes.build("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
         reference = straight.StraightBGT(model, DROPOUT).train()
-        yield from step_rows(size, recipe, model, reference, options, reference, "")
+        yield from step_rows(size, recipe, model, reference, options)
         yield memory_row(size, recipe, model, reference, device)
         if device.type == "cuda" or options.toy:
             compile_layers(model, "on", device, 1)
-            whole = torch.compile(reference, dynamic=True)
-            yield from step_rows(size, recipe, model, reference, options, whole, ", layers compiled")
-
-
-def recipe_of(size: Size) -> Recipe:
-    """What the released code trains: reconstruction reads the posterior's mean."""
-    fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
-    return recipes.build("bgt-mean", {**fixed, **size.arguments})
+            yield from step_rows(size, recipe, model, reference, options, torch.compile(reference, dynamic=True))
 
 
 def step_rows(
@@ -97,65 +91,70 @@ def step_rows(
     model: BGT,
     reference: straight.StraightBGT,
     options: argparse.Namespace,
-    loss: straight.Loss,  # the straight form, compiled or not
-    note: str,
+    compiled: straight.Loss | None = None,  # the straight form, where both sides are compiled
 ) -> Iterator[Measurement]:
-    device = torch.device(options.device)
+    device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
+    loss = reference if compiled is None else compiled
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
+
+    def ours(pairs: Sequence[Pair], precision: str, tokens: int) -> Form:
+        lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
+        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # the shortest first
+        batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
+        return Form(
+            lambda number: fast(model, recipe, precision, batches[number].to(device), len(pairs)),
+            list(map(tokens_of, cut)), list(model.parameters()), make_optimizer(model, recipe.train), recipe.train.clip,
+        )  # fmt: skip
+
+    def theirs(precision: str, tokens: int) -> Form:
+        cut, parameters = released_batches(pairs, tokens), reference.parameters_used()
+        batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
+        return Form(
+            lambda number: straight.slow(loss, batches[number].to(device), len(pairs), precision),
+            list(map(tokens_of, cut)), parameters, straight.optimizer(parameters), CLIP,
+        )  # fmt: skip
+
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
-    ours: dict[str, int] = {}  # precision -> tokens of our micro-batches
+    best: dict[str, int] = {}  # precision -> tokens of our micro-batches
     peers: dict[str, dict[str, str]] = {}  # peer -> the precisions of ours that it stands against -> error
     forms: dict[str, Form] = {}
+    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # shares of the update
     for precision in TARGETS:
-        make = partial(our_form, model, recipe, pairs, precision, device)
-        ours[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
-        others = pairs_of(size.vocab, size.update, seed=1)
-        warm = our_form(model, recipe, others, precision, device, ours[precision])
-        for number in range(options.rounds):
-            warm.seconds(place(number, options), clock)
+        make = partial(ours, pairs, precision)
+        best[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
+        warm = ours(pairs_of(size.vocab, size.update, seed=1), precision, best[precision])
+        for place in places:
+            warm.seconds(place, clock)
     if options.released and not on_gpu:
         code = released.Released(model)
         error = f"its loss and gradient against {code.difference(reference, pairs[:FEW])}"
-        best, form = fastest(partial(code.form, pairs), size.theirs, clock)
-        name = f"the released code, {best:,} tokens a batch, fp32"
+        tokens, form = fastest(partial(code.form, pairs), size.theirs, clock)
+        name = f"the released code, {tokens:,} tokens a batch, fp32"
         forms[name], peers[name] = form, dict.fromkeys(TARGETS, error)
     for precision in TARGETS if on_gpu else ["fp32"]:
-        make = partial(straight_form, reference, pairs, precision, device, loss)
-        best, form = fastest(make, MICRO_ON_GPU if on_gpu else size.theirs, clock)
-        name = f"the straight form{note and ', compiled'}, {best:,} tokens a batch, {precision}"
+        tokens, form = fastest(partial(theirs, precision), MICRO_ON_GPU if on_gpu else size.theirs, clock)
+        name = f"the straight form{note and ', compiled'}, {tokens:,} tokens a batch, {precision}"
         forms[name], peers[name] = form, {precision: errors[precision]} if on_gpu else errors
-    times, operations = rounds(forms, options, clock), operations_of(model, pairs)
+    # A round is one micro-batch of each form, at one place of the update, and its share of what ends an update.
+    ending = {name: form.update_seconds(clock) for name, form in forms.items()}
+    times: dict[str, list[float]] = {name: [] for name in forms}
+    for number, place in enumerate(places):
+        for name in list(forms)[:: 1 if number % 2 else -1]:
+            times[name].append(forms[name].seconds(place, clock) + ending[name])
+    operations = operations_of(model, pairs)
     for name, of_precision in peers.items():
         for precision, error in of_precision.items():
-            rate = product_rate(DTYPES[precision], options.threads, device)
-            on = f" on a GPU, {ours[precision]:,} tokens a batch" if on_gpu else ""
+            on = f" on a GPU, {best[precision]:,} tokens a batch" if on_gpu else ""
             yield compare(
                 f"training step{on}, {size.name}, {precision}{note}",
                 name,
                 times[precision],
                 times[name],
-                Rated("tokens", 1, operations, rate),
+                Rated("tokens", 1, operations, product_rate(DTYPES[precision], options.threads, device)),
                 ON_GPU if on_gpu else TARGETS[precision],
                 error,
             )
-
-
-def place(number: int, options: argparse.Namespace) -> float:
-    """The share of the update at which a round's micro-batch lies."""
-    return (2 * number + 1) / (2 * options.rounds)
-
-
-def rounds(
-    forms: Mapping[str, Form], options: argparse.Namespace, clock: Callable[[], float]
-) -> dict[str, list[float]]:
-    """Seconds of a token: one micro-batch of each form a round, spread over the update, and its share of the end."""
-    ending = {name: form.update_seconds(clock) for name, form in forms.items()}
-    times: dict[str, list[float]] = {name: [] for name in forms}
-    for number in range(options.rounds):
-        for name in list(forms)[:: 1 if number % 2 else -1]:
-            times[name].append(forms[name].seconds(place(number, options), clock) + ending[name])
-    return times
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
@@ -171,39 +170,6 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
     if not measured:
         raise torch.OutOfMemoryError(f"not even {sizes[-1]:,} tokens fit")
     return min(measured, key=lambda row: row[0])[1:]
-
-
-def our_form(
-    model: BGT, recipe: Recipe, pairs: Sequence[Pair], precision: str, device: torch.device, tokens: int
-) -> Form:
-    """The library's own."""
-    lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-    cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # the shortest first
-    optimizer = make_optimizer(model, recipe.train)
-    batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
-
-    def step(number: int) -> None:
-        fast(model, recipe, precision, batches[number].to(device), len(pairs))
-
-    return Form(step, list(map(tokens_of, cut)), list(model.parameters()), optimizer, recipe.train.clip)
-
-
-def straight_form(
-    reference: straight.StraightBGT,
-    pairs: Sequence[Pair],
-    precision: str,
-    device: torch.device,
-    loss: straight.Loss,
-    tokens: int,
-) -> Form:
-    """The same, the straight way."""
-    cut, parameters = released_batches(pairs, tokens), reference.parameters_used()
-    batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
-
-    def step(number: int) -> None:
-        straight.slow(loss, batches[number].to(device), len(pairs), precision)
-
-    return Form(step, list(map(tokens_of, cut)), parameters, straight.optimizer(parameters), CLIP)
 
 
 def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> torch.Tensor:
@@ -247,14 +213,10 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
     reference.zero_grad()
     loss = fast(model, recipe, precision, batch, 1).item()
     own = {name: parameter.grad for name, parameter in model.named_parameters()}
-    off = {name: (own[name] - slope).norm().item() for name, slope in slopes.items()}
-    size = {name: slope.norm().item() for name, slope in slopes.items()}
+    off = straight.relative_errors(loss, expected, {name: (own[name], slope) for name, slope in slopes.items()})
     reference.train()
     reference.zero_grad()
-    worst = max((off[name] / size[name], name) for name in off if size[name])
-    gradient = math.hypot(*off.values()) / math.hypot(*size.values())
-    errors = f"loss {abs(loss - expected) / abs(expected):.0e}, gradient {gradient:.0e}"
-    return f"relative: {errors} (at worst {worst[0]:.0e}, {worst[1]})"
+    return f"relative: loss {off[0]:.0e}, gradient {off[1]:.0e} (at worst {off[2][0]:.0e}, {off[2][1]})"
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:

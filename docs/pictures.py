@@ -1,7 +1,7 @@
-"""Take the pictures of the gallery and the README with the default model: `python docs/pictures.py`.
+"""Take the pictures of the gallery and the README with the default model: `python -m docs.pictures`.
 
-Needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[app,dev]'`; takes a few minutes. Nothing is fetched.
-`python docs/pictures.py pairs models` takes those of two pages.
+Needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`; takes a few minutes. Nothing is fetched.
+`python -m docs.pictures pairs models` takes those of two pages.
 """
 
 from __future__ import annotations
@@ -9,19 +9,15 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+
+from bench.app import FLAGS, at_rest, tab_of
 
 DOCS = Path(__file__).resolve().parent
 README = "sentence-wide-light.webp"  # the picture that the README shows, as app.png
@@ -69,31 +65,10 @@ SIZES = {"wide": (1280, 1000), "narrow": (400, 900)}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-@contextmanager
-def app() -> Iterator[str]:
-    """The address of an app with the model that ships."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    options = ["--server.headless", "true", "--server.port", str(port)]
-    command = [sys.executable, "-m", "streamlit", "run", str(DOCS.parent / "app" / "main.py"), *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            for _ in range(300):
-                try:
-                    urlopen(f"http://localhost:{port}/_stcore/health", timeout=1)
-                    break
-                except (URLError, OSError):
-                    time.sleep(0.1)
-            yield f"http://localhost:{port}"
-        finally:  # also after an error, or leaving would wait for the server
-            process.kill()
-
-
 def settle(page: Page) -> None:
     """Wait until the script has run and its output is drawn."""
     page.wait_for_timeout(500)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
+    at_rest(page)
     page.wait_for_timeout(800)
 
 
@@ -119,12 +94,12 @@ def take(page: Page, address: str, view: View) -> None:
 def main() -> None:
     chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     names = sys.argv[1:]
-    with sync_playwright() as playwright, app() as address:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        for view in VIEWS:
-            if not names or view.name in names:
-                take(page, address, view)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        with tab_of(browser) as (page, address, _):
+            for view in VIEWS:
+                if not names or view.name in names:
+                    take(page, address, view)
         browser.close()
 
 

@@ -14,8 +14,8 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from dask.distributed import Client
 
 from bgt_core.bulk import stat_signature
 from bgt_core.errors import BgtError, check_least
-from bgt_core.files import atomic_file
+from bgt_core.files import atomic_file, write_text
 from bgt_core.neighbours import bitext
 from bgt_core.neighbours import search as neighbours
 from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
@@ -46,72 +46,52 @@ def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
         return dict(arrays)
 
 
-def claim(folder: Path, settings: dict[str, object]) -> None:
-    """Make the folder of parts; end if it can't be made, or has parts of a job with other settings or files."""
-    if not folder.parent.is_dir():
-        sys.exit(f"{folder.parent}: no such folder.")
-    folder.mkdir(exist_ok=True)
-    record, text = folder / "settings.json", json.dumps(settings, indent=1)
-    if record.exists() and record.read_text(encoding="utf-8") != text:
-        sys.exit(f"{folder}: holds parts of another job. Remove it, or give the settings in {record}.")
-    with atomic_file(record) as partial_file:
-        partial_file.write_text(text, encoding="utf-8")
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to know; all of it lies in files."""
 
+    folder: Path  # of parts
+    vectors: Sequence[Path]  # of both sides
+    parts: int
+    k: int
 
-def open_side(vectors: Path, chosen: Path) -> Rows:
-    return Rows(np.load(vectors, mmap_mode="r"), np.load(chosen, mmap_mode="r"))
+    def rows(self, side: int, number: int | None = None) -> Rows:
+        """The rows of a side, or of one of its parts."""
+        chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
+        if number is not None:
+            first, last = (len(chosen) * place // self.parts for place in (number, number + 1))
+            chosen = chosen[first:last]
+        return Rows(np.load(self.vectors[side], mmap_mode="r"), chosen)
 
+    def lists(self) -> Lists:
+        with np.load(self.folder / "lists.npz") as arrays:
+            return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
-def part_of(side: Rows, number: int, parts: int) -> Rows:
-    first, last = (len(side) * place // parts for place in (number, number + 1))
-    return Rows(side.vectors, side.chosen[first:last])
+    def assign(self, task: tuple[int, int]) -> None:
+        """Write the lists that hold each row of a part, on a worker."""
+        side, number = task
+        path = self.folder / f"held-{side}-{number}.npz"
+        kept(path, lambda: {"held": self.lists().nearest(self.rows(side, number), ASSIGNMENTS)})
 
+    def search(self, task: tuple[int, int]) -> None:
+        """Write the nearest rows of the other side for a part of one side, on a worker."""
+        side, number = task
 
-def learn(sides: list[Rows], recall: float) -> Arrays:
-    left, right = sides
-    lists = neighbours.learn_lists(left, right, recall)
-    return {"centroids": lists.centroids, "nprobe": np.array(lists.nprobe), "recall": np.array(lists.recall)}
+        def compute() -> Arrays:
+            lists, queries = self.lists(), self.rows(side, number)
+            held = [np.load(self.folder / f"held-{1 - side}-{other}.npz")["held"] for other in range(self.parts)]
+            blocks = neighbours.pair_up(
+                lists.invert(lists.nearest(queries, lists.nprobe)), lists.invert(np.concatenate(held))
+            )
+            cosines, nearest = neighbours.search(queries, self.rows(1 - side), blocks, self.k, ASSIGNMENTS)
+            return {"cosines": cosines, "nearest": nearest}
 
+        kept(self.folder / f"nearest-{side}-{number}.npz", compute)
 
-def open_lists(folder: Path) -> Lists:
-    with np.load(folder / "lists.npz") as arrays:
-        return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
-
-
-def assign(task: tuple[int, int], folder: Path, vectors: list[Path], parts: int) -> None:
-    """Write the lists that hold each row of a part, on a worker."""
-    side, number = task
-
-    def compute() -> Arrays:
-        lists = open_lists(folder)
-        rows = part_of(open_side(vectors[side], folder / f"rows-{side}.npy"), number, parts)
-        return {"held": lists.nearest(rows, ASSIGNMENTS)}
-
-    kept(folder / f"held-{side}-{number}.npz", compute)
-
-
-def search(task: tuple[int, int], folder: Path, vectors: list[Path], parts: int, k: int) -> None:
-    """Write the nearest rows of the other side for a part of one side, on a worker."""
-    side, number = task
-
-    def compute() -> Arrays:
-        lists = open_lists(folder)
-        candidates = open_side(vectors[1 - side], folder / f"rows-{1 - side}.npy")
-        queries = part_of(open_side(vectors[side], folder / f"rows-{side}.npy"), number, parts)
-        held = [np.load(folder / f"held-{1 - side}-{other}.npz")["held"] for other in range(parts)]
-        blocks = neighbours.pair_up(
-            lists.invert(lists.nearest(queries, lists.nprobe)), lists.invert(np.concatenate(held))
-        )
-        cosines, nearest = neighbours.search(queries, candidates, blocks, k, ASSIGNMENTS)
-        return {"cosines": cosines, "nearest": nearest}
-
-    kept(folder / f"nearest-{side}-{number}.npz", compute)
-
-
-def gathered(folder: Path, side: int, parts: int) -> bitext.Neighbours:
-    """The nearest rows of all rows of a side."""
-    files = [np.load(folder / f"nearest-{side}-{number}.npz") for number in range(parts)]
-    return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
+    def gathered(self, side: int) -> bitext.Neighbours:
+        """The nearest rows of all rows of a side."""
+        files = [np.load(self.folder / f"nearest-{side}-{number}.npz") for number in range(self.parts)]
+        return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
 
 
 def main() -> None:
@@ -130,22 +110,34 @@ def main() -> None:
     texts = [bitext.read_sentences(path) for path in options.texts]
     sides = [bitext.read_vectors(path, text) for path, text in zip(options.vectors, texts, strict=True)]
     folder = Path(f"{options.out.absolute()}.parts")
+    if not folder.parent.is_dir():
+        sys.exit(f"{folder.parent}: no such folder.")
+    folder.mkdir(exist_ok=True)
     used = [stat_signature(path) for path in (*options.texts, *options.vectors)]
-    claim(folder, {"parts": options.parts, "k": options.k, "recall": options.recall, "files": used})
+    record, settings = folder / "settings.json", {"parts": options.parts, "k": options.k, "recall": options.recall}
+    text = json.dumps({**settings, "files": used}, indent=1)
+    if record.exists() and record.read_text(encoding="utf-8") != text:
+        sys.exit(f"{folder}: holds parts of another job. Remove it, or give the settings in {record}.")
+    write_text(record, text)
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
             np.save(file, side.chosen)  # a worker of a job that was stopped may still read the old file
-    kept(folder / "lists.npz", partial(learn, sides, options.recall))
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+
+    def learn() -> Arrays:
+        lists = neighbours.learn_lists(sides[0], sides[1], options.recall)
+        return {"centroids": lists.centroids, "nprobe": np.array(lists.nprobe), "recall": np.array(lists.recall)}
+
+    kept(folder / "lists.npz", learn)
+    job = Job(folder, [path.absolute() for path in options.vectors], options.parts, options.k)
     tasks = list(product((0, 1), range(options.parts)))
-    how = {"folder": folder, "vectors": [path.absolute() for path in options.vectors], "parts": options.parts}
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
-        client.gather(client.map(partial(assign, **how), tasks, pure=False))
-        client.gather(client.map(partial(search, **how, k=options.k), tasks, pure=False))
-    pairs = bitext.pairs_of(gathered(folder, 0, options.parts), gathered(folder, 1, options.parts))
+        client.gather(client.map(job.assign, tasks, pure=False))
+        client.gather(client.map(job.search, tasks, pure=False))
+    pairs = bitext.pairs_of(job.gathered(0), job.gathered(1))
     pairs = pairs.take(pairs.scores >= options.threshold)
     bitext.write_pairs(options.out, pairs, *texts)
-    lists = open_lists(folder)
+    lists = job.lists()
     probed = (
         f"{lists.nprobe} of {len(lists.centroids)} lists probed, {100 * lists.recall:.1f}% of sampled nearest in them"
     )

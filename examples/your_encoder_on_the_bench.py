@@ -1,4 +1,4 @@
-"""Measure an encoder of your own: similarity, retrieval and a probe, beside the model that ships.
+"""Measure an encoder of your own: similarity and a probe, beside the model that ships.
 
     python examples/your_encoder_on_the_bench.py
 
@@ -21,9 +21,7 @@ import probes
 from bgt_core import evaluate, open_encoder
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.evaluation.sts_files import StsSet
-from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.grammar import pairs
 
 WIDTH = 512
 
@@ -57,13 +55,6 @@ def similarity(encoder: SentenceEncoder) -> float:
     return result.value(("toy", "pairs", "Pearson"))
 
 
-def retrieved(encoder: SentenceEncoder) -> float:
-    """Return the percentage of 200 English sentences whose nearest French sentence is their translation."""
-    translations = pairs(200, seed=1)
-    english, french = (encoder.embed([pair.texts[lang] for pair in translations], lang=lang) for lang in ("en", "fr"))
-    return 100 * precision_at_1(english, french, encoder.similarity)
-
-
 def length_probe(encoder: SentenceEncoder, items: int) -> str:
     """Return the accuracy of a linear probe for sentence length, x 100, with its interval."""
     config = probes.ProbeConfig(max_items=items, seeds=1)
@@ -81,9 +72,9 @@ def main() -> None:
         "ours": open_encoder(),
         "random": open_encoder("baseline:random"),
     }
-    print(f"{'':>8}  similarity  retrieval  length probe")
+    print(f"{'':>8}  similarity  length probe")
     for name, encoder in encoders.items():
-        print(f"{name:>8}  {similarity(encoder):10.1f}  {retrieved(encoder):9.1f}  {length_probe(encoder, items)}")
+        print(f"{name:>8}  {similarity(encoder):10.1f}  {length_probe(encoder, items)}")
 
 
 if __name__ == "__main__":

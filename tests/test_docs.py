@@ -65,6 +65,7 @@ class Addresses(HTMLParser):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_public_module_has_a_page(site: Path) -> None:
     for path in MODULES:
         module = path.relative_to(ROOT)
@@ -75,6 +76,7 @@ def test_every_public_module_has_a_page(site: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert str(ROOT) not in page.read_text("utf-8"), page

@@ -161,6 +161,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_module_imports_without_fcntl() -> None:
     """As on Windows, which has no such module."""
     script = """

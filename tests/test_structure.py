@@ -216,22 +216,3 @@ def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:
         if path.parts[0] == "tests" and path.stem not in ("close", "test_structure") and ABSOLUTE.search(line)
     ]
     assert not lines, "\n".join(lines)
-
-
-SOURCE = '''
-def command(path: Annotated[str, typer.Option()], name: CsvOption):
-    """Says."""
-    return path
-
-
-class Side:
-    def method(self, a, *b, c=1, **d):
-        pass
-'''
-
-
-def test_a_command_is_known_by_its_options() -> None:
-    command, method = (node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.FunctionDef))
-    assert is_command(command) and not is_command(method)
-    assert [length(command), length(method)] == [2, 2]
-    assert [parameter.arg for parameter in parameters(method)] == ["a", "c", "b", "d"]

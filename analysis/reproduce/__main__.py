@@ -89,15 +89,15 @@ def reproduce(
 
     names = list(OF_BGT) if name == "all" else [name]
     check_names(names)
+    folder = results or (out and out / "results")
     if report_only and not data:
-        folder = results or (out and out / "results")
         if not folder:
             raise UsageError("is needed, or --out: --report-only reads stored results.", parameter="results")
         show(folder, names, as_json)
         return
     if not data:
         raise UsageError("is needed: the folder of data to train and measure on.", parameter="data")
-    if not out:
+    if not out or not folder:
         raise UsageError("is needed: the output folder of the trainings.", parameter="out")
     check_least(1, threads=threads)
     if threads is not None:
@@ -105,11 +105,8 @@ def reproduce(
         threadpoolctl.threadpool_limits(threads)
     check_bootstrap(resamples, level)
     plan = trainings.plan_trainings(
-        names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, resamples=resamples, say=say
+        names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, resamples=resamples
     )
-    missing = {(training.recipe, training.left_out): None for training in plan.chosen(only) if training.left_out}
-    for recipe, arguments in missing:
-        say(f"{recipe} has no {', '.join(arguments)}: not set")
     if listing:
         show_list(plan, only, as_json)
         return
@@ -117,7 +114,6 @@ def reproduce(
         if not report_only:
             with Progress() as progress:
                 trainings.run_trainings(plan, only, progress)
-        folder = results or out / "results"
         with file_lock(plan.out / "results.lock", wait=True):  # one process at a time; others wait
             for each in names:
                 rows.write(folder, each, rows.records(plan, each, level))
@@ -127,10 +123,6 @@ def reproduce(
     states = [plan.state(training) for training in plan.chosen(only)]
     if failed := states.count(trainings.FAILED):
         raise SomeFailed(f"{failed} of {len(states)} trainings failed: --list says which and why.")
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def numbers(seeds: str | None) -> list[int]:
@@ -180,7 +172,7 @@ def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     stored = {name: results.stored(folder, name) for name in names}
     for name, records in stored.items():
         write_text(folder / f"{name}.md", pages.page(name, records))
-        say(f"{folder / name}.md: {pages.verdicts(records)}")
+        print(f"{folder / name}.md: {pages.verdicts(records)}", file=sys.stderr, flush=True)
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce/1", "tables": stored}, indent=2, ensure_ascii=False))
         return

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -41,7 +42,6 @@ from bgt_core.files import atomic_file, write_text
 from bgt_core.recipes import Recipe
 from bgt_core.training.prepare import train_tokenizer
 
-Say = Callable[[str], None]
 Langs = tuple[str, ...]
 
 RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suitable for every language
@@ -79,7 +79,7 @@ class Dataset:
             semantic = measure.gaps(scores)
         return scores | {SEMANTIC: scores.get(SEMANTIC, {}) | semantic}
 
-    def pairs(self, out: Path, say: Say, device: str) -> Source:
+    def pairs(self, out: Path, device: str) -> Source:
         """The training file, made in `out` if it is absent."""
         path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
         if not path.exists():
@@ -87,9 +87,9 @@ class Dataset:
             clean(self.sources, self.langs, path, self.rules, exclude=[self.evaluated(out)])
         return Source(path, tuple(column.partition(":")[0] for column in self.langs))
 
-    def text(self, out: Path, say: Say, device: str) -> Source:
+    def text(self, out: Path, device: str) -> Source:
         """The text that the tokenizer is trained on, likewise."""
-        return self.pairs(out, say, device)
+        return self.pairs(out, device)
 
     def evaluated(self, out: Path) -> Path:
         """A file of every test sentence, once, in order."""
@@ -102,9 +102,9 @@ class Dataset:
         write_text(path, "\n".join(sorted(sentences)) + "\n")
         return path
 
-    def tokenizer(self, recipe: Recipe, out: Path, say: Say, device: str) -> Path:
+    def tokenizer(self, recipe: Recipe, out: Path, device: str) -> Path:
         """The tokenizer of a recipe, trained in `out` if it is absent."""
-        text = self.text(out, say, device)
+        text = self.text(out, device)
         settings = recipe.data.vocab_size, recipe.data.lowercase, recipe.data.character_coverage
         path = out / f"{text.path.name.partition('.tsv')[0]}-{'-'.join(map(str, settings))}.model"
         if not path.exists():
@@ -112,6 +112,11 @@ class Dataset:
             with atomic_file(path) as partial:
                 train_tokenizer(recipe, [text], strict=False).save(partial)
         return path
+
+
+def say(line: str) -> None:
+    """Tell the terminal what happens."""
+    print(line, file=sys.stderr, flush=True)
 
 
 @cache
@@ -222,11 +227,11 @@ class LabelledQuestions(Dataset):
         kept = set(known)
         return [line if line in kept else "0" + line[1:] for line in lines(self.train)]
 
-    def pairs(self, out: Path, say: Say, device: str) -> Source:
+    def pairs(self, out: Path, device: str) -> Source:
         """As they are given: nothing is cleaned away."""
         return written(out / f"{self.name}-{self.sha256[:10]}.tsv", self.rows)
 
-    def text(self, out: Path, say: Say, device: str) -> Source:
+    def text(self, out: Path, device: str) -> Source:
         """All questions, whatever the share of labels."""
         return written(out / f"{self.name}-text.tsv", lines(self.train))
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from analysis.reproduce.comparisons import Comparison, ExperimentSpec, Selection
-from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, Say, content_hash, optional_set, read_sts
+from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, content_hash, optional_set, read_sts, say
 from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
@@ -132,12 +132,12 @@ class SelectedPairs(Dataset):
         """The file of its pairs."""
         return out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
 
-    def pairs(self, out: Path, say: Say, device: str) -> Source:
+    def pairs(self, out: Path, device: str) -> Source:
         """The pairs, selected where the file is missing; DataError where the filter keeps too few."""
         path = self.path(out)
         if not path.exists():
             say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
-            models = self.models(out, say, device)
+            models = self.models(out, device)
             keep = (self.range(out, models),) if self.selection.keep else ()
             rules = replace(RULES, max_pairs=self.count, keep=keep, first_of_reference=True)
             columns = [*PARAPHRASES, *("cost:label" if name == "cost" else name for name in self.file_columns[2:])]
@@ -151,7 +151,7 @@ class SelectedPairs(Dataset):
             new.replace(path)
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
-    def text(self, out: Path, say: Say, device: str) -> Source:
+    def text(self, out: Path, device: str) -> Source:
         """All that could be selected, so that the filters of a table share their tokens."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
@@ -175,7 +175,7 @@ class SelectedPairs(Dataset):
                         add([[cell.encode() for cell in rows[index]] for index in np.flatnonzero(chosen)])
         return paths[part]
 
-    def models(self, out: Path, say: Say, device: str) -> dict[str, SentenceScore]:
+    def models(self, out: Path, device: str) -> dict[str, SentenceScore]:
         """The model that its filter scores by, trained on what is set aside, a classifier from where it stopped."""
         score = self.selection.keep.partition("=")[0]
         if score == "perplexity":

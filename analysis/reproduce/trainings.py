@@ -37,7 +37,7 @@ import torch
 import bgt_core
 from analysis.reproduce import measure
 from analysis.reproduce.comparisons import COMPARISONS, EVERY, ExperimentSpec, Settings, check_names
-from analysis.reproduce.datasets import Dataset, Say, read_parsed, read_questions, read_translations
+from analysis.reproduce.datasets import Dataset, read_parsed, read_questions, read_translations, say
 from analysis.reproduce.paraphrases import read_paraphrases
 from bgt_core import checkpoint, recipes
 from bgt_core import training as runs
@@ -147,7 +147,6 @@ class TrainingPlan:
     device: str
     save_every: int | None  # updates between checkpoints, where not the recipe's
     resamples: int
-    say: Say
 
     def folder(self, training: Training) -> Path:
         return self.out / "cells" / training.name
@@ -194,12 +193,11 @@ def plan_trainings(
     seeds: Sequence[int] = (),
     device: str = "auto",
     resamples: int = 2_000,
-    say: Say = print,
 ) -> TrainingPlan:
     """Read the data and name the trainings of these comparisons; `seeds` replace those of every system.
 
-    `data` holds what `datasets` and `paraphrases` describe; trainings are kept in `out`; `say` gets a line per event.
-    Raises UsageError for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
+    `data` holds what `datasets` and `paraphrases` describe; trainings are kept in `out`. Raises UsageError for an
+    unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
     check_names(names)
     pick_device(device)
@@ -228,7 +226,7 @@ def plan_trainings(
                 training_of(system, comparison.scales[scale], seed, dataset.sha256, firsts.get(seed))
                 for seed in seeds or system.seeds
             ]
-    return TrainingPlan(out, trainings, datasets, device, SAVE_EVERY.get(scale), resamples, say)
+    return TrainingPlan(out, trainings, datasets, device, SAVE_EVERY.get(scale), resamples)
 
 
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
@@ -255,13 +253,13 @@ def attempt(plan: TrainingPlan, training: Training, number: str, report: Report)
         if (folder / RESULT).exists():
             return True
         (folder / ERROR).unlink(missing_ok=True)
-        plan.say(f"{number} {training.name}")
+        say(f"{number} {training.name}")
         try:
             finish(plan, training, folder, report)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the error is, it is kept and the other trainings continue
-            plan.say(f"{training.name} failed: {error}")
+            say(f"{training.name} failed: {error}")
             failure = {"error": str(error), "kind": type(error).__name__, "trace": traceback.format_exc()}
             write_json(folder / ERROR, failure, indent=1)
         return True
@@ -289,8 +287,8 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     else:
         shutil.rmtree(folder / RUN, ignore_errors=True)  # leftovers of a killed process
         with file_lock(data / f"{dataset.name}.lock", wait=True):
-            source = dataset.pairs(data, plan.say, plan.device)
-            tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.say, plan.device)
+            source = dataset.pairs(data, plan.device)
+            tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.device)
         last = runs.train(recipe, [source], folder / RUN, tokenizer=tokenizer, device=plan.device, report=note)
     embedder = bgt_core.load(last, plan.device, recipe.train.precision)
     measure.write(folder / SCORES, dataset.measured(embedder, plan.resamples))

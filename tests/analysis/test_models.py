@@ -106,6 +106,7 @@ def test_means_meet_and_no_other_weight_changes(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_each_table_of_a_card(
     tiny: Callable[..., Recipe],
     tokenizer: Tokenizer,

@@ -18,6 +18,8 @@ from bgt_core.neighbours.bitext import mine, read_sentences, read_vectors, write
 from bgt_core.splitting import parts
 from tests.close import assert_close
 
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
 
@@ -34,7 +36,6 @@ def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.slow
 def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair], tmp_path: Path) -> None:
     sentences = [pair.texts["en"] for pair in grammar]
     text = tmp_path / "text.txt"
@@ -54,7 +55,6 @@ def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair
     assert first.stat().st_mtime_ns == written  # not made again
 
 
-@pytest.mark.slow
 def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shared = rng.standard_normal((3_001, 4))
@@ -70,7 +70,6 @@ def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None
             assert_close(ours, theirs, 1e-3)
 
 
-@pytest.mark.slow
 def test_a_killed_job_goes_on_and_finds_the_pairs_that_one_process_does(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shared, texts, vectors = rng.standard_normal((3_000, 12)), [], []

@@ -39,8 +39,8 @@ FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。",
 ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # English sentences that they share
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
-    "train.kind_weights": "plain:2", "train.epochs": 4.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
-    "train.warmup_steps": 5, "train.save_every": 5, "train.valid_every": 5,
+    "train.kind_weights": "plain:2", "train.epochs": 3.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
+    "train.warmup_steps": 5, "train.save_every": 100, "train.valid_every": 15,
 }  # fmt: skip
 BGT: dict[str, object] = {
     "model.d_model": 16, "model.average_dim": 16, "model.bound_dim": 16, "model.roles_dim": 16,
@@ -139,7 +139,8 @@ def test_each_language_is_written_from_each(trained: Path, bgt: Callable[..., An
     model = bgt_core.load(trained, "cpu", "fp32")
     for source, target in product(LANGS, LANGS):
         texts = sentences(source)[:4], sentences(target)[4:8]
-        written = bgt_core.generate(model, *texts, lang=target, source_lang=source, search=bgt_core.Beam(1, 3, 1))
+        how: dict[str, Any] = {"lang": target, "source_lang": source, "search": bgt_core.Beam(1), "max_length": 9}
+        written = bgt_core.generate(model, *texts, **how)
         letters = {char for text in sentences(target) for char in text} | {" "}
         assert len(written) == 4 and all({*text} <= letters for text in written)
     arguments = ("--source", texts[0][0], "--style", texts[1][0], "--lang", target, "--model", trained, "--beam", 1)

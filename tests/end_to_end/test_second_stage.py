@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,14 @@ from torch import Tensor
 
 import bgt_core
 from bgt_core import checkpoint, training
-from bgt_core.contracts import Batch
-from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.recipes import Recipe
 from bgt_core.recipes.bgt import PairClassifier
-from bgt_core.training.loop import train_step
 
 COLUMNS = ("a:en", "b:en", "gold:label")
 SETTINGS: dict[str, Any] = {
     "classes": 2, "data.valid_pairs": 60, "train.epochs": 6.0, "train.batch_tokens": 600, "train.micro_tokens": 2_000,
     "train.learning_rate": 0.05, "train.valid_every": 20, "train.save_every": 10,
 }  # fmt: skip
-Tiny = Callable[..., Recipe]
 
 
 @pytest.fixture(scope="module")
@@ -162,32 +157,3 @@ def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_p
     moved = {name for name, value in start.items() if not torch.equal(value, end[name])}
     assert any(name.startswith("encoders.semantic") for name in moved)
     assert not any(name.startswith("decoders.") for name in moved)
-
-
-def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
-    saved: Path, tsv: Path, grammar: list, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each row's vector says how many tokens its English has."""
-    ids = tokenizer.encode([pair.texts["en"] for pair in grammar])
-    np.save(tmp_path / "targets.npy", np.array([[len(row), 1.0] for row in ids], np.float32))
-    seen: list[Batch] = []
-
-    def watch(trainer: Any, step: int, update: Any, *inner: int) -> Any:
-        seen.extend(update.batches.values())
-        return train_step(trainer, step, update, *inner)
-
-    monkeypatch.setattr("bgt_core.training.course.train_step", watch)
-    settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_tokens": 2}
-    training.train(
-        "bgt-small",
-        [tsv],
-        tmp_path / "run",
-        init_from=saved,
-        overrides=settings,
-        teacher=[tmp_path / "targets.npy"],
-        device="cpu",
-    )
-    assert seen
-    for batch in seen:
-        assert batch.targets is not None
-        assert batch.targets[:, 0].tolist() == batch.sides["en"].mask.sum(1).tolist()

@@ -21,9 +21,6 @@ untrained model, which must fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -37,7 +34,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
@@ -56,24 +53,12 @@ ARGUMENTS: dict[str, object] = {
 }  # fmt: skip
 
 
-def short(pair: Pair) -> bool:
-    return all(len(text.split()) <= WORDS for text in pair.texts.values())
-
-
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Pairs to train on and pairs that no model saw; no two share a sentence."""
-    corpus = [pair for pair in pairs(27_000) if short(pair)]
+    """Short pairs to train on and pairs that no model saw; no two share a sentence."""
+    corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
-
-
-@pytest.fixture(scope="module")
-def folder(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("separation")
-    text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
-    (path / "pairs.tsv").write_text(text, encoding="utf-8")
-    return training.train(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
 
 
 class Reading:
@@ -100,32 +85,44 @@ class Reading:
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
-    def cost(self, lang: str, style: torch.Tensor, meaning: torch.Tensor) -> float:
-        """Nats a sentence, decoded from these two latents."""
-        ids = self.model.tokenizer.encode([pair.texts[lang] for pair in self.unseen[: len(meaning)]])
-        side = Tokens.pad(ids, lang)
-        with torch.no_grad():
+    def lost(self, lang: str) -> dict[str, float]:
+        """What a sentence costs when one latent is another sentence's, in nats more than with its own."""
+        own, meant, translated = (
+            torch.from_numpy(self.vectors[key][:1000])
+            for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
+        )
+        side = Tokens.pad(self.model.tokenizer.encode([pair.texts[lang] for pair in self.unseen[:1000]]), lang)
+
+        def cost(style: torch.Tensor, meaning: torch.Tensor) -> float:
             latent = self.model.model.join({LANGUAGE: style, SEMANTIC: meaning})
             return self.model.model.decoder(lang)("reconstruct", lang, latent, side).nll()[1].mean().item()
 
+        with torch.no_grad():
+            base = cost(own, meant)
+            return {
+                "another's meaning": cost(own, meant.roll(1, 0)) - base,
+                "its translation's meaning": cost(own, translated) - base,
+                "another's style": cost(own.roll(1, 0), meant) - base,
+            }
+
 
 @pytest.fixture(scope="module")
-def trained(folder: Path, corpus: tuple[list[Pair], list[Pair]]) -> Reading:
-    return Reading(bgt_core.load(folder), corpus[1])
-
-
-@pytest.fixture(scope="module")
-def untrained(folder: Path, corpus: tuple[list[Pair], list[Pair]]) -> Reading:
-    """The same weights before the first step."""
+def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Reading]:
+    """The model after training, and the same weights before the first step."""
+    path = tmp_path_factory.mktemp("separation")
+    text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
+    (path / "pairs.tsv").write_text(text, encoding="utf-8")
+    folder = training.train(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
     saved = checkpoint.load(folder)
     torch.manual_seed(SEED)
-    return Reading(Embedder(saved.recipe.build(saved.tokenizer), saved.tokenizer, LANGS), corpus[1])
+    untrained = Embedder(saved.recipe.build(saved.tokenizer), saved.tokenizer, LANGS)
+    return Reading(bgt_core.load(folder), corpus[1]), Reading(untrained, corpus[1])
 
 
-def common(labels: dict[object, np.ndarray]) -> np.ndarray:
+def common(labels: list[np.ndarray]) -> np.ndarray:
     """Those that occur often enough in both halves to be learnt and scored, (N, K)."""
     half = UNSEEN // 2
-    frequent = [label for label in labels.values() if min(label[:half].sum(), label[half:].sum()) >= 10]
+    frequent = [label for label in labels if min(label[:half].sum(), label[half:].sum()) >= 10]
     assert len(frequent) >= 5
     return np.stack(frequent, axis=1)
 
@@ -140,49 +137,31 @@ def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
         "it".split()
     ) | {"there is", "let us", "who does"}
     keys = sorted({key for pair in corpus[1] for key in pair.meaning} - closed)
-    return common({key: np.array([key in pair.meaning for pair in corpus[1]]) for key in keys})
+    return common([np.array([key in pair.meaning for pair in corpus[1]]) for key in keys])
 
 
-@pytest.fixture(scope="module")
-def style(corpus: tuple[list[Pair], list[Pair]]) -> dict[str, np.ndarray]:
-    """Each language's fillers and final marks."""
-
-    def values(lang: str) -> Iterator[tuple[str, str]]:
-        for factor in ("filler", "mark"):
-            yield from sorted({(factor, pair.style[lang][factor]) for pair in corpus[1] if factor in pair.style[lang]})
-
-    return {
-        lang: common(
-            {
-                (factor, value): np.array([pair.style[lang].get(factor) == value for pair in corpus[1]])
-                for factor, value in values(lang)
-            }
-        )
-        for lang in LANGS
-    }
-
-
-def test_the_semantic_latent_finds_translations(trained: Reading, untrained: Reading) -> None:
+def test_the_semantic_latent_finds_translations(models: tuple[Reading, Reading]) -> None:
+    trained, untrained = models
     assert trained.retrieval(SEMANTIC) > 0.6
     assert trained.retrieval(LANGUAGE) < 0.03
     assert untrained.retrieval(SEMANTIC) < 0.15
 
 
 @pytest.mark.parametrize("lang", LANGS)
-def test_meaning_is_in_the_semantic_latent_more_than_in_the_language_latent(
-    lang: str, trained: Reading, meaning: np.ndarray
+def test_meaning_is_in_the_semantic_latent_and_manner_in_the_language_latent(
+    lang: str, models: tuple[Reading, Reading], meaning: np.ndarray, corpus: tuple[list[Pair], list[Pair]]
 ) -> None:
-    semantic, language = (trained.predicts(meaning, (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE))
+    def read(labels: np.ndarray) -> tuple[float, ...]:
+        return tuple(models[0].predicts(labels, (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE))
+
+    semantic, language = read(meaning)
     assert semantic > language + 0.15
     assert semantic > 0.9
-
-
-@pytest.mark.parametrize("lang", LANGS)
-def test_manner_is_in_the_language_latent_more_than_in_the_semantic_latent(
-    lang: str, trained: Reading, style: dict[str, np.ndarray]
-) -> None:
-    semantic, language = (
-        trained.predicts(style[lang], (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE)
+    styles = [pair.style[lang] for pair in corpus[1]]
+    values = [(factor, value) for factor in ("filler", "mark")
+              for value in sorted({style[factor] for style in styles if factor in style})]  # fmt: skip
+    semantic, language = read(
+        common([np.array([style.get(factor) == value for style in styles]) for factor, value in values])
     )
     assert language > semantic + 0.06
     assert language > 0.68
@@ -190,36 +169,22 @@ def test_manner_is_in_the_language_latent_more_than_in_the_semantic_latent(
 
 @pytest.mark.parametrize(("learnt", "tested"), [("en", "fr"), ("fr", "en")])
 def test_meaning_is_read_in_a_language_the_probe_never_saw(
-    learnt: str, tested: str, trained: Reading, untrained: Reading, meaning: np.ndarray
+    learnt: str, tested: str, models: tuple[Reading, Reading], meaning: np.ndarray
 ) -> None:
     def transferred(model: Reading, latent: str) -> float:
         return model.predicts(meaning, (learnt, latent), (tested, latent))
 
-    assert transferred(trained, SEMANTIC) > 0.85
-    assert transferred(trained, LANGUAGE) < 0.65  # each language has a space of its own
-    assert transferred(untrained, SEMANTIC) < 0.65
+    assert transferred(models[0], SEMANTIC) > 0.85
+    assert transferred(models[0], LANGUAGE) < 0.65  # each language has a space of its own
+    assert transferred(models[1], SEMANTIC) < 0.65
 
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
-    lang: str, trained: Reading, untrained: Reading
+    lang: str, models: tuple[Reading, Reading]
 ) -> None:
-    """What a sentence costs when one latent is another sentence's, in nats more than with its own."""
-
-    def costs(model: Reading) -> dict[str, float]:
-        own, meant, translated = (
-            torch.from_numpy(model.vectors[key][:1000])
-            for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
-        )
-        base = model.cost(lang, own, meant)
-        return {
-            "another's meaning": model.cost(lang, own, meant.roll(1, 0)) - base,
-            "its translation's meaning": model.cost(lang, own, translated) - base,
-            "another's style": model.cost(lang, own.roll(1, 0), meant) - base,
-        }
-
-    nats = costs(trained)
+    nats = models[0].lost(lang)
     assert nats["another's meaning"] > 1
     assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # it means the same
     assert nats["another's style"] > 3
-    assert max(map(abs, costs(untrained).values())) < 0.2
+    assert max(map(abs, models[1].lost(lang).values())) < 0.2

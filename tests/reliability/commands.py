@@ -7,13 +7,11 @@ import itertools
 import os
 import pkgutil
 import re
-import signal
 import sys
-import time
-import traceback
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -95,51 +93,33 @@ def warm() -> None:
                 importlib.import_module(module.name)
 
 
-def started(arguments: Sequence[str], out: Path, data: Path) -> int:
-    """Starts a command; its process."""
-    sys.stdout.flush()
-    if process := os.fork():
-        return process
-    try:
-        os.setsid()
-        log = os.open(log_of(os.getpid(), out), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for stream in (1, 2):
-            os.dup2(log, stream)
-        sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
-        sys.argv = [part.format(out=out, data=data) for part in arguments]
-        importlib.import_module(PROGRAMS[sys.argv[0]]).main()
-        os._exit(0)
-    except SystemExit as end:
-        sys.stdout.flush()
-        os._exit(end.code if isinstance(end.code, int) else 1 if end.code else 0)
-    except BaseException:  # noqa: BLE001  a child must never return into the parent's code
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
+def child(arguments: Sequence[str], out: Path, data: Path) -> None:
+    """Run a command in a forked process, its output in a file beside OUT."""
+    os.setsid()
+    log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
+    sys.argv = [part.format(out=out, data=data) for part in arguments]
+    importlib.import_module(PROGRAMS[sys.argv[0]]).main()
 
 
-def log_of(process: int, out: Path) -> Path:
-    """Where the output of a command's process goes, beside OUT."""
-    return out.with_name(f"{out.name}.{process}.log")
-
-
-def ended(process: int, out: Path) -> Ended:
-    """Waits for a command; one that hangs is killed."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return Ended(os.waitstatus_to_exitcode(status), log_of(process, out).read_text("utf-8", "replace"))
-        time.sleep(0.005)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return Ended(-signal.SIGKILL, f"hung for {PATIENCE:.0f} seconds")
+def started(arguments: Sequence[str], out: Path, data: Path) -> Any:
+    """Start a command; its process."""
+    process = get_context("fork").Process(target=child, args=(arguments, out, data))
+    process.start()
+    return process
 
 
 def run(arguments: Sequence[str], out: Path, data: Path) -> Ended:
-    """A whole command."""
+    """A whole command; one that hangs is killed."""
     out.mkdir(parents=True, exist_ok=True)
-    return ended(started(arguments, out, data), out)
+    process = started(arguments, out, data)
+    process.join(PATIENCE)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return Ended(process.exitcode, out.with_name(f"{out.name}.log").read_text("utf-8", "replace"))
 
 
 def names(out: Path) -> set[str]:
@@ -149,5 +129,4 @@ def names(out: Path) -> set[str]:
 
 def results(out: Path) -> dict[str, bytes]:
     """The content of every file that a command is for, by name: but those that hold times or the path of `out`."""
-    files = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*")) if path.is_file()}
-    return {name: path.read_bytes() for name, path in files.items() if not re.search(OTHERS, name)}
+    return {name: (out / name).read_bytes() for name in sorted(names(out)) if not re.search(OTHERS, name)}

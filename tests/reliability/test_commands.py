@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -36,8 +35,8 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
         out.mkdir()
         process = commands.started(arguments, out, data)
         time.sleep(draw.uniform(0, 1.05 * seconds))
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
+        process.kill()
+        process.join()
         if command.again and (out / "run" / "run.json").exists():
             arguments = command.again
         end = commands.run(arguments, out, data)

@@ -164,12 +164,12 @@ def test_what_a_folder_has_and_must_have(folder: Path, tmp_path: Path) -> None:
 def test_parsed_sentences_are_not_trained_on_and_files_decide_the_hash(folder: Path, tmp_path: Path) -> None:
     dataset = read_parsed(folder, 300)
     assert [path.name for path in dataset.sources] == ["en.a.tsv", "en.b.tsv"]
-    source = dataset.pairs(tmp_path, print, "cpu")
+    source = dataset.pairs(tmp_path, "cpu")
     assert source.columns == ("a", "b")
     assert len(list(read_pairs(source.path, source.columns, Skipped()))) == 300
     pairing = paired((folder / "trees/en.toy.mrg",))
     parsed = {each.text for group in pairing.groups for side in group for each in side}
-    every = read_parsed(folder, 10_000).pairs(tmp_path, print, "cpu")
+    every = read_parsed(folder, 10_000).pairs(tmp_path, "cpu")
     kept = {text for row in read_pairs(every.path, every.columns, Skipped()) for text in row}
     written = {line.split("\t")[0] for line in (folder / "paraphrase/en.a.tsv").read_text("utf-8").splitlines()}
     assert parsed & written and not parsed & kept
@@ -189,13 +189,13 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [len(rows) for rows in parts] == [20, 60, 200]
     assert set(parts[0]) < set(parts[1]) < set(parts[2]) == set(given)
     first = dataset(systems["VAE reformulate, 30% of labels"])
-    read = first.pairs(tmp_path, print, "cpu")
+    read = first.pairs(tmp_path, "cpu")
     rows = ["\t".join(row) for row in read_pairs(read.path, read.columns, Skipped())]
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
     assert len({dataset(system).sha256 for system in systems.values()}) == 6  # three shares, two stages
-    assert first.text(tmp_path, print, "cpu").path.read_text("utf-8").splitlines() == given
+    assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 
 @pytest.mark.slow

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from matplotlib.figure import Figure
 
 from analysis.reproduce import figures
-from analysis.reproduce.comparisons import AVERAGE, Comparison, ExperimentSpec, above
+from analysis.reproduce.comparisons import AVERAGE, Comparison, ExperimentSpec
 
 COMPARISON = Comparison(
     "Three",
-    (ExperimentSpec("BGT", "bgt", seeds=(1, 2)), ExperimentSpec("SP", "sp"), ExperimentSpec("BiLSTM", "bilstm")),
+    [ExperimentSpec("BGT", "bgt", seeds=(1, 2)), ExperimentSpec("SP", "sp"), ExperimentSpec("BiLSTM", "bilstm")],
     {"BGT": {AVERAGE: 70.0}, "BiLSTM": {AVERAGE: 60.0}},
-    (above("BGT", "SP", "sec. 4"), above("BGT", "BiLSTM", "fig. 3")),
 )
 
 
@@ -23,22 +21,18 @@ def score(system: str, seed: str, value: float, published: float | None = None) 
     return about | {"value": value, "ci_low": value - 1, "ci_high": value + 2}
 
 
-RECORDS = {
-    "scores": [
-        score("BGT", "mean", 56.0, 71.5),  # of the years that are here
-        score("BGT", "1", 55.0, 71.5),
-        score("BGT", "2", 57.0, 71.5),
-        score("SP", "mean", 60.0),
-        score("SP", "1", 60.0),
-        {**score("SP", "mean", 20.0), "measure": "Hard+"},
-    ],
-    "claims": [
-        {"claim": "BGT is above SP", "verdict": "does not hold", "published": 1.5}
-        | {"value": -4.0, "ci_low": -5.0, "ci_high": -3.0},
-        {"claim": "BGT is above BiLSTM", "verdict": "not run", "published": 2.5}
-        | {"value": None, "ci_low": None, "ci_high": None},
-    ],
-}
+SCORES = [
+    score("BGT", "mean", 56.0, 71.5),  # of the years that are here
+    score("BGT", "1", 55.0, 71.5),
+    score("BGT", "2", 57.0, 71.5),
+    score("SP", "mean", 60.0),
+    score("SP", "1", 60.0),
+    {**score("SP", "mean", 20.0), "measure": "Hard+"},
+]
+CLAIMS = [
+    {"claim": "a", "verdict": "does not hold", "published": 1.5, "value": -4.0, "ci_low": -5.0, "ci_high": -3.0},
+    {"claim": "b", "verdict": "not run", "published": 2.5, "value": None, "ci_low": None, "ci_high": None},
+]
 
 
 def points(figure: Figure, marker: str) -> list[tuple[float, float]]:
@@ -51,29 +45,18 @@ def labels(figure: Figure) -> list[str]:
     return [label.get_text() for label in figure.axes[0].get_yticklabels()]
 
 
-def test_systems_stand_where_their_scores_are() -> None:
-    figure = figures.systems(COMPARISON, RECORDS)
+def test_systems_and_claims_stand_where_their_numbers_are() -> None:
+    figure = figures.systems(COMPARISON, {"scores": SCORES})
     assert labels(figure) == ["BGT", "SP", "BiLSTM"]
     assert points(figure, "o") == [(56, 0), (60, 1)]  # the third was not trained
     assert points(figure, "D") == [(71.5, 0), (60, 2)]  # the paper's, over the years that ours has where it can be
     assert [x for x, _ in points(figure, ".")] == [55, 57, 60]
     assert points(figure, "None") == [(55, 0), (58, 0), (59, 1), (62, 1)]  # intervals
-
-
-def test_another_measure() -> None:
-    figure = figures.systems(COMPARISON, RECORDS, "Hard+")
-    assert points(figure, "o") == [(20, 1)]
-    assert points(figure, "D") == []
-
-
-def test_claims_stand_where_their_differences_are() -> None:
-    figure = figures.verdicts(RECORDS)
-    assert labels(figure) == ["BGT is above SP", "BGT is above BiLSTM (not run)"]
-    assert points(figure, "X") == [(-4, 0)]
+    figure = figures.systems(COMPARISON, {"scores": SCORES}, "Hard+")
+    assert points(figure, "o") == [(20, 1)] and points(figure, "D") == []
+    figure = figures.verdicts({"claims": CLAIMS})
+    assert labels(figure) == ["a", "b (not run)"] and points(figure, "X") == [(-4, 0)]
     assert points(figure, "o") == points(figure, "s") == []
     assert points(figure, "D") == [(1.5, 0), (2.5, 1)]
-
-
-@pytest.mark.parametrize("draw", [figures.verdicts, lambda records: figures.systems(COMPARISON, records)])
-def test_no_results_are_an_empty_sheet(draw: Any) -> None:
-    assert points(draw({"scores": [], "claims": []}), "o") == []
+    for empty in (figures.verdicts({"claims": []}), figures.systems(COMPARISON, {"scores": []})):
+        assert points(empty, "o") == []

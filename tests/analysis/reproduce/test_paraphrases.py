@@ -111,7 +111,7 @@ def dataset(paraphrases: Paraphrases, *selection: object) -> SelectedPairs:
 
 
 def selected(paraphrases: Paraphrases, out: Path, *selection: object) -> list[tuple[str, ...]]:
-    source = dataset(paraphrases, *selection).pairs(out, lambda line: None, "cpu")
+    source = dataset(paraphrases, *selection).pairs(out, "cpu")
     return list(read_pairs(source.path, source.columns, Skipped()))
 
 
@@ -160,7 +160,7 @@ def test_a_quantile_is_that_of_the_first_candidates(paraphrases: Paraphrases, tm
     firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # those of rank 0
     assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # of costs of four digits
     assert limits.least == float("-inf")
-    chosen = read_pairs(cheap.pairs(tmp_path, print, "cpu").path, ("a", "b", "cost"), Skipped())
+    chosen = read_pairs(cheap.pairs(tmp_path, "cpu").path, ("a", "b", "cost"), Skipped())
     costs = [float(row[2]) for row in chosen]
     assert len(costs) == 100 and max(costs) <= limits.most
 
@@ -170,7 +170,7 @@ def test_a_filter_that_keeps_too_few_says_how_many(paraphrases: Paraphrases, tmp
         selected(paraphrases, tmp_path, "fr-large", "words=30..")
     few = dataset(replace(paraphrases, pairs=400), "fr-large", "overlap-1=..0.6")
     with pytest.raises(DataError, match=r"pairs; every filter needs 400"):
-        few.pairs(tmp_path, print, "cpu")
+        few.pairs(tmp_path, "cpu")
     assert not few.path(tmp_path).exists()
 
 

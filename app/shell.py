@@ -141,7 +141,7 @@ def main() -> None:
         )
         st.markdown(f"```sh\n{MODELS}\n```")
         return
-    from app.card.compute import paper
+    from app.card.page import paper
 
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}", help=verbatim(loaded.spec) or None)

@@ -6,17 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from app.core import controls, corpora, exports, pairs, rows, startup, state, upload_dialog
 from app.core.address import BOUND
 from app.core.latents import chart, geometry, spaces
 from app.core.markdown import failing, frame, verbatim
+from app.core.startup import ParallelText
 from app.core.state import Loaded
-from app.models import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
+from bgt_core.evaluation.systems import System, disagreement
+from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
+from bgt_core.vectors.compare import unit
 
+NEIGHBOURS = 10
+SIDES = ("first", "second")  # of two models
+MAX_PAIRS = 1_000  # searched; all against all is quadratic
 MOST = 4  # models at once
 COUNTS = [100, 300, 1_000]
 MAP_HEIGHT = 460  # pixels
@@ -106,13 +114,13 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     )
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
-    if len(table) > compute.NEIGHBOURS:
+    if len(table) > NEIGHBOURS:
         first, *others = (space.vectors for space in drawn)
         shares = (
-            f"{compute.same_neighbours(first, other):.0%} with {verbatim(model.title)}"
+            f"{same_neighbours(first, other):.0%} with {verbatim(model.title)}"
             for model, other in zip(models[1:], others, strict=True)
         )
-        near = f"Of a sentence's {compute.NEIGHBOURS} nearest neighbours"
+        near = f"Of a sentence's {NEIGHBOURS} nearest neighbours"
         st.caption(f"{near}, {verbatim(models[0].title)} shares {' and '.join(shares)}, on average.")
     if text.credit:
         st.caption(text.credit)
@@ -154,7 +162,7 @@ def scored_pairs(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         return
     _, table, of_pairs = uploaded
     with failing():
-        scores = compute.similarities(models, table, of_pairs)
+        scores = similarities(models, table, of_pairs)
         if "gold" not in table:
             st.info("Choose the column that holds people's scores.")
         else:
@@ -176,12 +184,12 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.info(f"No pairs of sentences in {names_of(langs)}. Upload some.")
         return
     both = [first, others[titles.index(chosen)]]
-    table, text_langs = compute.disagreements(both, texts[name])
+    table, text_langs = ranked_pairs(both, texts[name])
     st.caption(
         f"{len(table):,} pairs. A pair's rank, in percent, is the share of the others that are less similar: models "
         f"use their scales differently. The largest gaps of both ranks come first. {texts[name].credit}"
     )
-    ranks = {f"{side} rank": model.title for side, model in zip(compute.SIDES, both, strict=True)}
+    ranks = {f"{side} rank": model.title for side, model in zip(SIDES, both, strict=True)}
     shown = table.head(SHOWN)[["left", "right", *ranks, "gap"]]
     formats = dict.fromkeys(ranks.values(), "%.0f") | {GAP: "%+.0f"}
     event = frame(
@@ -212,7 +220,7 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             return
         left = lang_of("From", text.langs, "cmp_from")
         right = lang_of("Into", [lang for lang in text.langs if lang != left], "cmp_into")
-    forward, backward = compute.translations_found(models, text, (left, right))
+    forward, backward = translations_found(models, text, (left, right))
     count = len(forward[models[0].title])
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
     st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
@@ -220,3 +228,60 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
     for title, hits in ways.items():
         pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
+
+
+def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str, str]) -> dict[str, np.ndarray]:
+    """By model, the similarity in meaning of the two sides of each pair (left, right), (N,)."""
+    scores = {}
+    for model in models:
+        left, right = (
+            state.embed(model, pairs[side].tolist(), lang, SEMANTIC)
+            for side, lang in zip(("left", "right"), langs, strict=True)
+        )
+        scores[model.title] = model.encoder.similarity_pairwise(left, right).astype(float)
+    return scores
+
+
+def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataFrame, list[str]]:
+    """The pairs of a text by how much two models disagree, the most first, and the languages of both sides.
+
+    Columns left, right, and for each side of `SIDES` its similarity and its rank in percent; gap, of the ranks.
+    """
+    (left, right, *_), langs = corpora.columns_of(text, MAX_PAIRS)
+    encoders = {side: model.encoder for side, model in zip(SIDES, models, strict=True)}
+    made = disagreement(encoders, left, right, (langs[0], langs[1]))
+    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
+    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
+    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps})
+    return table.iloc[made.order], langs
+
+
+def translations_found(
+    models: Sequence[Loaded], text: ParallelText, langs: tuple[str, str]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """By model, whether each pair's left sentence finds its right one, and the right one its left, (N,) `hits` each."""
+    table = corpora.sentences(text, MAX_PAIRS)
+    left, right = (tuple(table.loc[table["lang"] == lang, "text"]) for lang in langs)
+    hits = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]
+    names = [model.title for model in models]
+    forward, backward = (dict(zip(names, way, strict=True)) for way in zip(*hits, strict=True))
+    return forward, backward
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking for translations")
+def _found(
+    digest: str, content: str, langs: tuple[str, str], _left: Sequence[str], _right: Sequence[str], _model: Loaded
+) -> tuple[np.ndarray, np.ndarray]:
+    system = System(_model.title, _model.encoder)
+    left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
+    return hits_of(left, right, _model.encoder.similarity)
+
+
+def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
+    """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
+    count, near = min(NEIGHBOURS, len(first) - 1), []
+    for vectors in (first, second):
+        cosines = unit(vectors) @ unit(vectors).T
+        np.fill_diagonal(cosines, -np.inf)  # without itself
+        near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
+    return float(np.mean([len(set(one) & set(two)) / count for one, two in zip(*near, strict=True)]))

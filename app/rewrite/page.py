@@ -6,20 +6,37 @@ text, but only the open tab computes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, exports, markdown, startup, state, theme, writing
+from app.core import controls, corpora, exports, markdown, rows, startup, state, theme, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.markdown import failing, help_of, verbatim, written
-from app.rewrite import compute
+from app.core.startup import ParallelText
+from app.core.state import BY_DIGEST, Loaded, embed
+from app.core.theme import latent_colour
+from app.core.writing import candidates, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
-from bgt_core.vectors.maps import Directions
+from bgt_core.data.properties import PROPERTIES
+from bgt_core.evaluation.facts import checks, differences
+from bgt_core.vectors.maps import Directions, directions
 
+FITTED_ON = 2_000  # translations that directions are fitted on
+QUESTION = "question"
+TITLES = {  # of directions: being a question, and properties of wording
+    QUESTION: "More of a question",
+    "address": "More formal",
+    "politeness": "More polite",
+    "contraction": "More contracted",
+}
+FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values that a direction leads to, from the other one
+STEPS = (-4, -2, 0, 2, 4)
 REMEMBERED = 20  # grids of a session
 MOST = 5  # rows and columns of a grid
 MEANINGS_AND_STYLES = {
@@ -82,20 +99,20 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
         if not is_open:
             return
         with failing(), st.spinner("Writing", show_time=True):
-            grids[request] = compute.grid(loaded, meanings, meaning_lang, styles, lang)
+            grids[request] = written_grid(loaded, meanings, meaning_lang, styles, lang)
         while len(grids) > REMEMBERED:
             del grids[next(iter(grids))]
     if request in grids:
         table, rebuilt = grids[request]
         pairs = zip(meanings, rebuilt, strict=True)
-        notices = {meaning: compute.beyond(meaning, again, meaning_lang) for meaning, again in pairs}
+        notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
         show_grid(loaded, table, notices, styles)
     help_of("rewrite-grid")
 
 
 def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str], styles: Sequence[str]) -> None:
     second = loaded.second_latent
-    st.html(compute.html(table, notices, second, theme.current()))
+    st.html(html(table, notices, second, theme.current()))
     st.html(
         f"{theme.square(SEMANTIC, theme.current())} cosine to the row's semantic latent &emsp; "
         f"{theme.square(second, theme.current())} cosine to the column's {second} latent"
@@ -103,7 +120,7 @@ def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str]
     exports.offer(
         f"bgt-grid-{loaded.short}",
         table.rename(columns={"second": second}),
-        latex=compute.wide(table, styles),
+        latex=wide(table, styles),
     )
 
 
@@ -147,13 +164,13 @@ def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
     source = source[: writing.MAX_CHARACTERS]
     text = next(text for text in texts if lang in text.langs)
     if not is_open:
-        keys = [key for name in compute.TITLES if (key := f"move_{name}") in st.session_state]
+        keys = [key for name in TITLES if (key := f"move_{name}") in st.session_state]
         st.session_state.update({key: st.session_state[key] for key in keys})  # of sliders that are not drawn now
         return
     with failing():
-        directions = compute.fitted_directions(loaded, text, lang)
+        directions = fitted_directions(loaded, text, lang)
         with st.spinner("Generating every step"):
-            table = compute.every_step(loaded, directions, source, lang)
+            table = every_step(loaded, directions, source, lang)
         moved = table.groupby("direction", sort=False)["text"].nunique() > 1
         sliders(loaded, directions, source, lang, moved[moved].index.tolist())
         steps(loaded, directions, table, moved, lang)
@@ -168,28 +185,143 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
     this."""
     if not moving:
         return
-    low, high = float(compute.STEPS[0]), float(compute.STEPS[-1])
+    low, high = float(STEPS[0]), float(STEPS[-1])
     moves = dict.fromkeys(directions.names, 0.0)
     for column, name in zip(st.columns(len(moving)), moving, strict=True):
-        moves[name] = column.slider(compute.TITLES[name], low, high, 0.0, 0.5, key=f"move_{name}", **BOUND)
+        moves[name] = column.slider(TITLES[name], low, high, 0.0, 0.5, key=f"move_{name}", **BOUND)
     with failing(), st.spinner("Writing"):
-        written(compute.write_moved(loaded, directions, source, lang, [list(moves.values())])[0])
+        written(write_moved(loaded, directions, source, lang, [list(moves.values())])[0])
 
 
 def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, moved: pd.Series, lang: str) -> None:
     """List the sentence at every step of the directions in which it `moved`, and name the others."""
     st.subheader("Every direction, step by step")
     if not moved.all():
-        still = " and ".join(compute.TITLES[name] for name in moved[~moved].index)
+        still = " and ".join(TITLES[name] for name in moved[~moved].index)
         st.caption(f"{still}: no effect on this sentence at any step.")
-    shown = table[table["direction"].map(moved)].assign(direction=table["direction"].map(compute.TITLES))
+    shown = table[table["direction"].map(moved)].assign(direction=table["direction"].map(TITLES))
     shown = shown.rename(columns={"direction": "Direction", "step": "Step", "text": "Written there"})
     markdown.table(shown, "The sentence generated at every step of every direction")
-    read = (
-        f"{compute.TITLES[name].lower()} {r:.2f}" for name, r in zip(directions.names, directions.read, strict=True)
-    )
+    read = (f"{TITLES[name].lower()} {r:.2f}" for name, r in zip(directions.names, directions.read, strict=True))
     st.caption(
         f"How well each can be read from held-out sentences, as a correlation: {', '.join(read)}. Far steps leave what "
         "the decoder was trained on: nonsense there is expected."
     )
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
+
+
+def beyond(text: str, rebuilt: str, lang: str) -> str:
+    """Warn if the reconstruction of a sentence fails a check; "" if it passes all."""
+    if not (changed := differences(checks(text, lang, rebuilt, lang))):
+        return ""
+    return (
+        f"This small model cannot reconstruct this sentence: from its own latents it writes “{rebuilt}” ({changed}). "
+        "Other outputs will be no better."
+    )
+
+
+def written_grid(
+    loaded: Loaded,
+    meanings: Sequence[str],
+    meaning_lang: str,
+    styles: Sequence[str],
+    lang: str,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
+    reconstruct each meaning.
+
+    `semantic` and `second` are the cosines of the generated text to the meaning's semantic latent and to the style's
+    second latent; `unchanged` is the latter for the meaning's own sentence, NaN if that is of another language;
+    `changed` is what the text lost of the meaning, by rules.
+    """
+    semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
+    second = embed(loaded, styles, lang, loaded.second_latent)
+    cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
+    alike = meaning_lang == lang  # then the reconstructions can be part of the same search
+    if alike:
+        cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
+    best = [ranked[0] for ranked in candidates(loaded, *cells, lang)]
+    count = len(meanings) * len(styles)
+    again = best[count:]
+    if not alike:
+        ranked = candidates(loaded, semantic, own, meaning_lang)
+        again = [each[0] for each in ranked]
+    unchanged = loaded.encoder.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
+    table = pd.DataFrame(
+        {
+            "meaning": np.repeat(meanings, len(styles)),
+            "style": list(styles) * len(meanings),
+            "text": [each.text for each in best[:count]],
+            "semantic": [each.kept[SEMANTIC] for each in best[:count]],
+            "second": [each.kept[loaded.second_latent] for each in best[:count]],
+            "unchanged": unchanged.ravel(),
+        }
+    )
+    pairs = zip(table["meaning"], table["text"], strict=True)
+    table["changed"] = [differences(checks(meaning, meaning_lang, text, lang)) for meaning, text in pairs]
+    return table, [each.text for each in again]
+
+
+@st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
+def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
+    """Directions of the second latent, fitted on a text's sentences of that language; a step is half the way from
+    statement to question, or from tu to vous."""
+    table = corpora.sentences(text, FITTED_ON)
+    table = table[table["lang"] == lang]
+    factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
+    for name in set(rows.colours((lang,))) & set(TITLES):
+        values = [PROPERTIES[name].value(sentence, lang) for sentence in table["text"]]
+        factors[name] = [(value in FAR) - (value not in {*FAR, ""}) for value in values]
+    varied = {name: factors[name] for name in TITLES if name in factors and len(set(factors[name])) > 1}
+    vectors = embed(loaded, table["text"], lang, loaded.second_latent)
+    return directions(vectors, np.column_stack(list(varied.values())), tuple(varied))
+
+
+def write_moved(
+    loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
+) -> list[str]:
+    """Generate the source with its second latent moved, once for each row of steps (S, K), in units of the factors."""
+    second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
+    semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
+    return write(loaded, semantic, second, lang)
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
+def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
+    """Generate the source at every step of every direction, one direction at a time."""
+    moves = [(name, step) for name in _directions.names for step in STEPS]
+    steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
+    texts = write_moved(loaded, _directions, source, lang, steps)
+    return pd.DataFrame({"direction": [name for name, _ in moves], "step": [s for _, s in moves], "text": texts})
+
+
+def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
+    """The grid as HTML: one row per meaning, with its notice if it has one, one column per style."""
+    styles = list(dict.fromkeys(table["style"]))
+    heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
+    lines = []
+    for meaning, cells in table.groupby("meaning", sort=False):
+        notice = f"<small>⚠ {escape(notices[meaning])}</small>" if notices.get(meaning) else ""
+        lines.append(f'<tr><th scope="row">{escape(meaning)}{notice}</th>')
+        for cell in cells.itertuples():
+            kept = bar(cell.semantic, SEMANTIC, theme) + bar(cell.second, second_latent, theme)
+            text = escape(cell.text) or "(nothing)"
+            changed = f"<small>✗ {escape(cell.changed)}</small>" if cell.changed else ""
+            lines.append(f'<td data-style="as “{escape(cell.style, quote=True)}”">{text}{kept}{changed}</td>')
+        lines.append("</tr>")
+    head = f'<thead><tr><th scope="col">Meaning ↓ Style →</th>{heads}</tr></thead>'
+    return f'<table class="grid">{head}<tbody>{"".join(lines)}</tbody></table>'
+
+
+def bar(cosine: float, latent: str, theme: str) -> str:
+    """A number and a bar from 0 to 1 in the colour of the latent."""
+    width = round(100 * min(max(cosine, 0.0), 1.0))
+    filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
+    return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'
+
+
+def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
+    """The sentences as on the page: a column per style."""
+    cells = table.pivot(index="meaning", columns="style", values="text")
+    rows = list(dict.fromkeys(table["meaning"]))
+    return cells.loc[rows, list(styles)].reset_index(allow_duplicates=True)  # a style may be the word "meaning"

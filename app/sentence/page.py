@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence, Set
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, markdown, pairs, rows, startup, state
+from app.core import controls, corpora, markdown, pairs, rows, startup, state, theme
 from app.core.address import BOUND, go_to
 from app.core.markdown import verbatim
-from app.sentence import chart, compute
+from app.core.pairs import Pair
+from app.sentence import compute
 from app.sentence.compute import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import normalise
-from bgt_core.data.words import spans, without
-from bgt_core.evaluation.facts import checks, differences
+from bgt_core.data.words import WORD, spans, without
+from bgt_core.evaluation.facts import Check, checks, differences
 
 MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
 EXAMPLE = "You are late."
@@ -39,7 +44,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
     the line that fits most models."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
-    semantic = f"{chart.square(SEMANTIC)} <b>semantic latent</b>"
+    semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
     with place.container():
         if loaded and loaded.translates:
             st.title("A translator")
@@ -51,7 +56,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
             st.title("A sentence, in two parts")
             st.html(
                 f"This model computes two latents from a sentence. In training, {learnt_from} share the "
-                f"{semantic}, and each sentence has a {chart.square(second)} <b>{second} latent</b> of its own."
+                f"{semantic}, and each sentence has a {square(second)} <b>{second} latent</b> of its own."
                 f"{tells_more(loaded) if loaded else ''}"
             )
         else:
@@ -84,7 +89,7 @@ def page(loaded: state.Loaded) -> None:
         with st.container(key="pairs", horizontal=True):
             for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
-                    st.html(chart.pair(pair, cosines, loaded.latents))
+                    st.html(pair_html(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
                     fill = dict(zip(fields, pair, strict=True))  # before the page is drawn
                     st.button(
@@ -124,12 +129,12 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
         with side:
             title = f"Nearest in the {latent} latent"
             if near.empty:
-                st.html(chart.head(title, "No sentences to compare with.", latent))
+                st.html(head(title, "No sentences to compare with.", latent))
                 st.caption("Start the app with `--data LANG=FILE`.")
                 continue
             within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
-            st.html(chart.head(title, within + in_common(loaded, text, lang, latent, near), latent))
-            st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
+            st.html(head(title, within + in_common(loaded, text, lang, latent, near), latent))
+            st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
@@ -169,7 +174,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     for search in compute.SEARCHES:
         (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
         checked = checks(text, lang, again.text, lang)
-        place.html(chart.output(again, loaded.second_latent, lang, checked))
+        place.html(output(again, loaded.second_latent, lang, checked))
     if changed := differences(checked):
         st.warning(
             f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
@@ -207,7 +212,7 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
         for place, (source, source_lang, style, into), best in zip(places, ways, written.itertuples(), strict=True):
             checked = checks(source, source_lang, best.text, into)
             taken = taken_over(best.text, into, style, source, source_lang)
-            place.html(chart.output(best, loaded.second_latent, into, checked, taken))
+            place.html(output(best, loaded.second_latent, into, checked, taken))
     fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
     go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
 
@@ -222,12 +227,12 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
         return
     table, latents = compute.left_out(loaded, text, lang), list(loaded.latents)
     highest = max(1e-6, float(table[latents].to_numpy().max()))
-    keys = " ".join(f"{chart.square(latent)} {latent}" for latent in latents)
+    keys = " ".join(f"{square(latent)} {latent}" for latent in latents)
     st.html(
         f"How far does each latent move when one word is left out? {keys}. The highest bar is {highest:.2f}: 0 is not "
         "at all, 1 means unrelated."
     )
-    st.html(chart.bars(table, latents, highest, lang))
+    st.html(bars(table, latents, highest, lang))
     strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in latents}
     heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
     st.caption(f"The largest moves: {heard}.")
@@ -242,3 +247,104 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     langs = dict.fromkeys(("one_left_lang", "one_right_lang"), rows.language_name(lang))
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
     go_to("pairs", label, left=text, right=shorter, **langs)
+
+
+def square(latent: str) -> str:
+    return theme.square(latent, theme.current())
+
+
+def coloured(latent: str, more: str = "") -> str:
+    """The style attribute that sets a latent's colour, followed by more CSS."""
+    return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
+
+
+def head(title: str, explained: str, latent: str) -> str:
+    """A heading in a latent's colour, with a line under it."""
+    return f'<div class="bgt-head" {coloured(latent)}><h3>{escape(title)}</h3><p>{escape(explained)}</p></div>'
+
+
+def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
+    """List sentences with their cosines; highlight what they share with a text: words, and those that show the same
+    form of address, contraction or form of a question, length and closing mark."""
+    alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
+    items = []
+    for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
+        unit = "character" if primary(row.lang) in UNSPACED else "word"
+        tags = [tag(f"{row.length} {unit}{'s' * (row.length != 1)}", same.length), tag(row.mark, same.mark)]
+        there = compute.wording(row.text, row.lang)
+        shared = {name: value for name, value in there.items() if row.lang == lang and own.get(name) == value}
+        tags += [tag(compute.title(name, value), name in shared) for name, value in there.items()]
+        words = {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}
+        known = words | compute.showing(row.text, row.lang, shared)
+        if languages:
+            tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
+        items.append(
+            f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
+            f"{marked(row.text, known) if row.lang == lang else escape(row.text)}"
+            f'<br><bdi dir="ltr">{"".join(tags)}</bdi></span></li>'
+        )
+    return f'<ol class="bgt-list" {coloured(latent)}>{"".join(items)}</ol>'
+
+
+def tag(text: str, same: bool) -> str:
+    return f'<span class="bgt-tag{" same" * same}">{"✓ " * same}{escape(text)}</span>'
+
+
+def marked(text: str, known: Set[str]) -> str:
+    """The text, with the words marked that are among the known ones, ignoring case."""
+    parts = re.split(f"({WORD.pattern})", text)
+    return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
+
+
+def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
+    """Two sentences, and a bar for their cosine in each latent."""
+    texts = "".join(
+        f'<div lang="{lang}">{escape(text)}</div>'
+        for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
+    )
+    drawn = "".join(
+        f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
+        f"{cosines[latent]:z.2f} {escape(latent)}</div>".replace(" -", " −")
+        if latent in cosines
+        else f"<div {coloured(latent)}>two languages</div>"
+        for latent in latents
+    )
+    return f'<div class="bgt-pair">{texts}{drawn}</div>'
+
+
+def output(
+    written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
+) -> str:
+    """A row of `compute.written`, with the checks against its source, and its cosine to the source in each latent.
+
+    `taken` are the properties of its wording that it has from another sentence: the words that show them are marked.
+    """
+    taken, text = taken or {}, written.text
+    tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
+    values = {SEMANTIC: written.meaning, second: written.style}
+    cosines = " &nbsp; ".join(
+        f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
+    )
+    return (
+        f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
+        f"{marked(text, compute.showing(text, lang, taken)) or '(nothing)'}</div>"
+        f'<div class="bgt-kept" {coloured(second)}>{tags}{"".join(map(check_tag, checked))}{cosines}</div>'
+    )
+
+
+def check_tag(check: Check) -> str:
+    """A check as a tag: passed or not."""
+    kind, sign = ("", "✓") if check.passed else (" lost", "✗")
+    return f'<span class="bgt-tag{kind}">{sign} {escape(check.verdict)}</span>'
+
+
+def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
+    """The sentence with a bar over each `word` for each latent; the bar's height is the value of its column."""
+    words = []
+    for row in table.to_dict("records"):
+        drawn = "".join(
+            f"<i {coloured(latent, f'height:{max(1, 64 * row[latent] / highest):.0f}px')}></i>" for latent in latents
+        )
+        moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
+        words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
+    return f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>'

@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from plotly.subplots import make_subplots
 
-from app.core import corpora, rows, state, theme, upload_dialog
+import bgt_core
+from app.core import corpora, rows, startup, state, theme, upload_dialog
 from app.core.address import BOUND, go_to
+from app.core.latents import geometry
+from app.core.latents.chart import AXIS, LARGER
 from app.core.markdown import failing, frame, verbatim
+from app.core.rows import language_name
+from app.core.startup import ParallelText
 from app.core.state import Loaded
-from app.split import compute
-from bgt_core.splitting.fit import FACTORED, ROWS
-from bgt_core.splitting.gather import MOST_UNITS, needed_rows
+from app.core.theme import SYMBOLS, cycled, finish, lang_colour, lang_place, plain
+from bgt_core.checkpoint import KINDS_OF_FOLDERS
+from bgt_core.encoders import identity, with_kind
+from bgt_core.encoders.ours import attached
+from bgt_core.encoders.split import split_encoder
+from bgt_core.encoders.vectors import look_up
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.splitting import METHODS, parts
+from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict
+from bgt_core.splitting.gather import MOST_UNITS, gather, needed_rows
+from bgt_core.vectors.compare import cosine_similarity
 
+Progress = Callable[[float, str], object]  # takes the share that is done, and what is done next
+
+MOST = 50_000  # pairs
+AT_ONCE = 512  # pairs embedded between two reports of progress
+EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when the split is fitted
+DRAWN = 400  # pairs on the maps
+HEIGHT, SIZE = 330, 5  # pixels of the picture, and of its points
+SHOWN = 4  # sentences whose neighbours are shown
+FOUND = 50  # encoders found on this machine that are offered
+MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
+KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # those that run no foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
-METHODS = {  # what each does, beside its name
+ABOUT = {  # what each does, beside its name
     "bgt": "what translations share",
     "neural": "the same, with a trained hidden layer",
     "centring": "less each language's mean",
@@ -55,7 +89,7 @@ def divide(loaded: Loaded) -> None:
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
-    columns, langs = corpora.columns_of(texts[name], compute.MOST)
+    columns, langs = corpora.columns_of(texts[name], MOST)
     width = loaded.encoder.embed(columns[0][:1], lang=langs[0]).shape[1]
     if width > MOST_UNITS:
         st.info(
@@ -63,13 +97,13 @@ def divide(loaded: Loaded) -> None:
             "shows (docs/guide/split.md)."
         )
         return
-    possible = compute.methods(columns, width, langs)
+    possible = methods(columns, width, langs)
     if not possible:
         st.info(f"{len(columns[0]):,} pairs of one language are too few for vectors of {width} units; upload more.")
         return
     key = "method" if possible[0] in FACTORED else "simple_method"
     with controls:
-        titles = {name: f"{name}: {METHODS[name]}" for name in possible}
+        titles = {name: f"{name}: {ABOUT[name]}" for name in possible}
         title_of = titles.__getitem__
         method = st.selectbox("Method", possible, key=key, format_func=title_of, width=300, **BOUND) or possible[0]
         pressed = st.button("Split", type="primary", icon=":material/call_split:")
@@ -79,7 +113,7 @@ def divide(loaded: Loaded) -> None:
     if pressed:
         bar = st.progress(0.0, "Embedding sentences")
         with failing():
-            corpora.change(split=compute.make(loaded, texts[name], method, bar.progress))
+            corpora.change(split=make(loaded, texts[name], method, bar.progress))
         bar.empty()
     made = corpora.of_session().split
     if made and made.source.title == loaded.title:
@@ -93,16 +127,16 @@ def another(loaded: Loaded) -> None:
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
         name = st.selectbox(
-            "Encoder", compute.on_this_machine(), None, placeholder="all-MiniLM-L6-v2, or a folder or file",
+            "Encoder", on_this_machine(), None, placeholder="all-MiniLM-L6-v2, or a folder or file",
             accept_new_options=True, key="split_open",
         )  # fmt: skip
         st.caption(
             "Type a name or folder of sentence-transformers, an ONNX folder, a file of vectors, a run of `bgt train`; "
             "the list has what was found on this machine. Its kind is guessed; or write it: "
-            f"{', '.join(f'`{kind}`' for kind in compute.KINDS)}. Your sentences stay on this machine."
+            f"{', '.join(f'`{kind}`' for kind in KINDS)}. Your sentences stay on this machine."
         )
         file = st.file_uploader(
-            "Or its vectors and their sentences", "npz", max_upload_size=compute.MAX_MEGABYTES, key="split_vectors"
+            "Or its vectors and their sentences", "npz", max_upload_size=MAX_MEGABYTES, key="split_vectors"
         )
         st.caption(
             "As `numpy.savez(NAME, vectors=vectors, sentences=sentences)` writes them. Then all pages show texts whose "
@@ -111,7 +145,7 @@ def another(loaded: Loaded) -> None:
         if st.form_submit_button("Open") and (name or file):
             start = perf_counter()
             with failing(), st.spinner("Opening", show_time=True):
-                new = compute.uploaded(file.name, file.getvalue()) if file else compute.opened((name or "").strip())
+                new = uploaded(file.name, file.getvalue()) if file else opened((name or "").strip())
                 width = new.reader.embed([], lang=new.langs[0]).shape[1]
                 langs = new.languages if new.reader.langs else "any language"
                 took = f"{perf_counter() - start:.1f} seconds"
@@ -128,7 +162,7 @@ def writer(loaded: Loaded) -> None:
         )
         if st.form_submit_button("Use this writer") and folder.strip():
             with failing():
-                new = compute.with_writer(loaded, folder.strip())
+                new = with_writer(loaded, folder.strip())
                 add(new, f"{verbatim(new.title)} generates text on every page.")
 
 
@@ -140,7 +174,7 @@ def add(loaded: Loaded, done: str) -> None:
     st.rerun()
 
 
-def result(made: compute.Made) -> None:
+def result(made: Made) -> None:
     """What the split does, in one picture, and what to do with it."""
     about = made.stored.split.about
     st.subheader(made.verdict, anchor=False)
@@ -149,7 +183,7 @@ def result(made: compute.Made) -> None:
         f"measured on {min(ROWS, about['held_out_rows']):,} others: how often is the nearest sentence, of all "
         "languages, the translation?"
     )
-    st.plotly_chart(compute.before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
+    st.plotly_chart(before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
     with st.container(horizontal=True):
@@ -157,7 +191,171 @@ def result(made: compute.Made) -> None:
         if not used and st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
-            "Download it", partial(compute.archive, made), "split.zip", icon=":material/download:",
+            "Download it", partial(archive, made), "split.zip", icon=":material/download:",
             on_click="ignore", help="The folder that --model split:FOLDER opens",
         )  # fmt: skip
     st.caption("`bgt split --report` fits every method to your pairs, and measures all of them.")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A split of `source`, as a model of this session, and what it does to held-out pairs."""
+
+    source: state.Loaded
+    text: ParallelText
+    stored: parts.StoredSplit
+    loaded: state.Loaded
+    verdict: str
+    maps: Mapping[str, np.ndarray]  # by title, (M, 2): the vectors as they are, and the shared parts
+    langs: np.ndarray  # (M,) of these points, one column of the pairs after another
+    sentences: Sequence[str]  # (M,)
+    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the nearest other one before and after
+
+
+def on_this_machine() -> list[str]:
+    """Names of encoders in the hub's cache, and in the current folder and those in it, for `opened`."""
+    cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
+    cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
+    names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
+    here = [path for path in (*Path().glob("*"), *Path().glob("*/*")) if not path.parts[0].startswith(".")]
+    files = [
+        str(path) for path in here if path.suffix == ".npz" or any((path / name).is_file() for name in KINDS_OF_FOLDERS)
+    ]
+    return [*names, *sorted(files)][:FOUND]
+
+
+def opened(typed: str) -> state.Loaded:
+    """Open an encoder, with its kind guessed if it has none; UsageError for a kind that runs code, other errors as
+    `open_encoder`."""
+    spec = with_kind(typed)
+    kind = startup.path_kind(spec)
+    if kind and kind not in KINDS:
+        raise UsageError(f"{spec}: expected a folder, a file, or a name that begins with {', '.join(KINDS)}.")
+    known = startup.read().models | {name: model.spec for name, model in corpora.of_session().models.items()}
+    title = next((name for name, given in known.items() if given in (typed, spec)), None)
+    return state.of_spec(title or startup.free_name(startup.short_name(spec), state.titles()), spec)
+
+
+def uploaded(name: str, content: bytes) -> state.Loaded:
+    """Open an uploaded file of vectors and their sentences, NAME.npz; DataError as `look_up` or if it is too large."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.npz"
+        path.write_bytes(content)
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as arrays:
+                unpacked = sum(array.file_size for array in arrays.infolist())
+            if unpacked > MAX_UNPACKED:
+                raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
+        reader = look_up(path, name)
+    title, langs = startup.free_name(name, state.titles()), startup.read().langs
+    return state.Loaded(title, reader, langs, {}, [], state.RUNS["vectors:"], f"vectors:{name}")
+
+
+def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
+    """The encoder with a writer of its vectors, a model that generates; BgtError for a folder without one for it."""
+    if not Path(path).is_dir():
+        raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
+    title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
+    name = loaded.spec or loaded.title
+    return state.checkpoint(title, path, lambda folder: attached(bgt_core.load(folder), loaded.reader, name))
+
+
+def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
+    """Name the methods for which there are enough sentences, the best first; `width` is the units of a vector."""
+    enough = min(len(set(column)) for column in columns) >= needed_rows(width)
+    several = len(set(langs)) > 1
+    ordered = ["bgt", "neural", *(method for method in METHODS if method not in FACTORED)]
+    return [method for method in ordered if (enough if method in FACTORED else several)]
+
+
+def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
+    """Fit a split, and look at what it does to the held-out pairs; `progress` is called with the share that is done."""
+    columns, langs = corpora.columns_of(text, MOST)
+    count, start = len(columns[0]), perf_counter()
+
+    def embedded(done: int, _: int | None) -> None:
+        left = (perf_counter() - start) * (count - done) / done
+        progress(EMBEDDED * done / count, f"{done:,} of {count:,} pairs embedded, {left:.0f} seconds left")
+
+    batches = ([column[first : first + AT_ONCE] for column in columns] for first in range(0, count, AT_ONCE))
+    (gathered,) = gather(loaded.encoder, [(langs, batches)], keep=TRAINED_ON.get(method, 0), report=embedded)
+    progress(EMBEDDED, f"Fitting {method}")
+    split = fit([gathered], method)
+    title = f"{loaded.title}, split ({method})"
+    name = startup.portable(loaded.spec or loaded.title)
+    with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
+        path = Path(folder) / "split"
+        parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
+        stored = parts.load(path)
+    reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
+    known = corpora.of_session().models.values()
+    same = (model.title for model in known if model.reader.fingerprint == reader.fingerprint != "")
+    title = next(same, startup.free_name(title, state.titles()))
+    device = f"Splits the vectors of {loaded.title}"
+    progress(FITTED, "Drawing maps")
+    _, held_out = gathered.sample(gathered.held_out)
+    vectors = [column[:DRAWN] for column in held_out]
+    sentences = [column[row] for column in columns for row in gathered.held_out_rows[:DRAWN]]
+    before = np.concatenate(vectors)
+    after = np.concatenate([split.shared(column, lang) for column, lang in zip(vectors, langs, strict=True)])
+    maps = {
+        heading: geometry.fit(of, geometry.Method("t-SNE")).xy
+        for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", after))
+    }
+    return Made(
+        loaded,
+        text,
+        stored,
+        state.Loaded(title, reader, stored.split.langs, {}, [], device),
+        verdict(split.about["scores"]),
+        maps,
+        np.repeat(langs, len(vectors[0])),
+        sentences,
+        [*zip(sentences[:SHOWN], *(nearest(of, sentences) for of in (before, after)), strict=True)],
+    )
+
+
+def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
+    """Of each of the first sentences, the nearest other one."""
+    similarity = cosine_similarity(vectors[:SHOWN], vectors)
+    same = np.array(sentences[:SHOWN])[:, None] == np.array(sentences)
+    return [sentences[row] for row in np.where(same, -np.inf, similarity).argmax(1)]
+
+
+def archive(made: Made) -> bytes:
+    """The folder that `bgt split` would have written, zipped."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
+        saved = Path(folder) / "split"
+        parts.save(saved, made.stored)
+        for file in sorted(saved.iterdir()):
+            zipped.write(file, f"split/{file.name}")
+    return buffer.getvalue()
+
+
+def before_and_after(
+    maps: Mapping[str, np.ndarray], langs: np.ndarray, sentences: Sequence[str], theme: str
+) -> go.Figure:
+    """Draw maps (M, 2) of the same sentences beside each other; marks of the first language are larger, so that both
+    are seen where they coincide."""
+    figure = make_subplots(1, len(maps), subplot_titles=[plain(title) for title in maps], horizontal_spacing=0.03)
+    known = list(dict.fromkeys(langs))
+    for column, xy in enumerate(maps.values(), start=1):
+        for lang in known:
+            rows = np.flatnonzero(langs == lang)
+            marker = {
+                "color": lang_colour(lang, theme), "symbol": cycled(SYMBOLS, lang_place(lang)),
+                "size": SIZE + LARGER * (lang == known[0]), "opacity": 0.7,
+            }  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=xy[rows, 0], y=xy[rows, 1], mode="markers", marker=marker, name=language_name(lang),
+                    text=[plain(sentences[int(row)]) for row in rows], hovertemplate="%{text}<extra></extra>",
+                    showlegend=column == 1,
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+    finish(figure, "", HEIGHT, theme)
+    figure.update_xaxes(**AXIS)
+    figure.update_yaxes(**AXIS)
+    return figure

@@ -13,7 +13,7 @@ import pytest
 from app.core import pairs, startup, state
 from app.core.markdown import verbatim
 from app.core.pairs import LEAST
-from app.models import compute, page
+from app.models import page
 from bgt_core.data.examples import example_sentences
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.systems import disagreement, word_effects
@@ -86,7 +86,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
 ) -> None:
     app = opened("models", by="Disagreements")
     ranked, *of_words = (table.value for table in app.dataframe)
-    columns = list(zip(*example_sentences(("en", "fr"))[: compute.MAX_PAIRS], strict=True))
+    columns = list(zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}
     expected = disagreement(encoders, *columns, ("en", "fr"))
     assert len(ranked) == page.SHOWN
@@ -118,7 +118,7 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     table = app.table[1].value.set_index("Model")
     encoder = open_encoder(startup.read().models[two_models[0]])
     text = startup.texts_in(startup.read().texts, ["en", "fr"])[app.selectbox(key="cmp_text2").value]
-    left, right = zip(*example_sentences(text.langs)[: compute.MAX_PAIRS], strict=True)
+    left, right = zip(*example_sentences(text.langs)[: page.MAX_PAIRS], strict=True)
     if text.langs != ("en", "fr"):
         pytest.fail(f"opens on {text.langs}")
     vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), text.langs, strict=True)]

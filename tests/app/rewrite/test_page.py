@@ -14,7 +14,7 @@ import pytest
 import bgt_core
 from app.core import state, writing
 from app.core.markdown import verbatim
-from app.rewrite import compute
+from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
@@ -86,7 +86,7 @@ def test_a_grid_is_written_cell_by_cell(loaded: state.Loaded, saved: Path, libra
     bgt = bgt_core.load(saved)
     meanings, styles = ["The cat sleeps.", "Il est tard."], ["Is it late?", "No!", "Well, I do not know."]
     for meaning_lang, lang in (("en", "en"), ("fr", "en")):
-        table, rebuilt = compute.grid(loaded, meanings, meaning_lang, styles, lang)
+        table, rebuilt = page.written_grid(loaded, meanings, meaning_lang, styles, lang)
         assert list(zip(table["meaning"], table["style"], strict=True)) == [(m, s) for m in meanings for s in styles]
         for row in table.itertuples():
             (best,) = library([row.meaning], [row.style], lang, meaning_lang)
@@ -100,5 +100,5 @@ def test_a_grid_is_written_cell_by_cell(loaded: state.Loaded, saved: Path, libra
             (best,) = library([text], [text], meaning_lang)
             assert again == best.text
             changed = differences(checks(text, meaning_lang, again, meaning_lang))
-            warning = compute.beyond(text, again, meaning_lang)
+            warning = page.beyond(text, again, meaning_lang)
             assert f"({changed})" in warning if changed else not warning

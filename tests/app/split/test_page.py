@@ -13,7 +13,7 @@ import pytest
 
 import bgt_core
 from app.core.markdown import verbatim
-from app.split import compute
+from app.split import page
 from bgt_core.errors import DataError
 from bgt_core.splitting import parts
 
@@ -49,7 +49,7 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     (title,) = app.session_state["own"].models
     assert title == made.loaded.title and app.session_state["next_model"] == title
     assert app.success[0].value == f"Done: every page now shows {verbatim(title)}."
-    files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
+    files = zipfile.ZipFile(io.BytesIO(page.archive(made)))
     files.extractall(tmp_path)
     assert parts.load(tmp_path / "split").encoder == "baseline:random"
     sentence = ["The train is late."]
@@ -117,9 +117,9 @@ def test_a_file_without_vectors_of_sentences_is_refused(
 
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     content = npz(vectors=np.ones((1_000, 30)), sentences=np.array(["A cat."]))
-    monkeypatch.setattr(compute, "MAX_UNPACKED", 2**10)
+    monkeypatch.setattr(page, "MAX_UNPACKED", 2**10)
     with pytest.raises(DataError, match=r"^mine.npz: 0 MiB of numbers; expected at most 0"):
-        compute.uploaded("mine.npz", content)
+        page.uploaded("mine.npz", content)
 
 
 def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: Callable[[str], Path]) -> None:
@@ -156,5 +156,5 @@ def test_a_folder_without_a_writer_for_the_encoder_is_refused(
 )
 def test_only_methods_that_the_pairs_allow_are_offered(rows: int, langs: list[str], expected: list[str]) -> None:
     different, repeated = [list(map(str, range(rows)))] * 2, [["the same"] * rows] * 2
-    assert compute.methods(different, 384, langs)[: len(expected)] == expected
-    assert not {"neural", "bgt"} & {*compute.methods(repeated, 384, langs)}
+    assert page.methods(different, 384, langs)[: len(expected)] == expected
+    assert not {"neural", "bgt"} & {*page.methods(repeated, 384, langs)}

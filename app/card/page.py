@@ -124,7 +124,7 @@ def outside(loaded: state.Loaded) -> None:
     st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
     lang = loaded.langs[0]
     try:
-        units = f"{loaded.encoder.embed([EXAMPLE], lang=lang).shape[1]:,}"
+        units = f"{loaded.embed([EXAMPLE], lang=lang).shape[1]:,}"
     except BgtError:  # a file of vectors holds its own sentences only
         units = "unknown"
     known = {

@@ -46,7 +46,7 @@ def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
     cosines = {}
     for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
         left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
-        cosines[latent] = float(loaded.encoder.similarity_pairwise(left, right)[0])
+        cosines[latent] = float(loaded.similarity_pairwise(left, right)[0])
     return cosines
 
 
@@ -124,7 +124,7 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
     langs = pair.lang, pair.other_lang
     try:
         of_systems = {
-            title: word_effects({title: model.encoder}, pair.text, pair.other, langs, latent)
+            title: word_effects({title: model}, pair.text, pair.other, langs, latent)
             for title, (model, latent) in systems.items()
         }
     except UsageError as error:  # too many words

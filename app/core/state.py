@@ -38,7 +38,8 @@ _inference = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, its checkpoint's description of itself, and the rows of its training log.
+    """A model in use, its checkpoint's description of itself, and the rows of its training log; an encoder for probes
+    and evaluation (`contracts.SentenceEncoder`), cached and locked.
 
     `reader` is the result of `open_encoder`; if it is not ours, `info` and `log` are empty. `title` is a short name,
     without a path; no other model of the session has it.
@@ -114,9 +115,18 @@ class Loaded:
     def languages(self) -> str:
         return ", ".join(map(rows.language_name, self.langs))
 
-    @cached_property
-    def encoder(self) -> SharedEncoder:
-        return SharedEncoder(self)
+    @property
+    def fingerprint(self) -> str:
+        return self.reader.fingerprint
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        return embed(self, sentences, lang, latent)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return self.reader.similarity(left, right)
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return self.reader.similarity_pairwise(left, right)
 
 
 # The key by which Streamlit's caches tell models apart.
@@ -262,27 +272,3 @@ def filled(
 def content(texts: Sequence[str]) -> str:
     """Hash texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-class SharedEncoder:
-    """A loaded model as an encoder for probes and evaluation (`contracts.SentenceEncoder`), cached and locked."""
-
-    def __init__(self, loaded: Loaded):
-        self.loaded = loaded
-        self.langs: Sequence[str] = loaded.reader.langs
-        self.latents: Sequence[str] = loaded.reader.latents
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return self.loaded.reader.fingerprint
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        return embed(self.loaded, sentences, lang, latent)
-
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The similarity of each row of left and each of right: (N, D), (M, D) -> (N, M)."""
-        return self.loaded.reader.similarity(left, right)
-
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The similarity of row i of left and row i of right: (N, D), (N, D) -> (N,)."""
-        return self.loaded.reader.similarity_pairwise(left, right)

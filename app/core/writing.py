@@ -58,7 +58,7 @@ def interpolate(
         latents[latent] = first + fraction * ((last if latent in moved else first) - first)
     texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang)
     vectors = embed(loaded, [start, end, *texts], lang, SEMANTIC)
-    similarities = loaded.encoder.similarity(vectors[2:], vectors[:2])  # (steps, 2)
+    similarities = loaded.similarity(vectors[2:], vectors[:2])  # (steps, 2)
     table = pd.DataFrame(
         {"step": range(1, steps + 1), "text": texts, "to_start": similarities[:, 0], "to_end": similarities[:, 1]}
     )

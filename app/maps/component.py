@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,54 +24,46 @@ _wire = mounted("selection", folder=JS)
 WIRE = "maps_wire"
 
 
-class Map(NamedTuple):
-    """A figure of `compute.map_figures`, the latent it is of, and a text in its place."""
+def draw(
+    maps: Mapping[str, tuple[go.Figure, str]], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str
+) -> None:
+    """Draw all maps of a page, by latent a figure of `compute.map_figures` and a text in its place.
 
-    latent: str
-    figure: go.Figure
-    alt: str
-
-
-class Light(NamedTuple):
-    """The highlights of all maps: rows by their index in the table of texts."""
-
-    chosen: np.ndarray  # (N,) bool: the selection, which is counted
-    lit: np.ndarray  # (N,) bool: rows that do not fade; if none is set, nothing fades
-    sentence: int = -1  # the row drawn as a star
-    near: Sequence[tuple[Sequence[int], str]] = ()  # rows to ring, and the rings' colour
-    movable: Sequence[str] = ()  # latents on whose maps the star can be dragged
-    answered: float = 0  # the time `at` of the move whose sentence has been written
-
-
-def draw(maps: Sequence[Map], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str) -> None:
-    """Draw all maps of a page; `table` has their rows (id, lang, text, translation, pair, own), `languages` names them,
-    and `file` names a saved drawing, with {} for the latent. `key` names the rows: selections with another key are
-    ignored."""
+    `table` has their rows (id, lang, text, translation, pair, own), `languages` names them, and `file` names a saved
+    drawing, with {} for the latent. `key` names the rows: selections with another key are ignored.
+    """
     texts = {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
     pair = table["pair"].where(~table["own"], -1).tolist()
-    figures = [{"name": part.latent, "alt": part.alt, "figure": part.figure.to_json()} for part in maps]
+    figures = [{"name": name, "alt": alt, "figure": figure.to_json()} for name, (figure, alt) in maps.items()]
     _maps(
         data={"maps": figures, "rows": {**texts, "pair": pair}, "languages": dict(languages), "key": key, "file": file},
         key="maps_view",
     )
 
 
-def light(key: str, shown: Light, on_picked: Callable[[], None], on_moved: Callable[[], None]) -> None:
-    """Tell the maps which rows stand out; `picked` and `moved` are called after the user has selected or dragged."""
-    _wire(
-        data={
-            "key": key,
-            "chosen": packed(shown.chosen),
-            "lit": packed(shown.lit),
-            "focus": shown.sentence,
-            "near": [{"rows": [int(row) for row in rows], "colour": colour} for rows, colour in shown.near],
-            "movable": list(shown.movable),
-            "answered": shown.answered,
-        },
-        key=WIRE,
-        on_picked_change=on_picked,
-        on_moved_change=on_moved,
-    )
+def light(
+    key: str,
+    on_picked: Callable[[], None],
+    on_moved: Callable[[], None],
+    *,
+    chosen: np.ndarray,
+    lit: np.ndarray,
+    focus: int,
+    near: Sequence[tuple[Sequence[int], str]],
+    movable: Sequence[str],
+    answered: float,
+) -> None:
+    """Tell the maps which rows of the table stand out; `on_picked` and `on_moved` are called after the user has
+    selected or dragged.
+
+    `chosen` (N,) bool is the selection, which is counted; rows that are not `lit` (N,) fade, if any is. `focus` is the
+    row drawn as a star, or -1, and can be dragged on the maps of the latents `movable`; `near` are rows to ring, with
+    the rings' colours; `answered` is the time `at` of the move whose sentence has been written.
+    """
+    rings = [{"rows": [int(row) for row in rows], "colour": colour} for rows, colour in near]
+    data = {"key": key, "chosen": packed(chosen), "lit": packed(lit), "focus": focus, "near": rings,
+            "movable": list(movable), "answered": answered}  # fmt: skip
+    _wire(data=data, key=WIRE, on_picked_change=on_picked, on_moved_change=on_moved)
 
 
 def packed(mask: np.ndarray) -> str:

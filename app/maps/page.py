@@ -40,11 +40,11 @@ def page(loaded: state.Loaded) -> None:
         alt = (
             f"latent: {len(rows_of)} sentences, {method.name}, coloured by {colour}. The table below it lists the same"
         )
-        drawn = [
-            component.Map(name, figure(hover=False), f"Map of the {name} {alt} sentences.")
+        drawn = {
+            name: (figure(hover=False), f"Map of the {name} {alt} sentences.")
             for name, figure in figures.items()
             if name != compute.ALL
-        ]
+        }
         names = {lang: rows.language_name(lang) for lang in langs}
         component.draw(drawn, fitted.semantic.content, rows_of, names, f"bgt-{{}}-{loaded.short}")
         selection.inspect(selection.Shown(loaded, fitted, method, langs, figures[compute.ALL]))

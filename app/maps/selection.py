@@ -71,16 +71,14 @@ def inspect(shown: Shown) -> None:
     colours = {latent: theme.latent_colour(latent, theme.current()) for latent in near}
     component.light(
         fitted.semantic.content,
-        component.Light(
-            chosen=selection,
-            lit=selection if len(chosen) != 1 else selection | near_any,
-            sentence=place_of.get(row or "", -1),
-            near=[([place_of[other] for other in of["id"]], colours[latent]) for latent, of in near.items()],
-            movable=movable,
-            answered=st.session_state.get("moved", {}).get("at", 0),
-        ),
-        on_picked=partial(pick, fitted),
-        on_moved=partial(move, fitted, method),
+        partial(pick, fitted),
+        partial(move, fitted, method),
+        chosen=selection,
+        lit=selection if len(chosen) != 1 else selection | near_any,
+        focus=place_of.get(row or "", -1),
+        near=[([place_of[other] for other in of["id"]], colours[latent]) for latent, of in near.items()],
+        movable=movable,
+        answered=st.session_state.get("moved", {}).get("at", 0),
     )
     with left:
         for whole in table[table["id"] == row].itertuples():

@@ -238,7 +238,7 @@ def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str
             state.embed(model, pairs[side].tolist(), lang, SEMANTIC)
             for side, lang in zip(("left", "right"), langs, strict=True)
         )
-        scores[model.title] = model.encoder.similarity_pairwise(left, right).astype(float)
+        scores[model.title] = model.similarity_pairwise(left, right).astype(float)
     return scores
 
 
@@ -248,7 +248,7 @@ def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataF
     Columns left, right, and for each side of `SIDES` its similarity and its rank in percent; gap, of the ranks.
     """
     (left, right, *_), langs = corpora.columns_of(text, MAX_PAIRS)
-    encoders = {side: model.encoder for side, model in zip(SIDES, models, strict=True)}
+    encoders = dict(zip(SIDES, models, strict=True))
     made = disagreement(encoders, left, right, (langs[0], langs[1]))
     numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
     numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
@@ -272,9 +272,9 @@ def translations_found(
 def _found(
     digest: str, content: str, langs: tuple[str, str], _left: Sequence[str], _right: Sequence[str], _model: Loaded
 ) -> tuple[np.ndarray, np.ndarray]:
-    system = System(_model.title, _model.encoder)
+    system = System(_model.title, _model)
     left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
-    return hits_of(left, right, _model.encoder.similarity)
+    return hits_of(left, right, _model.similarity)
 
 
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:

@@ -137,7 +137,7 @@ def similarities(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compare rows `left` and `right` of the latents, (N, D) and (N, M), in meaning and in style: (P,), rounded."""
-    pairwise = loaded.encoder.similarity_pairwise
+    pairwise = loaded.similarity_pairwise
     meaning, *styles = vectors
     in_style = np.full(len(left), np.nan)
     for style in styles:
@@ -185,7 +185,7 @@ def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
     """The index of the vector most similar to each, without itself: (N, D) -> (N,)."""
     places = []
     for start in range(0, len(vectors), AT_ONCE):
-        similarities = loaded.encoder.similarity(vectors[start : start + AT_ONCE], vectors)
+        similarities = loaded.similarity(vectors[start : start + AT_ONCE], vectors)
         similarities[np.arange(len(similarities)), start + np.arange(len(similarities))] = -np.inf
         places.append(similarities.argmax(1))
     return np.concatenate(places)
@@ -202,7 +202,7 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
     anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
     profiles = []
     for part in (style[:half], style[half:]):
-        profile = loaded.encoder.similarity(part, part[anchors]).astype(float)  # (N / 2, A)
+        profile = loaded.similarity(part, part[anchors]).astype(float)  # (N / 2, A)
         profile -= profile.mean(0)
         profile -= profile.mean(1, keepdims=True)
         profile[anchors, np.arange(len(anchors))] = 0

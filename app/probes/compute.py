@@ -55,6 +55,4 @@ def run(
     if text:
         table = sentences(text, items)
         dataset = label_sentences(TASKS[task], table.loc[table["lang"] == lang, "text"].tolist(), lang, source=source)
-    return probes.measure_cell(
-        loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
-    )
+    return probes.measure_cell(loaded, task, dataset, lang=lang, name=loaded.title, config=config, report=report)

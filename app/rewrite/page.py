@@ -246,7 +246,7 @@ def written_grid(
     if not alike:
         ranked = candidates(loaded, semantic, own, meaning_lang)
         again = [each[0] for each in ranked]
-    unchanged = loaded.encoder.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
+    unchanged = loaded.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
     table = pd.DataFrame(
         {
             "meaning": np.repeat(meanings, len(styles)),

@@ -67,7 +67,7 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
     table = searched(loaded, lang, latent)
     if table.empty:
         return table.assign(cosine=[])
-    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors(loaded, table, latent))[0]
+    similarities = loaded.similarity(embed(loaded, [text], lang, latent), vectors(loaded, table, latent))[0]
     order = np.argsort(-similarities, kind="stable")
     near = table.assign(cosine=similarities).iloc[order]
     return near[near["text"].str.casefold() != text.casefold()].iloc[:count]
@@ -129,7 +129,7 @@ def written(
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
     texts = writing.write(loaded, semantic, second, lang, search)
-    similarity = loaded.encoder.similarity_pairwise
+    similarity = loaded.similarity_pairwise
     meaning = similarity(embed(loaded, texts, lang, SEMANTIC), semantic)
     style = similarity(embed(loaded, texts, lang, loaded.second_latent), second)
     return pd.DataFrame({"text": texts, "meaning": meaning, "style": style})
@@ -140,7 +140,7 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
-        columns[latent] = 1 - loaded.encoder.similarity(whole, parts)[0]
+        columns[latent] = 1 - loaded.similarity(whole, parts)[0]
     return pd.DataFrame({"word": [text[start:end] for start, end in spans(text, lang)], **columns})
 
 

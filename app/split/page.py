@@ -90,7 +90,7 @@ def divide(loaded: Loaded) -> None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
     columns, langs = corpora.columns_of(texts[name], MOST)
-    width = loaded.encoder.embed(columns[0][:1], lang=langs[0]).shape[1]
+    width = loaded.embed(columns[0][:1], lang=langs[0]).shape[1]
     if width > MOST_UNITS:
         st.info(
             f"Vectors of {width:,} units can't be split: at most {MOST_UNITS:,} can. Reduce them first, as the guide "
@@ -278,7 +278,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
         progress(EMBEDDED * done / count, f"{done:,} of {count:,} pairs embedded, {left:.0f} seconds left")
 
     batches = ([column[first : first + AT_ONCE] for column in columns] for first in range(0, count, AT_ONCE))
-    (gathered,) = gather(loaded.encoder, [(langs, batches)], keep=TRAINED_ON.get(method, 0), report=embedded)
+    (gathered,) = gather(loaded, [(langs, batches)], keep=TRAINED_ON.get(method, 0), report=embedded)
     progress(EMBEDDED, f"Fitting {method}")
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"

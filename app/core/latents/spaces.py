@@ -190,7 +190,7 @@ def nearest(
 ) -> pd.DataFrame:
     """The rows of a table nearest to a vector (D,) in the full space, with their similarity; `vectors` (N, D) are those
     of the rows. The row with the id `but` is left out."""
-    near = table.assign(Cosine=loaded.encoder.similarity(vector[None], vectors)[0])
+    near = table.assign(Cosine=loaded.similarity(vector[None], vectors)[0])
     near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
     return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})
 

@@ -31,7 +31,7 @@ def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) 
     loaded = state.model()
     table = corpora.sentences(startup.read().texts["Example sentences (en-fr)"], 300)
     vectors = spaces.vectors_of(loaded, table, "semantic")
-    similar = loaded.encoder.similarity(loaded.encoder.embed(["Where is the dog?"], lang="en"), vectors)[0]
+    similar = loaded.similarity(loaded.embed(["Where is the dog?"], lang="en"), vectors)[0]
     assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])
 
 

@@ -43,14 +43,14 @@ def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(load
     texts = corpora.sentences(GRAMMAR, 40).query("lang == 'en'")["text"].unique().tolist()
     kinds = {compute.NEAR_IN_MEANING: ("semantic", "semantic"), compute.NEAR_IN_STYLE: ("language", "style")}
     for kind, (latent, column) in kinds.items():
-        vectors = unit(loaded.encoder.embed(texts, lang="en", latent=latent))
+        vectors = unit(loaded.embed(texts, lang="en", latent=latent))
         similarities = vectors @ vectors.T
         np.fill_diagonal(similarities, -2)
         expected = {frozenset((texts[at], texts[near])) for at, near in enumerate(similarities.argmax(1))}
         part = table[table["kind"] == kind]
         assert {frozenset(pair) for pair in zip(part["left"], part["right"], strict=True)} == expected
         assert len(part) == len(expected)
-        sides = (loaded.encoder.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
+        sides = (loaded.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
         assert_close(part[column].to_numpy(), cosines(*sides), FLOAT32, scale=1)
         others = similarities[~np.eye(len(texts), dtype=bool)]
         assert_close(random[column], np.sort(others), FLOAT32, scale=1)  # so few: all pairs

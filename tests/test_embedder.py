@@ -13,7 +13,6 @@ import torch
 import bgt_core
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_length
-from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from bgt_core.nets.operations import PackedLayout
 from tests.close import assert_close
@@ -68,13 +67,6 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
                 assert_close(row, mean)
 
 
-def test_one_string_gives_one_vector(model: bgt_core.Embedder) -> None:
-    for latent, width in (("semantic", 12), ("language", 6)):
-        alone = model.embed("The dog sleeps.", lang="en", latent=latent)
-        assert alone.shape == (width,)
-        assert np.array_equal(alone, model.embed(["The dog sleeps."], lang="en", latent=latent)[0])
-
-
 def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) -> None:
     texts = ["The dog sleeps.", "It is late.", "Where is the old man's house?"]
     vectors, normalized = (model.embed(texts, lang="en", normalize=normalize) for normalize in (False, True))
@@ -122,25 +114,11 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
         assert_close(vectors[row], model.embed(texts[row], lang="en", latent=latent))
 
 
-def test_no_sentences_give_no_rows(model: bgt_core.Embedder) -> None:
-    assert model.embed([], lang="en").shape == (0, 12)
-    assert model.embed([], lang="fr", latent="language").shape == (0, 6)
-
-
 def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
     both = model.embed(["", "The dog sleeps.", " \u200b "], lang="en")
     assert np.isfinite(both).all()
     assert_close(both[0], both[2])
     assert np.abs(both[0] - both[1]).max() > 0.01
-
-
-def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match=r"de: .*en, fr") as error:
-        model.embed(["Hallo"], lang="de")
-    assert error.value.exit_code == 2
-    with pytest.raises(BgtError, match=r"style: .*semantic, language") as error:
-        model.embed(["Hello"], lang="en", latent="style")
-    assert error.value.exit_code == 2
 
 
 def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:

@@ -1,20 +1,17 @@
-"""`bgt translate` and `bgt data backtranslate`, by a trained translator or by any program."""
+"""`bgt translate` and `bgt data backtranslate`, by a trained translator."""
 
 from __future__ import annotations
 
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bgt_core.cli import options
 from bgt_core.cli.embed import parse_shard
 from bgt_core.errors import UsageError
-
-if TYPE_CHECKING:
-    from bgt_core.data.parallel import SentenceTranslator
 
 PORTION = 1_024  # lines translated together
 
@@ -23,7 +20,6 @@ MaxLengthOption = Annotated[
     int, typer.Option(help="Maximum length of both sides, in tokens; longer sentences are not translated.")
 ]
 TRANSLATOR = "A checkpoint or run of `bgt train translator`, or ORG/NAME."
-OF_MODEL = ("beam", "count", "max_length", "device", "precision")  # options that a program does not have
 
 
 def translate(
@@ -50,7 +46,6 @@ def translate(
 
 
 def backtranslate(
-    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(metavar="IN", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
@@ -59,15 +54,7 @@ def backtranslate(
     out: Annotated[
         Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row.")
     ],
-    model: Annotated[Path | None, typer.Option(help=TRANSLATOR)] = None,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            metavar="'PROGRAM ARGS'",
-            help="Instead of --model: a program that reads lines and writes a translation of each. It is started "
-            "without a shell, once for every part of the text.",
-        ),
-    ] = None,
+    model: Annotated[str, typer.Option(help=TRANSLATOR)],
     into: Annotated[
         str | None,
         typer.Option(
@@ -87,18 +74,21 @@ def backtranslate(
 ) -> None:
     """Translate one side of translations into the language of the other: each reference gets a paraphrase.
 
-    What is complete is not made again: of long work, translate --shard by --shard. The cost is in nats per token, and
-    nan for --command.
+    What is complete is not made again: of long work, translate --shard by --shard. The cost is in nats per token.
     Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.bulk.backtranslation import check
+    from bgt_core.encoders.ours import load
+    from bgt_core.generation.translate import BeamTranslator
 
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
-    search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
     check(out)  # before the model opens
-    translator = open_translator(context, model, command, device, precision, **search)
+    translator = BeamTranslator(
+        load(model, device, precision), source_lang=other, lang=into, beam=max(beam, count), count=count,
+        max_length=max_length,
+    )  # fmt: skip
     with options.rows_bar(out.name) as report:
         done = translate_file(
             translator, source, out, langs=langs.split(","), into=into, shard=numbers, strict=strict, report=report
@@ -124,23 +114,3 @@ def direction(langs: str, into: str | None) -> tuple[str, str]:
     if into not in pair:
         raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
     return pair[1 - pair.index(into)], into
-
-
-def open_translator(
-    context: typer.Context, model: Path | None, command: str | None, device: str, precision: str, **search: object
-) -> SentenceTranslator:
-    """Open the translator of --model or --command; `search` holds arguments of `BeamTranslator`."""
-    if (model is None) == (command is None):
-        raise UsageError("or --command: give one of them, a translator or a program.", parameter="model")
-    if command is not None:
-        for name in OF_MODEL:
-            given = context.get_parameter_source(name)
-            if given is not None and given.name == "COMMANDLINE":
-                raise UsageError("needs --model: a program translates in its own way.", parameter=name)
-        from bgt_core.generation.translate import CommandTranslator
-
-        return CommandTranslator(command)
-    from bgt_core.encoders.ours import load
-    from bgt_core.generation.translate import BeamTranslator
-
-    return BeamTranslator(load(str(model), device, precision), **search)  # type: ignore[arg-type]

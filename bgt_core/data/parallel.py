@@ -322,8 +322,7 @@ class Translation(NamedTuple):
 
 
 class SentenceTranslator(Protocol):
-    """A translator: `generation.translate.BeamTranslator`, or an external program,
-    `adapters.command.CommandTranslator`."""
+    """A translator: `generation.translate.BeamTranslator`, or an object of your own."""
 
     @property
     def fingerprint(self) -> str:

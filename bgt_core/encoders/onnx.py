@@ -35,7 +35,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, needs
-from bgt_core.files import atomic_folder, sha256_file
+from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.nets.operations import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
@@ -91,7 +91,9 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
     for file in (ABOUT, MODEL, checkpoint.TOKENIZER):
         if not (folder / file).is_file():
             raise NotFound(f"{folder / file}: missing; `bgt export --to onnx` writes such a folder.")
-    about = read_about(folder / ABOUT)
+    about = read_json(folder / ABOUT)
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt export --to onnx` writes it.")
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     try:
         session = onnxruntime.InferenceSession(folder / MODEL, providers=["CPUExecutionProvider"])
@@ -111,17 +113,6 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
     fingerprint = hashlib.sha256(f"{sha256_file(folder / MODEL)} {tokenizer.sha256}".encode()).hexdigest()
     return ExternalEncoder(f"onnx:{folder}", embed, about["langs"], (about["latent"],), fingerprint=fingerprint)
-
-
-def read_about(path: Path) -> dict[str, Any]:
-    """Read the settings that `export` wrote; DataError for anything else."""
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not valid JSON ({error}). Export it again.") from None
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise DataError(f"{path}: not of the schema {SCHEMA}; `bgt export --to onnx` writes it.")
-    return about
 
 
 class Padded(nn.Module):

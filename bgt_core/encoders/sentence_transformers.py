@@ -199,9 +199,8 @@ def export_split(folder: Path, out: Path, lang: str) -> None:
         raise UsageError(f"{folder}: splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME")
     of = stored.split.of(lang)
     if of.hidden is not None:
-        raise UsageError(
-            f"{folder}: {stored.split.method} has a hidden layer beside a Dense module; use another method"
-        )
+        method = stored.split.method
+        raise UsageError(f"{folder}: {method} has a hidden layer beside a Dense module; use another method")
     open_split(folder)  # checks that the encoder has not changed
     inner = SentenceTransformer(name, device="cpu")
     weight, bias = torch.from_numpy(of.read), torch.from_numpy(of.centre - of.read @ of.offset)

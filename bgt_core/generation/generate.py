@@ -97,10 +97,8 @@ def style_latent(bgt: Embedder) -> str:
     """The name of the latent for style; UsageError for a model without one."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
-        raise UsageError(
-            "This model has no latent for style (language or syntactic); use "
-            "one trained by `bgt`, `bgt-small` or `vgvae`.",
-        )
+        kinds = "use one trained by `bgt`, `bgt-small` or `vgvae`"
+        raise UsageError(f"This model has no latent for style (language or syntactic); {kinds}.")
     return second
 
 

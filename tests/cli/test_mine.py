@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bgt_core import cli
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import UsageError
 from bgt_core.neighbours.bitext import mine
 from tests.close import FLOAT32, assert_close
 
@@ -134,37 +134,14 @@ def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> Non
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "langs and an encoder are needed"),
-        ({"encoder": Bag(), "langs": ["en"]}, "langs en: expected 2"),
-        ({"encoder": Bag(), "langs": ["en", "de"]}, "no language 'de'"),
-        ({"encoder": Bag(), "langs": ["en", "fr"], "left": ["", " "]}, "no sentences"),
-        ({"left": np.ones((2, 3)), "right": np.ones((2, 4))}, "3 and 4 units"),
-        ({"k": 0}, "k 0"),
-    ],
-)
-def test_what_does_not_fit_is_refused(given: dict, message: str) -> None:
-    with pytest.raises(BgtError, match=message):
-        mine(**{"left": ENGLISH, "right": FRENCH, **given})
-
-
 ERRORS = {  # arguments, exit code, what the line says
     "no vectors": ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
     "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
-    "one language": ("en.txt fr.txt --out x.tsv --langs en", 2, "--langs en: expected 2, as in en,fr"),
-    "unknown language": ("en.txt fr.txt --out x.tsv --langs en,de", 2, "'de'"),
     "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which holds vectors"),
-    "absent text": ("no.txt fr.txt --out x.tsv --langs en,fr", 3, "no.txt"),
-    "empty text": ("empty.txt fr.txt --out x.tsv --langs en,fr", 4, "empty.txt: empty"),
     "not UTF-8": ("latin.txt fr.txt --out x.tsv --langs en,fr", 4, "latin.txt:2: not UTF-8"),
     "swapped vectors": ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
-    "another width": ("en.txt fr.txt --out x.tsv --vectors en.npy wide.npy", 4, "32 and 33 units"),
     "no folder": ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),
     "a folder in the way": ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
-    "unknown margin": ("en.txt fr.txt --out x.tsv --langs en,fr --margin best", 2, "'best'"),
-    "no neighbours": ("en.txt fr.txt --out x.tsv --langs en,fr --k 0", 2, "--k 0"),
     "bad gold": ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
 }
 

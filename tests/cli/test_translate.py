@@ -71,11 +71,6 @@ def test_back_translations_of_a_model(bgt: Bgt, here: Path, model: Path) -> None
 
 BACK = "data backtranslate pairs.tsv --out out.tsv --langs en,fr"
 ERRORS = {
-    "no translator": (BACK, 2, r"--model or --command: give one"),
-    "two of them": (f"{BACK} --command cat --model MODEL", 2, "--model or --command: give one"),
-    "a program of many": (f"{BACK} --command cat --n-best 2", 2, "--n-best needs --model"),
-    "a wrong number of lines": (f"{BACK} --command 'head -n 2'", 4, r"--command head -n 2: wrote 2 lines for 8"),
-    "no such program": (f"{BACK} --command nothing", 3, "--command nothing: no such program"),
     "the other way round": (f"{BACK} --into fr --model MODEL", 2, "translates fr to en, not en to fr"),
     "another language": (f"{BACK} --into de --model MODEL", 2, "--into de: expected one of --langs, en or fr"),
     "one column": (f"{BACK},de --model MODEL", 2, "--langs en,fr,de: expected two languages, as in en,fr"),

@@ -39,27 +39,16 @@ RIGHT = ["A dog is sleeping.", "What time is it?", "She knows him.", "It's getti
 GOLD = [4.8, 1.0, 2.0, 4.5, 2.5]
 
 
+UNKNOWN = dict.fromkeys(("reference", "date", "license", "annotations_creators", "sample_creation"))
+UNKNOWN |= {"dialect": [], "domains": [], "task_subtypes": [], "bibtex_citation": "", "modalities": ["text"]}
+
+
 def metadata(name: str, kind: str, score: str, langs: Any) -> TaskMetadata:
+    data: Any = {"path": "none", "revision": "1"}
     return TaskMetadata(
-        name=name,
-        type=kind,
-        main_score=score,
-        eval_langs=langs,
-        description="Made by a test.",
-        reference=None,
-        dataset={"path": "none", "revision": "1"},
-        category="t2t",
-        eval_splits=["test"],
-        modalities=["text"],
-        date=None,
-        dialect=[],
-        domains=[],
-        task_subtypes=[],
-        license=None,
-        annotations_creators=None,
-        sample_creation=None,
-        bibtex_citation="",
-    )
+        name=name, type=kind, main_score=score, eval_langs=langs, description="Made by a test.", dataset=data,
+        category="t2t", eval_splits=["test"], **UNKNOWN,
+    )  # fmt: skip
 
 
 class SmallSts(AbsTaskSTS):

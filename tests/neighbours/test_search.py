@@ -96,22 +96,6 @@ def test_no_row_is_its_neighbour_twice() -> None:
     np.testing.assert_array_equal(nearest, np.argsort(-matrix, axis=1)[:, :4])
 
 
-def test_to_probe_every_list_is_exact() -> None:
-    left, right = drawn(400), drawn(300, seed=1)  # no clusters: nearest neighbours are anywhere
-    plan = approximate(rows(left), rows(right), recall=1.0)
-    assert plan.recall == 1.0
-    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.assignments)
-    np.testing.assert_array_equal(nearest[:, 0], cosines(left, right).argmax(1))
-
-
-def test_a_seed_decides_the_plan() -> None:
-    left, right = (rows(side) for side in clustered(600))
-    plans = [approximate(left, right, seed=seed) for seed in (1, 1, 2)]
-    cells = [np.concatenate([np.concatenate(cell) for cell in plan.forward]) for plan in plans]
-    np.testing.assert_array_equal(cells[0], cells[1])
-    assert not np.array_equal(cells[0], cells[2])
-
-
 @pytest.mark.parametrize("plan", [exact, approximate, learn_lists])
 def test_vectors_of_different_widths_are_refused(plan: object) -> None:
     with pytest.raises(BgtError, match="12 and 9 units"):

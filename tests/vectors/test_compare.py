@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors import compare
 from bgt_core.vectors.compare import ROUNDING, above, cosine_similarity, cosines, found, hits, rounded, unit
-from tests.close import BFLOAT16, FLOAT32, assert_close
+from tests.close import FLOAT32, assert_close
 
 RNG = np.random.default_rng(0)
 LEFT, RIGHT = RNG.standard_normal((2, 6, 40))
@@ -31,13 +30,6 @@ def test_each_row_has_a_scale_of_its_own_and_finer_types_keep_their_digits() -> 
     half = np.float16(100 * LEFT)  # the squares are beyond float16
     assert_close(cosine_similarity(half, RIGHT), EXACT, 2e-3)
     assert unit(half).dtype == np.float32
-
-
-def test_vectors_of_any_library_are_compared() -> None:
-    sides = LEFT.tolist(), torch.tensor(RIGHT, requires_grad=True)
-    np.testing.assert_allclose(cosine_similarity(*sides), EXACT, rtol=1e-12)
-    np.testing.assert_allclose(cosine_similarity(LEFT[0], RIGHT), EXACT[0], rtol=1e-12)
-    assert_close(cosines(torch.tensor(LEFT).bfloat16(), RIGHT), EXACT.diagonal(), BFLOAT16)
 
 
 def test_vectors_that_cannot_be_compared_are_named() -> None:

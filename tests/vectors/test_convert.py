@@ -26,33 +26,25 @@ def masked(where: np.ndarray) -> np.ma.MaskedArray:
 KINDS: dict[str, Callable[[], Any]] = {
     **{name: lambda name=name: VECTORS.astype(name) for name in ("f2", "f4", "f8", ">f4", ">f8", "longdouble")},
     "fortran": lambda: np.asfortranarray(VECTORS),
-    "reversed": lambda: VECTORS[::-1, ::-1].copy()[::-1, ::-1],
     "nothing masked": lambda: masked(VECTORS > 99),
     "lists": VECTORS.tolist,
-    "tuples": lambda: tuple(map(tuple, VECTORS.tolist())),
     "arrays": lambda: list(VECTORS),
     "objects": lambda: VECTORS.astype(object),
     "generator": lambda: iter(VECTORS),
     "series of lists": lambda: pd.Series(VECTORS.tolist(), index=[7, 8, 9, 5]),
-    "series of tensors": lambda: pd.Series(list(torch.tensor(VECTORS))),
     "frame": lambda: pd.DataFrame(VECTORS),
     "nullable frame": lambda: pd.DataFrame(VECTORS).astype("Float64"),
     **{
         str(dtype): lambda dtype=dtype: torch.tensor(VECTORS).to(dtype)
         for dtype in (torch.bfloat16, torch.half, torch.float64, torch.float8_e4m3fn)
     },
-    "with gradient": lambda: torch.tensor(VECTORS, requires_grad=True).bfloat16(),
     "tensors": lambda: [torch.tensor(row, requires_grad=True).bfloat16() for row in VECTORS],
-    "transposed tensor": lambda: torch.tensor(VECTORS.T.copy()).T,
     "sparse tensor": lambda: torch.tensor(VECTORS).bfloat16().to_sparse(),
-    "compressed tensor": lambda: torch.tensor(VECTORS).to_sparse_csr(),
     "sparse array": lambda: sparse.csr_array(VECTORS),
-    "sparse matrix": lambda: sparse.csc_matrix(VECTORS),
     "sparse rows": lambda: [sparse.csr_matrix(row) for row in VECTORS],
 }
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 @pytest.mark.parametrize("kind", KINDS)
 def test_vectors_of_every_kind_are_the_same_array(kind: str) -> None:
     given = matrix(KINDS[kind]())
@@ -74,34 +66,23 @@ def test_whole_numbers_are_vectors_and_an_array_is_not_copied() -> None:
     ("given", "message"),
     [
         (None, "of type NoneType; expected numbers, (N, D)."),
-        (3.5, "of type float; expected numbers"),
         ("abc", "a str where numbers are expected."),
-        (["[1 2]", "[3 4]"], "a str where numbers are expected."),
         ({"pooled": VECTORS}, "a dict with pooled; expected the array of one of them."),
-        ([{"embedding": [1.0]}], "a dict with embedding; expected"),
         ({1.0, 2.0}, "a set where numbers are expected."),
         (VECTORS[0], "float64 (3,); expected numbers, (N, D)."),
-        ([0.5, 1.5], "float64 (2,); expected numbers"),
         ([], "float64 (0,); expected numbers"),
         (VECTORS[None], "float64 (1, 4, 3); expected numbers, (N, D); pool it to one vector for each sentence."),
         (VECTORS[:, :0], "float64 (4, 0); expected numbers"),
         (VECTORS > 0, "bool (4, 3)"),
-        (VECTORS.astype(complex), "complex128 (4, 3)"),
         (torch.ones(2, 3, dtype=torch.complex64).conj(), "complex64 (2, 3)"),
         (VECTORS.astype(str), "<U32 (4, 3)"),
-        ([["1", "2"]], "<U1 (1, 2)"),
-        ([None, None], "object (2,)"),
-        (np.zeros(4, [("x", "f4"), ("y", "f4")]), "(4,); expected numbers"),
         (pd.DataFrame({"text": ["a"], "x": [1.0]}), "object (1, 2)"),
         ([[1.0, 2.0], [3.0]], "row 2 has shape (1,), row 1 (2,); expected rows of one width."),
-        ([torch.ones(2), torch.ones(3)], "row 2 has shape (3,), row 1 (2,)"),
         (masked(VECTORS > 3), "has masked values; fill them or leave their rows out."),
-        ([masked(VECTORS > 3)[3]], "has masked values"),
         (torch.ones(2, 3, device="meta", dtype=torch.bfloat16), "Tensor is not an array of numbers"),
         (pd.DataFrame(VECTORS).astype("Float64").mask(VECTORS > 3), "row 4 contains NaN or infinity."),
         (np.where(VECTORS > 3, np.inf, VECTORS), "row 4 contains NaN or infinity."),
         (np.where(VECTORS > 3, 1e39, VECTORS), "row 4 is beyond float32, 1.2e-38 to 3.4e+38; scale the vectors."),
-        (VECTORS * 1e-60, "row 1 is beyond float32"),
     ],
 )
 def test_anything_else_is_one_clear_error(given: object, message: str) -> None:

@@ -81,15 +81,6 @@ def test_the_strength_has_the_least_loss_on_dev() -> None:
     assert_close(probe.dev_losses_, alone, 1e-3)
 
 
-def test_a_hidden_layer_sees_what_a_line_cannot() -> None:
-    rng = np.random.default_rng(0)
-    vectors = rng.uniform(-1, 1, (4_000, 2))
-    labels = np.where(vectors.prod(1) > 0, "same", "other")
-    train, test = (vectors[:3_000], labels[:3_000]), (vectors[3_000:], labels[3_000:])
-    assert LinearProbe().fit(*train).score(*test) < 0.6
-    assert MLPProbe().fit(*train).score(*test) > 0.95
-
-
 @pytest.mark.parametrize("probe", [LinearProbe(max_evaluations=1), MLPProbe(max_epochs=1)], ids=["linear", "mlp"])
 def test_stopping_too_early_is_said(probe: LinearProbe | MLPProbe) -> None:
     with pytest.warns(ConvergenceWarning, match="did not converge"):

@@ -102,12 +102,6 @@ def test_moving_adds_units_of_a_factor(planted: tuple) -> None:
     assert_close(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1])
 
 
-def test_a_factor_that_is_not_there_is_not_read() -> None:
-    rng = np.random.default_rng(1)
-    fitted = directions(rng.normal(size=(600, 8)), rng.normal(size=(600, 1)), ("nothing",))
-    assert abs(fitted.read[0]) < 0.25  # four standard errors of r over 120 held-out sentences are 0.37
-
-
 def test_bad_input_is_named() -> None:
     vectors = np.random.default_rng(2).normal(size=(60, 4))
     with pytest.raises(BgtError, match="10 sentences; directions need 50"):

@@ -62,12 +62,7 @@ class Embedder:
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)
 
     def embed(
-        self,
-        sentences: str | Iterable[str],
-        *,
-        lang: str,
-        latent: str = SEMANTIC,
-        normalize: bool = False,
+        self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, normalize: bool = False
     ) -> np.ndarray:
         """N sentences of one language -> (N, D) float32, in the order given; a single string -> (D,).
 

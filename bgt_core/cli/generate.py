@@ -35,8 +35,7 @@ def generate(
         ),
     ] = None,
     lang: Annotated[
-        str | None,
-        typer.Option(help="Language of the style and of the output.", show_default="the model's first"),
+        str | None, typer.Option(help="Language of the style and of the output.", show_default="the model's first")
     ] = None,
     source_lang: Annotated[
         str | None, typer.Option(help="Language of the source.", show_default="that of the style")

@@ -27,7 +27,7 @@ def split(
         list[str],
         typer.Argument(
             help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr; or vectors, X for "
-            "X.en.npy and X.fr.npy. en-fr=FILE names the columns of one file; _ skips one: en,fr,_=FILE.",
+            "X.en.npy and X.fr.npy. en-fr=FILE names the columns of one file; _ skips one: en,fr,_=FILE."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Output folder, a new one.")],

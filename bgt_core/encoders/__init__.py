@@ -47,10 +47,7 @@ KINDS = {
         ("sentence_transformers", "sentence-transformers"),
     ),
     "onnx": Kind(
-        "FOLDER",
-        "a folder of `bgt export --to onnx`",
-        "Runs in ONNX Runtime, on the CPU",
-        ("onnxruntime", "onnx"),
+        "FOLDER", "a folder of `bgt export --to onnx`", "Runs in ONNX Runtime, on the CPU", ("onnxruntime", "onnx")
     ),
     "python": Kind(
         "MODULE:OBJECT",

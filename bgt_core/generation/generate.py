@@ -21,16 +21,7 @@ from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
-from bgt_core.generation.search import (
-    AT_ONCE,
-    Context,
-    Report,
-    decode,
-    decoder_input,
-    generative,
-    n_best,
-    quiet,
-)
+from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder_input, generative, n_best, quiet
 from bgt_core.nets.output import SentencePrediction, unknown
 from bgt_core.vectors.convert import matrix
 

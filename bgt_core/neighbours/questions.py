@@ -226,8 +226,7 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f", {card.model}" if card.model else ""
             raise UsageError(
-                f"did not make {folder}{made}; use the encoder that did, or build the store again.",
-                parameter="model",
+                f"did not make {folder}{made}; use the encoder that did, or build the store again.", parameter="model"
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
             raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")

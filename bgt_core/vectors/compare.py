@@ -142,10 +142,7 @@ def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 
 def found(
-    queries: np.ndarray,
-    answers: np.ndarray,
-    own: np.ndarray | None = None,
-    similarity: Similarity = cosine_similarity,
+    queries: np.ndarray, answers: np.ndarray, own: np.ndarray | None = None, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
     """The `hits` of vectors, (N, D) and (M, D), compared block by block; a query's own is by default the same row."""
     own = np.arange(len(queries)) if own is None else own

@@ -171,8 +171,7 @@ def test_a_wrong_path_is_an_error_before_a_model_opens(command: str, bgt: Bgt, h
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["embed text.txt", "embed --out x.npy", "train bgt-small --data pairs.tsv", "embde"],
+    "command", ["embed text.txt", "embed --out x.npy", "train bgt-small --data pairs.tsv", "embde"]
 )
 def test_usage_errors_say_what_is_missing(command: str, bgt: Bgt, here: Path) -> None:
     done = bgt(*command.split())

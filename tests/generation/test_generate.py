@@ -25,10 +25,7 @@ def model(saved: Path) -> bgt_core.Embedder:
 
 @pytest.fixture(scope="module")
 def latents(model: bgt_core.Embedder) -> dict:
-    return {
-        "semantic": model.embed(SOURCES, lang="en"),
-        "language": model.embed(STYLES, lang="en", latent="language"),
-    }
+    return {"semantic": model.embed(SOURCES, lang="en"), "language": model.embed(STYLES, lang="en", latent="language")}
 
 
 @pytest.mark.parametrize(("second", "likelihood"), [(0.0, 0.0), (0.5, 0.3), (5.0, 0.0)])

@@ -26,16 +26,13 @@ OutOption = Annotated[Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.
 def download(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="A data set, or opus:NAME for any corpus of OPUS. Without a name: list the data sets, and with --pair "
-            "OPUS's corpora of two languages."
-        ),
+        typer.Argument(help="A data set, or opus:NAME for any corpus of OPUS. Without a name: list the data sets."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder; its bgt-data.json lists the files and their sources.")
     ] = None,
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
-    release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018; or latest.")] = None,
+    release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018.")] = None,
 ) -> None:
     """Download a data set, verified and ready to use, or list what there is with its licence.
 
@@ -45,7 +42,7 @@ def download(
     from bgt_core.data.sources import choose
 
     if name is None:
-        list_opus(pair) if pair else list_sources()
+        list_sources()
         return
     choice = choose(name, pair=pair, release=release)
     if out is None:
@@ -69,22 +66,9 @@ def list_sources() -> None:
     show(["name", "release", "pairs", "licence", "what"], rows, text=5)
     print(
         "Addresses are those that public code uses, and may have moved. The SHA-256 of a first download is kept, and "
-        "later ones must equal it. More corpora: bgt data download --pair en-fr",
+        "later ones must equal it. More corpora: https://opus.nlpl.eu",
         file=sys.stderr,
     )
-
-
-def list_opus(pair: str) -> None:
-    """Ask OPUS for its corpora in two languages, and print them."""
-    from bgt_core.data.sources import languages, opus_corpora
-    from bgt_core.tables import show
-
-    rows = [
-        [f"opus:{each.name}", each.release, f"{each.pairs:,}", readable(each.bytes)]
-        for each in opus_corpora(languages(pair))
-    ]
-    show(["name", "release", "pairs", "archive"], rows, text=2)
-    print(f"Download one: bgt data download NAME --pair {pair} --out DIR", file=sys.stderr)
 
 
 @app.command(cls=Command)

@@ -89,7 +89,7 @@ def download(
         NotFound: A server fails, or the disk is full; finished archives stay for the next call.
         DataError: An archive is damaged, or its SHA-256 is not the published one, or not that of the first download.
     """
-    choice, addresses = choice.resolve()
+    addresses = choice.archives
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())

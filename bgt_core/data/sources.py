@@ -1,4 +1,4 @@
-"""The data sets of `bgt data download`, with their licences (sources.tsv); OPUS's index; requests to servers.
+"""The data sets of `bgt data download`, with their licences (sources.tsv); requests to servers.
 
 Addresses come from public code of 2020-2026, and licences from the sources' own pages; none was checked against the
 server when this was written. If a checksum is published (published.tsv: as recorded by the `datasets` library in the
@@ -13,16 +13,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_langs
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.files import parse_json
 
-if TYPE_CHECKING:
-    import requests
-
-API = "https://opus.nlpl.eu/opusapi/"
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
 LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # of a corpus or release: also a part of our files' names
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language of OPUS: fr, pt_BR
@@ -39,7 +34,7 @@ class DataSource(NamedTuple):
     addresses: tuple[str, ...]
     layout: str = "files"  # how its files become ours: one of `fetch.LAYOUTS`
     pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or "" if there is no choice
-    release: str = ""  # the default release; "latest" is looked up at OPUS
+    release: str = ""  # the default release; "needed" if there is none
 
 
 def _table(name: str) -> list[list[str]]:
@@ -61,7 +56,7 @@ def source(name: str) -> DataSource:
     if name.lower().startswith("opus:") and len(name) > 5:
         address = OPUS.replace("{corpus}", name[5:])
         licence = "not known here; see its LICENSE and https://opus.nlpl.eu"
-        return DataSource(name[5:].lower(), "a corpus of OPUS", licence, (address,), "aligned", "any", "latest")
+        return DataSource(name[5:].lower(), "a corpus of OPUS", licence, (address,), "aligned", "any", "needed")
     for known in SOURCES:
         if known.name == name.lower():
             return known
@@ -92,15 +87,12 @@ class Choice(NamedTuple):
         parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
-    def resolve(self) -> tuple[Choice, list[str]]:
-        """Fill in the addresses; asks OPUS for the latest release."""
-        if self.release == "latest":
-            corpus = self.source.addresses[0].partition("OPUS-")[2].partition("/")[0]
-            largest = opus_corpora(self.langs, corpus)[0]
-            return self._replace(release=largest.release), [largest.address]
+    @property
+    def archives(self) -> list[str]:
+        """The addresses of its archives."""
         other = next((lang for lang in self.langs if lang != "en"), "")
         values = {"opus_pair": "-".join(sorted(self.langs)), "iso": THREE_LETTERS.get(other, other)}
-        return self, [address.format(**values, release=self.release) for address in self.source.addresses]
+        return [address.format(**values, release=self.release) for address in self.source.addresses]
 
 
 def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
@@ -110,6 +102,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     pair = pair or only
     langs = languages(pair) if pair else ()
     with_english = chosen.pairs == "any pair with en"
+    release_needed = chosen.release == "needed" and not release
     problems: Sequence[tuple[object, str, str]] = (
         (chosen.pairs and not pair, "pair", f"is needed: {chosen.name} has many pairs; choose one, as in en-fr."),
         (pair and not chosen.pairs, "pair", f"{pair}: {chosen.name} has no language pairs; leave it out."),
@@ -119,6 +112,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
             "pair",
             f"{pair}: {chosen.name} is aligned with en; include it, as in en-fr.",
         ),
+        (release_needed, "release", f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu."),
         (release and not chosen.release, "release", f"{release}: {chosen.name} has no releases; leave it out."),
         (
             release and not _is_label(release),
@@ -132,69 +126,29 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     return Choice(chosen, langs, release or chosen.release)
 
 
-class OpusEntry(NamedTuple):
-    """One release of a corpus in two languages."""
-
-    name: str
-    release: str
-    pairs: int
-    bytes: int  # approximate size of the archive
-    address: str
-
-
-def opus_corpora(langs: Sequence[str], name: str | None = None) -> list[OpusEntry]:
-    """List OPUS's corpora in two languages, or the latest release of one, largest first.
-
-    Raises NotFound if OPUS does not answer, answers in another form, or has none.
-    """
-    first, second = sorted(langs)  # OPUS names a pair by the alphabet
-    query = {"source": first, "target": second, "preprocessing": "moses", "version": "latest"}
-    content = request("GET", API, params=query | ({"corpus": name} if name else {})).content
-    try:
-        entries = [_entry(item) for item in parse_json(content, API)["corpora"]]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NotFound(f"{API}: OPUS's answer has an unexpected form ({error!r}).") from error
-    if not entries:
-        raise NotFound(f"OPUS has {f'no {name}' if name else 'nothing'} for {first}-{second}.")
-    return sorted(entries, key=lambda entry: (-entry.pairs, entry.name))
-
-
-def _entry(item: Any) -> OpusEntry:
-    """Read an entry of the index; ValueError for names that would be unsafe in a path, and for a plain http address."""
-    name, release, address = (item[key] for key in ("corpus", "version", "url"))
-    protected = isinstance(address, str) and address.startswith(("https://", API.partition("//")[0] + "//"))
-    if not (_is_label(name) and _is_label(release) and protected):
-        raise ValueError(f"{name!r} {release!r} {address!r}: expected plain names and an address in https")
-    return OpusEntry(name, release, int(item["alignment_pairs"] or 0), 1024 * int(item["size"]), address)  # KiB
-
-
-def _is_label(text: object) -> bool:
-    return isinstance(text, str) and bool(re.fullmatch(LABEL, text)) and ".." not in text
+def _is_label(text: str) -> bool:
+    return bool(re.fullmatch(LABEL, text)) and ".." not in text
 
 
 # Requests to servers, with errors that name the address, the reason and the way out.
 
 
 def remote_size(url: str) -> int | None:
-    """The size of the file at `url`, or None if the server doesn't give it; NotFound if the file does not exist."""
-    length = request("HEAD", url).headers.get("Content-Length", "")
-    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+    """The size of the file at `url`, or None if the server doesn't give it.
 
-
-def request(method: str, url: str, **options: Any) -> requests.Response:
-    """Send a request; NotFound if the server can't be reached, refuses it, or redirects it to an unencrypted address.
-
-    Proxies and certificates come from the environment.
+    Raises NotFound if the server can't be reached, refuses, or redirects to an unencrypted address. Proxies and
+    certificates come from the environment.
     """
     import requests
 
     with explained(url):
-        response = requests.request(method, url, headers=HEADERS, timeout=TIMEOUT, allow_redirects=True, **options)
+        response = requests.head(url, headers=HEADERS, timeout=TIMEOUT, allow_redirects=True)
         response.raise_for_status()
     for hop in [*response.history, response]:
         if url.startswith("https:") and not hop.url.startswith("https:"):
             raise NotFound(f"{url}: redirects to {hop.url}, which is not encrypted; nothing was read.")
-    return response
+    length = response.headers.get("Content-Length", "")
+    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
 
 
 @contextmanager

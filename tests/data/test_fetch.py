@@ -21,7 +21,7 @@ from bgt_core.data import fetch, sources
 from bgt_core.data.fetch import Downloaded, download, unpack
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.sources import SOURCES, Choice, DataSource, choose, opus_corpora
+from bgt_core.data.sources import SOURCES, Choice, DataSource, choose
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.sts_files import read_sets
 
@@ -198,7 +198,7 @@ def test_a_dead_proxy_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, v
 @pytest.mark.parametrize("address", ["http://[::1", "http://" + "a" * 300 + ".invalid/x", "https://", "http://a b/"])
 def test_an_address_that_is_none(address: str, site: Any) -> None:
     with pytest.raises(NotFound) as error:
-        sources.request("HEAD", address)
+        sources.remote_size(address)
     assert "\n" not in str(error.value)
 
 
@@ -207,9 +207,9 @@ def test_every_hop_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
 
     reply = requests.Response()
     reply.status_code, reply.url = 200, "http://other/x"
-    monkeypatch.setattr(requests, "request", lambda *_, **__: reply)
+    monkeypatch.setattr(requests, "head", lambda *_, **__: reply)
     with pytest.raises(NotFound, match=r"redirects to http://other/x, which is not encrypted"):
-        sources.request("GET", "https://here/x")
+        sources.remote_size("https://here/x")
 
 
 @pytest.mark.parametrize(
@@ -299,45 +299,6 @@ def test_a_bad_archive_leaves_nothing(name: str, content: bytes, message: str, t
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-ENTRY = '{"corpora": [{"corpus": "X", "version": %s, "alignment_pairs": %s, "size": %s, "url": %s}]}'
-
-
-def test_opus_is_asked_for_the_latest_release(
-    site: Any, books: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "API", site.url("opusapi/"))
-    item = {"corpus": "Books", "version": "v1", "alignment_pairs": 102, "size": 3, "url": site.url(PATH)}
-    small = {**item, "corpus": "Small", "alignment_pairs": ""}
-    site.files["opusapi/"] = json.dumps({"corpora": [small, item]}).encode()
-    entries = opus_corpora(("en", "de"))
-    assert entries[0] == ("Books", "v1", 102, 3072, site.url(PATH)) and [entry.pairs for entry in entries] == [102, 0]
-    assert "source=de&target=en" in site.asked[0][1]
-    done = download(choose("opus:Books", pair="en-de"), tmp_path)
-    assert done.files[0].name == "books.v1.en-de.tsv.zst"
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ('{"corpora": []}', "OPUS has nothing for en-fr"),
-        ("<html>", "unexpected form"),
-        ("[" * 100_000, "unexpected form"),
-        (ENTRY % ('"/../../evil"', "1", "1", '"https://a/b"'), "unexpected form"),
-        (ENTRY % ('".."', "1", "1", '"https://a/b"'), "unexpected form"),
-        (ENTRY % ("7", "1", "1", '"https://a/b"'), "unexpected form"),
-        (ENTRY % ('"v1"', "1", "Infinity", '"https://a/b"'), "unexpected form"),
-        (ENTRY % ('"v1"', "1", "1", '"file:///etc/passwd"'), "unexpected form"),
-    ],
-)
-def test_an_index_that_leads_astray_is_refused(
-    answer: str, message: str, site: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "API", site.url("api"))
-    site.files["api"] = answer.encode()
-    with pytest.raises(NotFound, match=message):
-        opus_corpora(("en", "fr"))
-
-
 @pytest.mark.parametrize(
     ("name", "how", "message"),
     [
@@ -350,6 +311,7 @@ def test_an_index_that_leads_astray_is_refused(
         ("sick", {"pair": "en-fr"}, "no language pairs"),
         ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
         ("sick", {"release": "v1"}, "no releases"),
+        ("opus:Books", {"pair": "en-fr"}, "release is needed, as in v2018"),
     ],
 )
 def test_an_impossible_choice_is_refused(name: str, how: dict, message: str) -> None:
@@ -361,9 +323,11 @@ def test_every_source_can_be_resolved() -> None:
     assert len({source.name for source in SOURCES}) == len(SOURCES)
     for source in SOURCES:
         assert source.what and source.licence and source.layout in fetch.LAYOUTS
-        if source.release != "latest":
-            choice, addresses = choose(source.name, pair={"": None, "en-fr": None}.get(source.pairs, "en-fr")).resolve()
-            assert not any("{" in address for address in addresses)
-            assert len({address.rpartition("/")[2] for address in addresses}) == len(addresses)
-            assert choice.stem.startswith(source.name)
+        pair, release = {"": None, "en-fr": None}.get(source.pairs, "en-fr"), {"needed": "v3.0"}.get(source.release)
+        choice = choose(source.name, pair="en-ja" if source.pairs == "en-ja" else pair, release=release)
+        assert not any("{" in address for address in choice.archives)
+        assert len({address.rpartition("/")[2] for address in choice.archives}) == len(choice.archives)
+        assert choice.stem.startswith(source.name)
     assert all(len(bytes.fromhex(digest)) == 32 for digest in sources.PUBLISHED.values())
+    other = choose("opus:Books", pair="fr-en", release="v1")
+    assert (other.stem, other.archives[0].partition("/OPUS-")[2]) == ("books.v1.fr-en", "Books/v1/moses/en-fr.txt.zip")

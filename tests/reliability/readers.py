@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pytest
-import requests
 import torch
 from pyarrow import parquet
 from safetensors.torch import save
@@ -23,7 +21,7 @@ from safetensors.torch import save
 from app.core import address, state, uploads
 from bgt_core import checkpoint
 from bgt_core.bulk import read as read_vectors
-from bgt_core.data import manifest, sources
+from bgt_core.data import manifest
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.fetch import unpack
@@ -68,7 +66,6 @@ CONFIG = {
     "step": 1,
 }
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
-CORPORA = {"corpora": [{"corpus": "B", "version": "v1", "alignment_pairs": 1, "size": 2, "url": "https://x.org/a"}]}
 STORE = {
     "schema": "bgt-questions/2",
     "calibration": None,
@@ -87,7 +84,7 @@ NAMES = (
     """
 pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
 trees; labelled pairs; items; sentences; sts; sets;
-manifest; card; questions; opus; archive; json; configuration; weights;
+manifest; card; questions; archive; json; configuration; weights;
 tokenizer; run; metrics; store; overrides; columns; source; kinds;
 probe parquet; split; upload tsv; upload csv; upload jsonl;
 upload parquet; rows of a link
@@ -137,15 +134,6 @@ def overrides(path: Path) -> None:
 
 def rows(path: Path) -> object:
     return list(read_pairs(path, ("en", "fr"), Skipped()))
-
-
-def answer(path: Path) -> object:
-    """OPUS's index, as a server sends it."""
-    response = requests.Response()
-    response._content = path.read_bytes()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "request", lambda *_, **__: response)
-        return sources.opus_corpora(("en", "fr"))
 
 
 def upload(path: Path) -> object:
@@ -202,7 +190,6 @@ def readers(prepared: Path) -> dict[str, Reader]:
             lambda path: manifest.read_card(path.with_suffix("")),
         ),
         "questions": Reader(as_json(STORE), CARD, lambda path: StoreCard.load(path.parent)),
-        "opus": Reader(as_json(CORPORA), "x", answer),
         "archive": Reader(archive(), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
         "json": Reader(as_json({"a": [1, 2.5, "x"]}), "x.json", lambda path: parse_json(path.read_bytes(), "x.json")),
         "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),

@@ -29,7 +29,6 @@ from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
 from bgt_core.data.columns import Source
-from bgt_core.data.manifest import card_path
 from bgt_core.data.parallel import TABLES, Skipped, pair_file, read_pairs
 from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_scores
 from bgt_core.data.textfile import number
@@ -38,7 +37,7 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.backtranslation import Statistic, compare
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.evaluation.sts_files import StsSet
-from bgt_core.files import write_text
+from bgt_core.files import record_path, write_text
 from bgt_core.tables import Estimate
 from bgt_core.training.settings import SETTINGS
 
@@ -147,7 +146,7 @@ class SelectedPairs(Dataset):
                 raise DataError(
                     f"{self.name} {self.selection.keep}: {done.kept:,} pairs; every filter needs {self.count:,}."
                 )
-            card_path(new).replace(card_path(path))
+            record_path(new).replace(record_path(path))
             new.replace(path)
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 

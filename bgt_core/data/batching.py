@@ -74,23 +74,21 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     mask = (np.uint64(1) << half) - np.uint64(1)
     keys = np.random.SeedSequence([seed, epoch, stream]).generate_state(ROUNDS, np.uint64)
 
+    def mixed(numbers: np.ndarray) -> np.ndarray:  # every bit into all 64: splitmix64 (Steele et al., 2014)
+        numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ numbers >> np.uint64(31)
+
     def network(numbers: np.ndarray) -> np.ndarray:
         left, right = numbers >> half, numbers & mask
         for key in keys:
-            left, right = right, left ^ (_mix(right ^ key) & mask)
+            left, right = right, left ^ (mixed(right ^ key) & mask)
         return left << half | right
 
     numbers = network(positions.astype(np.uint64))
     while (outside := numbers >= size).any():
         numbers[outside] = network(numbers[outside])
     return numbers.astype(np.int64)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Mix every bit into all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
-    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ numbers >> np.uint64(31)
 
 
 # Shuffle words, so that a recurrent encoder relies less on their order (Wieting and Gimpel 2017).
@@ -159,7 +157,8 @@ class Batching:
         are drawn as all rows have."""
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs")
-        largest = max(self._counts(corpus)) if self._samples else len(corpus)  # this corpus has a row in every update
+        counts = self._sampled(corpus)
+        largest = max(counts) if counts else len(corpus)  # this corpus has a row in every update
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -178,17 +177,16 @@ class Batching:
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
         """Draw the rows of optimiser step `step`, int64: by temperature and weights, or from a permutation of all."""
         updates = self.updates(corpus)
-        if self._samples:
-            return draw(corpus.strata, self._counts(corpus), step, updates, self.seed)
+        if counts := self._sampled(corpus):
+            return draw(corpus.strata, counts, step, updates, self.seed)
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         return permute(np.arange(first, last), len(corpus), self.seed, epoch)
 
-    @property
-    def _samples(self) -> bool:
-        return self.temperature != 1 or bool(self.weights)
-
-    def _counts(self, corpus: Corpus | Mixture) -> list[int]:
+    def _sampled(self, corpus: Corpus | Mixture) -> list[int]:
+        """Rows of each stratum in an epoch; empty without temperature and weights."""
+        if self.temperature == 1 and not self.weights:
+            return []
         return rows_per_epoch(corpus.strata, self.temperature, self.weights)
 
 

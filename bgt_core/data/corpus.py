@@ -65,7 +65,12 @@ class Corpus:
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # of text
         self.tokens: int = store["splits"][split]["tokens"]  # sum over rows of the longest side, EOS included
-        self.strata = _strata(tuple(self.columns), store["splits"][split])
+        self.strata: list[Stratum] = []  # of the kinds with a row in this split
+        first = 0
+        for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
+            if rows:
+                self.strata.append(Stratum(tuple(self.columns), kind, first, rows, tokens))
+            first += rows
         self._index = _mapped(folder / f"{split}.index", np.int64)
         self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
         self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64) for name in self.columns}
@@ -160,16 +165,6 @@ class Mixture:
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
-
-
-def _strata(columns: tuple[str, ...], split: Json) -> list[Stratum]:
-    """The strata of all kinds with a row in this split."""
-    strata, first = [], 0
-    for kind, (rows, tokens) in split["kinds"].items():
-        if rows:
-            strata.append(Stratum(columns, kind, first, rows, tokens))
-        first += rows
-    return strata
 
 
 def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:

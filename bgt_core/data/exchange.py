@@ -126,11 +126,12 @@ def _elided(word: str, following: str) -> str:
 
 _NO_DU_VERBS = frozenset(_RULES["de"]["no-du-verbs"].split())
 _PLURALS = 3  # times that a plural form must occur
+_WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
     """The rule; the verb's form with Sie is that of paraphrases, or the plural that occurs in the texts."""
-    plurals = Counter(word for text in texts for word in _words(text.lower()) if word.endswith("n"))
+    plurals = Counter(word for text in texts for word in _WORDS.findall(text.lower()) if word.endswith("n"))
     learnt = _formal_verbs(paraphrases)
 
     def formal(verb: str) -> str:
@@ -168,15 +169,11 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
     return forms
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text)
-
-
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
     """The most common form with Sie of each verb form with du, from paraphrases of equally many words."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
-        by_value = {PROPERTIES["address"].value(text, "de"): _words(text.lower()) for text in pair}
+        by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
         informal, formal = by_value.get("du", []), by_value.get("Sie", [])
         if len(informal) == len(formal):
             for word, other in zip(informal, formal, strict=True):

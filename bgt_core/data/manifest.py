@@ -48,21 +48,17 @@ def facts(path: Path) -> Json:
         raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
 
 
-def card_path(path: Path) -> Path:
-    """The path of the card that `bgt data prepare` writes for the file `path`."""
-    return path.with_name(path.name + ".json")
-
-
 def read_card(path: Path) -> Json | None:
-    """The card of a prepared file, None if it has none; DataError for a damaged one."""
+    """The card that `bgt data` wrote for the file `path`, None if it has none; DataError for a damaged one."""
+    card_path = files.record_path(path)
     try:
-        if not card_path(path).exists():
+        if not card_path.exists():
             return None
-        card = files.read_json(card_path(path))
+        card = files.read_json(card_path)
         if card["schema"] != CARD or not isinstance(card["file"], dict):
             raise ValueError("not a card of this version")
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{card_path(path)}: damaged ({error}); prepare {path.name} again.") from None
+        raise DataError(f"{card_path}: damaged ({error}); prepare {path.name} again.") from None
     return card
 
 
@@ -73,14 +69,10 @@ def write_card(
 
     Replaces an older card. Raises NotFound if it can't be written.
     """
-    card = {"schema": CARD, "file": {**facts(path), "columns": list(columns), "rows": rows}, **about}
-    files.write_json(card_path(path), card | provenance(sources, licence), indent=1)
-
-
-def provenance(sources: Sequence[Path], licence: str | None = None) -> Json:
-    """Bytes and SHA-256 of each source, and their licences unless `licence` is given."""
     licences = licence or "; ".join(sorted({licence_of(file) for file in sources}))
-    return {"sources": {str(file): facts(file) for file in sources}, "licence": licences}
+    made = {"sources": {str(file): facts(file) for file in sources}, "licence": licences}
+    card = {"schema": CARD, "file": {**facts(path), "columns": list(columns), "rows": rows}, **about, **made}
+    files.write_json(files.record_path(path), card, indent=1)
 
 
 def licence_of(path: Path) -> str:

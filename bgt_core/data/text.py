@@ -122,8 +122,13 @@ class Tokenizer:
                 num_threads=1,  # the number of threads would change the order of sums
                 minloglevel=2,
             )
-        except RuntimeError as error:
-            raise DataError(_reason(str(error), vocab_size)) from error
+        except RuntimeError as error:  # whose checks are internal
+            reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
+            if largest := re.search(r"set it to a value <= (\d+)", str(error)):
+                reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
+            elif smallest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+                reason = f"vocab_size {vocab_size} is too small for this text's characters: it needs {smallest[1]} and more"
+            raise DataError(reason) from error
         return cls(file.getvalue())
 
     @classmethod
@@ -190,12 +195,3 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
         elif (index := draw.randrange(seen + 1)) < size:
             kept[index] = sentence
     return kept
-
-
-def _reason(error: str, vocab_size: int) -> str:
-    """Rephrase SentencePiece's internal check for a user who chose a vocabulary size."""
-    if largest := re.search(r"set it to a value <= (\d+)", error):
-        return f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
-    if smallest := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"vocab_size {vocab_size} is too small for the characters of this text: it needs {smallest[1]} and more"
-    return f"SentencePiece could not train {vocab_size} tokens: {error}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -114,14 +114,6 @@ class Tree:
         return detokenise(" ".join(leaf.word for leaf in self.leaves), lang)
 
 
-@dataclass
-class _Open:
-    location: str  # file and line
-    label: str = ""
-    word: str = ""
-    children: list[Tree] = field(default_factory=list)
-
-
 def read_trees(files: Sequence[Path]) -> list[Tree]:
     """Read the trees of all files (plain, .gz, .xz, .zst), on one line or several each, without a bracket around the
     whole sentence such as (ROOT ...).
@@ -132,52 +124,44 @@ def read_trees(files: Sequence[Path]) -> list[Tree]:
 
 
 def _trees(file: Path) -> Iterator[Tree]:
-    stack: list[_Open] = []
+    stack: list[tuple[str, list[Tree], list[str]]] = []  # of open brackets: location, children, label and word
     after_bracket = False
     for number, line in text_lines(file):
         location = f"{file}:{number}"
         for part in _PART.findall(line):
             if part == "(":
-                if stack and stack[-1].word:
-                    raise DataError(f"{location}: a bracket after the word '{stack[-1].word}'; expected ')'.")
+                if stack and len(stack[-1][2]) == 2:
+                    raise DataError(f"{location}: a bracket after the word '{stack[-1][2][1]}'; expected ')'.")
                 if len(stack) == DEEPEST:
                     raise DataError(f"{location}: {DEEPEST} open brackets; expected the tree of one sentence.")
-                stack.append(_Open(location))
+                stack.append((location, [], []))
             elif not stack:
                 raise DataError(f"{location}: '{part}' outside any bracket; expected a tree, as in (S (NN Rain)).")
             elif part == ")":
-                tree = _closed(stack.pop())
+                tree = _closed(*stack.pop()[1:])
                 if tree and stack:
-                    stack[-1].children.append(tree)
+                    stack[-1][1].append(tree)
                 elif tree:
-                    yield _top(tree)
-            elif after_bracket:
-                stack[-1].label = part
-            elif stack[-1].word or stack[-1].children or not stack[-1].label:
-                raise DataError(f"{location}: word '{part}' without a part of speech; expected one, as in (NN {part}).")
+                    while tree.label in ROOTS and len(tree.children) == 1:
+                        (tree,) = tree.children
+                    yield tree
+            elif after_bracket or (len(stack[-1][2]) == 1 and not stack[-1][1]):
+                stack[-1][2].append(part)
             else:
-                stack[-1].word = part
+                raise DataError(f"{location}: word '{part}' without a part of speech; expected one, as in (NN {part}).")
             after_bracket = part == "("
     if stack:
-        raise DataError(f"{stack[0].location}: a bracket that is never closed.")
+        raise DataError(f"{stack[0][0]}: a bracket that is never closed.")
 
 
-def _closed(bracket: _Open) -> Tree | None:
-    """The node of a closed bracket; None without a word."""
-    if bracket.children:
-        return Tree(_plain(bracket.label), tuple(bracket.children))
-    return Tree(_plain(bracket.label), word=bracket.word) if bracket.word and bracket.label != _EMPTY else None
-
-
-def _top(tree: Tree) -> Tree:
-    while tree.label in ROOTS and len(tree.children) == 1:
-        tree = tree.children[0]
-    return tree
-
-
-def _plain(label: str) -> str:
-    """The label without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
-    return label if label.startswith("-") else re.split("[-=|]", label)[0] or label
+def _closed(children: list[Tree], names: list[str]) -> Tree | None:
+    """The node of a closed bracket, its label without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays. None
+    without a word."""
+    full, word = [*names, "", ""][:2]
+    label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
+    if children:
+        return Tree(label, tuple(children))
+    return Tree(label, word=word) if word and full != _EMPTY else None
 
 
 # CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that they are trees.
@@ -254,22 +238,21 @@ def read_conllu(files: Sequence[Path]) -> list[Parsed]:
 
 
 def _sentences(file: Path) -> Iterator[Parsed]:
-    for blank, lines in groupby(_rows(file), lambda row: not row[1].strip()):
+    for blank, lines in groupby(_rows(file), lambda row: not row[1]):
         rows = [] if blank else list(lines)
         if rows:
             yield _parsed([line for _, line in rows], f"{file}:{rows[0][0]}")
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of words, and the blank ones between sentences."""
+    """Numbered lines of words, and empty ones between sentences."""
     for number, line in text_lines(file):
-        columns = line.count("\t") + 1
-        if line.strip() and not line.startswith("#"):
-            if columns != COLUMNS:
-                raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
-            yield number, re.sub(" {2,}", " ", line)  # the library would take two spaces for a tab
-        elif not line.strip():
-            yield number, ""
+        if line.startswith("#"):
+            continue
+        if line.strip() and (columns := line.count("\t") + 1) != COLUMNS:
+            raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
+        # the library would take two spaces for a tab
+        yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 
 def _parsed(rows: list[str], location: str) -> Parsed:
@@ -296,13 +279,6 @@ def _parsed(rows: list[str], location: str) -> Parsed:
         if not (surfaces and surfaces[-1].first <= number <= surfaces[-1].last):
             surfaces.append(Surface(number, number, token["form"], space))
     parsed = Parsed(words, surfaces)
-    _check_tree(parsed, location)
-    return parsed
-
-
-def _check_tree(parsed: Parsed, location: str) -> None:
-    """DataError unless words are numbered and hang on one root."""
-    words = parsed.words
     roots = sum(word.head == 0 for word in words)
     if [word.number for word in words] != list(range(1, len(words) + 1)):
         raise DataError(f"{location}: sentence whose words are not numbered 1, 2, 3, ...")
@@ -310,3 +286,4 @@ def _check_tree(parsed: Parsed, location: str) -> None:
         raise DataError(f"{location}: sentence with {roots} roots or a head that is not a word; expected one root.")
     if len(parsed.under(parsed.root)) < len(words):
         raise DataError(f"{location}: sentence with a cycle; expected a tree.")
+    return parsed

@@ -13,7 +13,6 @@ The generator that drew them is in the history of the repository, at commit 5411
 from __future__ import annotations
 
 import lzma
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -22,10 +21,8 @@ from bgt_core.errors import UsageError
 
 LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # rows of the tables
-KINDS = GIVE, ACT, TWO, ATTRIBUTES, NEGATION = (  # of triples; role pairs are of the first two
-    *("giver and receiver", "subject and object", "two things"),
-    *("attributes", "negation"),
-)
+GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"  # kinds that others name
+KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # of triples; role pairs are of the first two
 STEP = 1_010  # rows between the beginnings of two seeds: a multiple of the number of kinds, which come in turn
 
 
@@ -41,7 +38,7 @@ class Triple(NamedTuple):
     """A sentence, its paraphrase and its altered sentence, in each language."""
 
     kind: str  # one of KINDS: the kind of swap, or negation
-    frame: str  # one of a kind's frames
+    frame: str
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
 
@@ -64,8 +61,15 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
     'Ah, votre luge est verte.'
     """
     return [
-        Pair({"en": en, "fr": fr}, tuple(meaning.split("|")), {"en": factors(of_en), "fr": factors(of_fr)})
-        for en, fr, meaning, of_en, of_fr in drawn("pairs", LIMIT, count, seed)
+        Pair(
+            {"en": en, "fr": fr},
+            tuple(meaning.split("|")),
+            {
+                lang: dict(part.split("=") for part in text.split(";") if part)
+                for lang, text in zip(LANGS, styles, strict=True)
+            },
+        )
+        for en, fr, meaning, *styles in _drawn("pairs", LIMIT, count, seed)
     ]
 
 
@@ -83,7 +87,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
     """
-    rows = drawn("triples-held-out" if held_out else "triples", TRIPLES, count, seed)
+    rows = _drawn("triples-held-out" if held_out else "triples", TRIPLES, count, seed)
     return [Triple(kind, frame, {"en": (a, b, c), "fr": (d, e, f)}) for kind, frame, a, b, c, d, e, f in rows]
 
 
@@ -97,26 +101,19 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
     """
     return [
         RolePair(kind, {"en": (a, b), "fr": (c, d)}, {"en": (one, two), "fr": (un, deux)})
-        for kind, a, b, c, d, one, two, un, deux in drawn("roles", ROLE_PAIRS, count, seed)
+        for kind, a, b, c, d, one, two, un, deux in _drawn("roles", ROLE_PAIRS, count, seed)
     ]
 
 
-def factors(text: str) -> dict[str, str]:
-    """ "mark=.;filler=none" -> {"mark": ".", "filler": "none"}."""
-    return dict(part.split("=") for part in text.split(";")) if text else {}
-
-
-def drawn(name: str, size: int, count: int, seed: int) -> list[Sequence[str]]:
+def _drawn(name: str, size: int, count: int, seed: int) -> list[list[str]]:
     """The cells of `count` rows of a table of `size`, from the row on that the seed sets."""
     if not 0 <= count <= size:
         raise UsageError(f"{count:,}: expected 0 to {size:,} {name.replace('-', ' ')}.", parameter="count")
-    rows = table(name)
-    first = seed * STEP % size
+    rows, first = _table(name), seed * STEP % size
     return [row.split("\t") for row in (rows[first:] + rows[:first])[:count]]
 
 
 @cache
-def table(name: str) -> list[str]:
-    """The rows of a table."""
+def _table(name: str) -> list[str]:
     packed = (Path(__file__).parent / f"{name}.tsv.xz").read_bytes()
     return lzma.decompress(packed).decode().splitlines()

@@ -115,14 +115,6 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
     assert {frozenset(update) for update in epochs[0]}.isdisjoint(map(frozenset, epochs[1]))
 
 
-def test_updates_hold_about_the_tokens_asked(corpus: Corpus) -> None:
-    batching = Batching(batch_tokens=2000, micro_tokens=300, seed=1)
-    for step in range(batching.updates(corpus)):
-        batches = whole(batching, corpus, step)
-        longer = [torch.stack([side.mask.sum(1) for side in batch.sides.values()]).amax(0).sum() for batch in batches]
-        assert 1600 < sum(longer) < 2400
-
-
 def test_memory_changes_no_update(corpus: Corpus) -> None:
     """The pairs of a step and how often each language is the anchor do not depend on the device."""
     small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
@@ -137,45 +129,22 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # what needs most memory comes first
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # a pair past the budget
+    assert {len(batch) for batch in alone} == {1}
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_what_is_cut_to_fit_is_shared_evenly(corpus: Corpus, workers: int) -> None:
-    batching = Batching(batch_tokens=1500, micro_tokens=600, seed=1)
-    for step in range(5):
-        assert len(whole(batching, corpus, step)) == 4
-        shares = [batching.update(corpus, step, worker, workers) for worker in range(workers)]
-        tokens = [sum(map(tokens_of, share.batches.values())) for share in shares]
-        assert max(tokens) - min(tokens) <= 2 * 80  # a pair at either end
-
-
-@pytest.mark.parametrize("parts", [2, 3])
-def test_equal_micro_batches_hold_as_many_tokens_each(corpus: Corpus, parts: int) -> None:
-    whole, cut = Batching(1000, 10**6, 1), Batching(1000, 10**6, 1, micro_batches=parts)
+@pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
+def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
+    """By number, or to fit, which makes four."""
+    cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
-        update, of_whole = cut.update(corpus, step), whole.update(corpus, step)
-        tokens = [tokens_of(batch) for batch in update.batches.values()]
-        longest = max(side.mask.sum(1).max() for side in of_whole.batches[0].sides.values())
-        assert len(tokens) == parts
+        batches = whole(cut, corpus, step)
+        (of_whole,) = whole(together, corpus, step)
+        tokens = [tokens_of(batch) for batch in batches]
+        longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
+        assert len(tokens) == (parts if micro_tokens > 1500 else 4)
         assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a pair at either end
-        assert sum(tokens) == tokens_of(of_whole.batches[0])
-        widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in update.batches.values()]
-        assert widths == sorted(widths, reverse=True)
-    assert len(Batching(1000, 200, 1, micro_batches=parts).update(corpus, 0).batches) > parts  # what fits comes first
-
-
-def test_a_pair_past_the_budget_stands_alone(corpus: Corpus) -> None:
-    batches = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)
-    assert {len(batch) for batch in batches} == {1}
-
-
-def test_sides_end_in_eos_and_hold_the_ids_of_the_corpus(corpus: Corpus) -> None:
-    stored = {int(ids[0]): ids.tolist() for ids in corpus.take("fr", np.arange(len(corpus)))}
-    for batch in whole(Batching(1000, 300, seed=1), corpus, 0):
-        side = batch.sides["fr"]
-        for ids, mask in zip(side.ids, side.mask, strict=True):
-            assert ids[mask].tolist() == stored[int(ids[0])]
-            assert ids[mask][-1] == EOS
+        assert sum(tokens) == tokens_of(of_whole)
 
 
 def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
@@ -203,13 +172,10 @@ def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, worke
 
 def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
-    updates = prefetch(lambda step: batching.update(corpus, step), range(3, 9))
-    permuted = [list(update.batches.values()) for update in updates]
+    permuted = [list(u.batches.values()) for u in prefetch(lambda step: batching.update(corpus, step), range(3, 9))]
     assert len(permuted) == 6
     assert all(same(batches, whole(batching, corpus, step)) for step, batches in enumerate(permuted, 3))
 
-
-def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
     def make(step: int) -> StepBatch:
         raise DataError(f"no step {step}")
 
@@ -236,10 +202,19 @@ def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
         whole(Batching(100, 100, 1), valid, 0)
 
 
-@pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
-def test_impossible_settings_are_refused(numbers: tuple[int, int, int]) -> None:
-    with pytest.raises(BgtError, match="must be at least 1"):
-        Batching(*numbers)
+@pytest.mark.parametrize(
+    ("numbers", "how", "message"),
+    [
+        ((0, 1, 1), {}, "must be at least 1"),
+        ((1, 0, 1), {}, "must be at least 1"),
+        ((1, 1, -1), {}, "must be at least 1"),
+        ((1, 1, 1), {"temperature": 0}, "above 0"),
+        ((1, 1, 1), {"weights": {"news": 0.0}}, "above 0"),
+    ],
+)
+def test_impossible_settings_are_refused(numbers: tuple[int, int, int], how: dict, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        Batching(*numbers, **how)
 
 
 def test_a_column_of_altered_sentences_needs_the_one_that_it_alters() -> None:
@@ -354,38 +329,11 @@ def test_two_strata_of_one_size_go_through_different_permutations() -> None:
     assert len(rows) == 100 and len(set(rows[:50] % 500) & set(rows[50:] % 500)) < 20
 
 
-def same_batch(left: object, right: object) -> bool:
-    """Two batches."""
-    return all(
-        left.sides[column].ids.equal(side.ids) and left.anchor == right.anchor  # type: ignore[attr-defined]
-        for column, side in right.sides.items()  # type: ignore[attr-defined]
-    )
-
-
-def test_any_step_alone_and_shared_by_workers_is_that_of_the_sequence(mixture: Mixture) -> None:
+def test_any_step_alone_is_that_of_the_sequence(mixture: Mixture) -> None:
     batching = Batching(batch_tokens=300, micro_tokens=100, seed=2, temperature=2, micro_batches=2)
     far = 5 * batching.updates(mixture) + 1
-    in_order = [batching.update(mixture, step) for step in range(far + 1)]
-    again = open_corpus(mixture.folder)
-    alone = batching.update(again, far)
-    assert alone.pairs == in_order[far].pairs == sum(map(len, alone.batches.values()))
-    shares = [batching.update(again, far, worker, 3) for worker in range(3)]
-    joined = {number: batch for share in shares for number, batch in share.batches.items()}
-    for number, batch in in_order[far].batches.items():
-        assert same_batch(alone.batches[number], batch) and same_batch(joined[number], batch)
-    assert all(share.pairs == alone.pairs for share in shares)
-    assert sum(len(share.batches) for share in shares) == len(alone.batches)
-    other = batching.update(mixture, far - 1)
-    assert not all(same_batch(batch, other.batches[n]) for n, batch in alone.batches.items() if n in other.batches)
-
-
-def test_without_temperature_and_weights_nothing_changes(mixture: Mixture) -> None:
-    """Every row once an epoch, whatever its kind, and validation knows none of it."""
-    plain = Batching(batch_tokens=150, micro_tokens=60, seed=1)
-    epoch = np.concatenate([plain.rows(mixture, step) for step in range(plain.updates(mixture))])
-    assert sorted(epoch) == list(range(len(mixture)))
-    valid = open_corpus(mixture.folder, "valid")
-    assert sum(len(batch) for batch in validation(valid, 60)) == len(valid)
+    in_order = [batching.rows(mixture, step).tolist() for step in range(far + 1)]
+    assert batching.rows(open_corpus(mixture.folder), far).tolist() == in_order[far] != in_order[far - 1]
 
 
 def test_a_store_of_other_kinds_is_not_used_again(tmp_path: Path) -> None:
@@ -410,12 +358,6 @@ def test_kinds_and_weights_are_parsed() -> None:
 def test_weights_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="kind_weights"):
         parse_weights(text)
-
-
-@pytest.mark.parametrize("how", [{"temperature": 0}, {"temperature": -1.0}, {"weights": {"news": 0.0}}])
-def test_a_temperature_or_weight_of_nothing_is_refused(how: dict) -> None:
-    with pytest.raises(UsageError, match="above 0"):
-        Batching(100, 100, 1, **how)
 
 
 # Scrambled sentences.

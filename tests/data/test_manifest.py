@@ -28,10 +28,10 @@ def test_the_licence_is_that_of_the_card(made: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "bgt-data/9", "sources": {}, "files": {}}'])
 def test_a_damaged_manifest_or_card_is_said(content: str, made: Path) -> None:
-    manifest.card_path(made).write_text(content)
+    made.with_name("out.tsv.json").write_text(content)
     with pytest.raises(DataError, match=r"out\.tsv\.json: damaged"):
         manifest.licence_of(made)
-    manifest.card_path(made).unlink()
+    made.with_name("out.tsv.json").unlink()
     (made.parent / manifest.NAME).write_text(content)
     with pytest.raises(DataError, match=r"bgt-data\.json: damaged"):
         manifest.licence_of(made)

@@ -130,16 +130,6 @@ def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, na
         make(source, **options)
 
 
-def test_skipped_lines_are_reported_by_the_store(source: Path) -> None:
-    source.write_bytes(b"bad\n" + source.read_bytes())
-    corpus = make(source)
-    assert corpus.store["skipped"] == {"wrong number of columns": 1}
-    assert corpus.store["skipped_examples"] == [f"{source}:1: 1 column, expected 2 (en, fr)"]
-    for out in ("store", "other"):  # strict holds for a store that is there, too
-        with pytest.raises(BgtError, match=r"corpus\.tsv:1: 1 column"):
-            make(source, strict=True, out=source.with_name(out))
-
-
 def trained(source: Path) -> Tokenizer:
     return Tokenizer.train(sentences([source], LANGS), 40, lowercase=True)
 
@@ -149,6 +139,8 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
     second = source.with_name("second.tsv")
     second.write_bytes(b"bad\n" + source.read_bytes()[:9000] + b"\nworse")
     limits = {"min_tokens": 18, "max_tokens": 23, "valid_pairs": 40, "seed": 1}
+    with pytest.raises(BgtError, match=r"second\.tsv:1: 1 column"):
+        prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
     told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
     assert all(told["pairs"].values())  # some are kept, too short, too long

@@ -66,32 +66,14 @@ CONFIG = {
     "step": 1,
 }
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
-STORE = {
-    "schema": "bgt-questions/2",
-    "calibration": None,
-    "questions": 2,
-    "text": "0",
-    "encoder": "e",
-    "model": "m",
-    "by": "cosine",
-    "lang": "en",
-    "calibrated_on": "",
-    "version": "1",
-}
-
-
+STORE = {"schema": "bgt-questions/2", "calibration": None, "questions": 2, "text": "0", "encoder": "e", "model": "m"}
+STORE |= {"by": "cosine", "lang": "en", "calibrated_on": "", "version": "1"}
 NAMES = (
-    """
-pairs; packed pairs; parquet; npy; vectors; npz; record; conllu;
-trees; labelled pairs; items; sentences; sts; sets;
-manifest; card; questions; archive; json; configuration; weights;
-tokenizer; run; metrics; store; overrides; columns; source; kinds;
-probe parquet; split; upload tsv; upload csv; upload jsonl;
-upload parquet; rows of a link
-""".strip()
-    .replace("\n", " ")
-    .split("; ")
-)
+    "pairs; packed pairs; parquet; npy; vectors; npz; record; conllu; trees; labelled pairs; items; sentences; "
+    "sts; sets; manifest; card; questions; archive; json; configuration; weights; tokenizer; run; metrics; store; "
+    "overrides; columns; source; kinds; probe parquet; split; upload tsv; upload csv; upload jsonl; upload "
+    "parquet; rows of a link"
+).split("; ")
 
 
 def as_json(value: object) -> bytes:

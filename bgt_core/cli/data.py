@@ -14,7 +14,6 @@ from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
-    from bgt_core.data.fetch import Offer
     from bgt_core.data.scores import SentenceScore
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
@@ -34,10 +33,7 @@ def download(
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
     release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018.")] = None,
 ) -> None:
-    """Download a data set, verified and ready to use, or list what there is with its licence.
-
-    Size and licence are printed first.
-    """
+    """Download a data set, verified and ready to use, or list what there is with its licence."""
     from bgt_core.data import fetch
     from bgt_core.data.sources import choose
 
@@ -47,8 +43,11 @@ def download(
     choice = choose(name, pair=pair, release=release)
     if out is None:
         raise UsageError("is needed: the folder to download to.", parameter="out")
+    print(f"{choice.stem}; licence: {choice.source.licence}", file=sys.stderr)
+    for address in choice.archives:
+        print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
     with options.rows_bar("downloading") as report:
-        done = fetch.download(choice, out, announce=announce, report=report)
+        done = fetch.download(choice, out, report=report)
     for path in done.files:
         print(path)
     if not done.new:
@@ -194,19 +193,3 @@ def show_written(out: Path, done: Cleaned) -> None:
     counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
     print(", ".join(f"{count:,} {what}" for what, count in counts.items() if count), file=sys.stderr)
     print(out)
-
-
-def announce(offer: Offer) -> None:
-    """Say what a download will transfer."""
-    size = "of unknown size" if offer.bytes is None else readable(offer.bytes)
-    print(f"{offer.name}: {size}; licence: {offer.licence}", file=sys.stderr)
-    for address in offer.addresses:
-        print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
-
-
-def readable(size: int) -> str:
-    """Bytes as people write them: 1.3 GB."""
-    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= bytes_:
-            return f"{size / bytes_:.1f} {unit}"
-    return f"{size} bytes"

@@ -39,15 +39,6 @@ NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of rep
 Report = Callable[[int, int | None], None]  # bytes so far, and bytes in all if the server gives them
 
 
-class Offer(NamedTuple):
-    """A description of the download, for the user."""
-
-    name: str
-    licence: str
-    addresses: list[str]
-    bytes: int | None  # total; None if a server does not say
-
-
 class Downloaded(NamedTuple):
     """The files in the folder after a download."""
 
@@ -67,19 +58,12 @@ class OutputFile(NamedTuple):
 Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
 
 
-def download(
-    choice: Choice,
-    out: Path,
-    *,
-    announce: Callable[[Offer], None] = lambda offer: None,
-    report: Report = lambda done, total: None,
-) -> Downloaded:
+def download(choice: Choice, out: Path, *, report: Report = lambda done, total: None) -> Downloaded:
     """Download the chosen data into the folder `out`, unless it is there.
 
     Args:
         choice: What to download, from `sources.choose`.
         out: A folder, which is made if it does not exist.
-        announce: Gets the offer before anything large is transferred.
         report: Gets the bytes of the current archive.
 
     Returns:
@@ -95,17 +79,14 @@ def download(
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())
     if there and whole and choice.stem in records["sources"]:
         return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
-    sizes = [remote_size(address) for address in addresses]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    announce(Offer(choice.stem, choice.source.licence, addresses, total))
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
     trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
     work, left_out = out / ".download" / choice.stem, Counter[str]()
     with alone(work):
         try:
             archives, unpacked = {}, list[Path]()
-            for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
-                archive = _get(address, work, trusted.get(address, {}), size, report)
+            for number, address in enumerate(addresses):
+                archive = _get(address, work, trusted.get(address, {}), report)
                 why = trusted.get(address, {}).get("trusted", "first download")
                 archives[address] = {**manifest.facts(archive), "trusted": why}
                 unpacked += unpack(archive, work / f"{number}.d")
@@ -136,13 +117,14 @@ def _write_down(
         write_json(out / manifest.NAME, records, indent=1)
 
 
-def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, report: Report) -> Path:
+def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
     """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
     name = address.rpartition("/")[2]
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
+    size = remote_size(address)
     pooch.get_logger().setLevel("ERROR")
     get = pooch.HTTPDownloader(
         progressbar=_Bar(address, report, UNPROMISED if size is None else size), headers=HEADERS, timeout=TIMEOUT

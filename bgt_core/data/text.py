@@ -127,7 +127,9 @@ class Tokenizer:
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
             elif smallest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
-                reason = f"vocab_size {vocab_size} is too small for this text's characters: it needs {smallest[1]} and more"
+                reason = (
+                    f"vocab_size {vocab_size} is too small for the text's characters: it needs {smallest[1]} or more"
+                )
             raise DataError(reason) from error
         return cls(file.getvalue())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bgt_core.data import fetch, sources
+from bgt_core.data import sources
 
 ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
 
@@ -51,15 +51,10 @@ def test_without_a_name_it_lists(bgt: Bgt) -> None:
 def test_download_says_what_comes_and_prints_the_files(bgt: Bgt, books: Any) -> None:
     done = bgt(*DOWNLOAD)
     assert (done.code, done.out) == (0, "here/books.v1.en-fr.tsv.zst\n")
-    assert "books.v1.en-fr: 246 bytes; licence: public domain" in done.err
+    assert "books.v1.en-fr; licence: public domain" in done.err
     assert books.address in done.err
     again = bgt(*DOWNLOAD)
     assert (again.code, again.out) == (0, done.out) and "nothing to do" in again.err
-
-
-def test_a_size_that_nobody_says_is_unknown(bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "remote_size", lambda *_: None)
-    assert "of unknown size" in bgt(*DOWNLOAD).err
 
 
 def test_prepare_says_what_it_dropped(bgt: Bgt) -> None:

@@ -23,7 +23,8 @@ def made(tmp_path: Path) -> Path:
 
 def test_the_licence_is_that_of_the_card(made: Path) -> None:
     assert manifest.licence_of(made) == "CC0"
-    assert manifest.licence_of(made.parents[1] / "in.tsv") == "not recorded"
+    clean([made, made.parents[1] / "in.tsv"], LANGS, made.with_name("both.tsv"))
+    assert manifest.licence_of(made.with_name("both.tsv")) == "CC0; not recorded"
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "bgt-data/9", "sources": {}, "files": {}}'])

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import signal
 import subprocess
 import sys
 import tracemalloc
@@ -155,22 +154,6 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
 def test_preparing_needs_no_torch() -> None:
     script = "import bgt_core.data.store, sys; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-def test_a_kill_leaves_no_store(source: Path) -> None:
-    script = (
-        "import os, signal, sys\n"
-        "from bgt_core.data import parallel, store\n"
-        "from bgt_core.data.text import Tokenizer\n"
-        "store._split = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "tokenizer = Tokenizer.train(parallel.sentences([sys.argv[1]], ('en', 'fr')), 40, lowercase=True)\n"
-        "store.prepare([sys.argv[1]], ('en', 'fr'), tokenizer, sys.argv[2], valid_pairs=9, seed=1)\n"
-    )
-    out = source.with_name("store")
-    done = subprocess.run([sys.executable, "-c", script, str(source), str(out)], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert not out.exists()
-    assert len(make(source, out=out)) > 300
 
 
 def test_nothing_left_to_train_on_is_refused(source: Path) -> None:

@@ -71,8 +71,7 @@ STORE |= {"by": "cosine", "lang": "en", "calibrated_on": "", "version": "1"}
 NAMES = (
     "pairs; packed pairs; parquet; npy; vectors; npz; record; conllu; trees; labelled pairs; items; sentences; "
     "sts; sets; manifest; card; questions; archive; json; configuration; weights; tokenizer; run; metrics; store; "
-    "overrides; columns; source; kinds; probe parquet; split; upload tsv; upload csv; upload jsonl; upload "
-    "parquet; rows of a link"
+    "overrides; columns; source; kinds; probe parquet; split; upload tsv; upload csv; rows of a link"
 ).split("; ")
 
 
@@ -192,7 +191,5 @@ def readers(prepared: Path) -> dict[str, Reader]:
         ),
         "upload tsv": Reader(b"en\tfr\n" + PAIRS, "x.tsv", upload),
         "upload csv": Reader(b'en,fr\n"Yes, he is.",Oui.\n', "x.csv", upload),
-        "upload jsonl": Reader(b'{"en": "Yes.", "n": 1}\n{"en": "No."}\n', "x.jsonl", upload),
-        "upload parquet": Reader(as_parquet(en=["Yes.", None], n=[1, 2]), "x.parquet", upload),
         "rows of a link": Reader(b"en3-4.7~fr2", "x", lambda path: address.in_ranges(text(path), ["en3", "fr2"])),
     }

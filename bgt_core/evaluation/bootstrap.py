@@ -46,16 +46,10 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute a statistic of the items as they are, and in each resample of each sample.
+    """Compute a statistic of the items as they are, (...) by name, and in each of R resamples, (R, ...) by name.
 
-    Args:
-        statistic: Takes weights, (B, N) for each sample, and returns arrays (B, ...) by name.
-        samples: Groups of items; each group has its own draws.
-        resamples: Number of resamples, R.
-        seed: Seed of all draws.
-
-    Returns:
-        The statistic, (...) by name, and in each resample, (R, ...) by name.
+    `statistic` takes weights, (B, N) for each sample, and returns arrays (B, ...) by name. Each sample, a group of
+    items, has its own draws.
     """
     streams = [np.random.default_rng([seed, *sample.key]) for sample in samples]
     chunk = max(1, min(CHUNK, MAX_WEIGHTS // max(sample.items for sample in samples)))
@@ -161,13 +155,11 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact at the ends, despite rounding
 
 
-# Tests of weighted sums of scores, given the variance of pairs and of trainings.
-#
-# A score of a system is the mean over its K seeds. The variance of a sum of scores has two parts: that of resampling
-# the pairs (paired: all systems meet the same resamples), and that of training again (the spread of seeds about their
-# means, pooled over the systems with several seeds; a system with one seed is assumed to vary like the others). By
-# Welch and Satterthwaite the sum over its error follows a t distribution, with degrees of freedom from the seeds; the
-# first part counts as known. If no system has several seeds, the second part is unknown and left out.
+# Tests of weighted sums of scores. The variance of a sum has two parts: that of resampling the pairs (paired: all
+# systems meet the same resamples), and that of training again (the spread of seeds about their means, pooled over the
+# systems with several seeds; a system with one is assumed to vary like the others). By Welch and Satterthwaite the sum
+# over its error follows a t distribution, with degrees of freedom from the seeds; the first part counts as known. If no
+# system has several seeds, the second part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
 ERROR_EPS = 1e-9  # a smaller standard error, in points of 100, is rounding

@@ -213,19 +213,9 @@ class Statistic:
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
     """Resample the items, the same for every system, and test which systems differ.
 
-    Args:
-        statistic: The statistic to compare.
-        resamples: Number of bootstrap resamples, at least 100.
-        level: Level of the intervals, from 0.5 to below 1.
-        seed: Seed of the resamples.
-
-    Returns:
-        Scores with intervals, and the paired differences of all systems that are compared, with p-values corrected by
-        Holm's method. In each score the best system is marked "best" if it differs from all others; otherwise it and
-        those that it does not differ from are "tied".
-
-    Raises:
-        UsageError: Too few resamples, or a level out of range.
+    All systems that are compared have paired differences, with p-values corrected by Holm's method. In each score the
+    best system is marked "best" if it differs from all others; otherwise it and those that it does not differ from are
+    "tied". Raises UsageError for fewer than 100 resamples, or a level of intervals that is not from 0.5 to below 1.
     """
     check_bootstrap(resamples, level)
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of one size share resamples

@@ -205,15 +205,8 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
 
-    Args:
-        source: What the output should mean.
-        source_lang: Its language.
-        output: The generated sentence.
-        lang: Its language.
-
-    Returns:
-        A check for each property that the source has and the rules of its language can tell; content words, order and
-        length only if they failed.
+    There is a check for each property that the source has and the rules of its language can tell; of content words,
+    order and length only if they failed.
     """
     checked: list[Check] = []
     before, after = has_negation(source, source_lang), has_negation(output, lang)

@@ -58,18 +58,11 @@ class ProbedKey(NamedTuple):
 def probed(
     encoders: Mapping[str, SentenceEncoder], columns: Sequence[Sequence[str]], langs: Sequence[str], *, seed: int = 0
 ) -> Statistic:
-    """Fit linear probes of the language, the closing mark and the length of a sentence.
+    """Fit linear probes of the language, the closing mark and the length of a sentence, in five folds.
 
-    Args:
-        encoders: Encoders by name.
-        columns: Sentences, line n of each of one meaning, at least 5.
-        langs: The language of each column.
-        seed: Seed of the folds.
-
-    Returns:
-        Shares of sentences that a probe is right about, in five folds; sentences of one line are in one fold. The
-        length is the third of its language that a sentence is in, by its characters. The last system, `GUESS`, guesses
-        what is most frequent. A property that is the same everywhere is left out.
+    Line n of each column of sentences has one meaning, and is in one fold. The length is the third of its language that
+    a sentence is in, by its characters. The last system, `GUESS`, guesses what is most frequent. A property that is the
+    same everywhere is left out. Raises DataError for fewer than 5 lines.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
 
@@ -148,8 +141,7 @@ def report(
         progress: Called with the number of measurements done, and of all.
 
     Returns:
-        The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in
-        the pool of both languages; triples of the built-in grammar; and similarity.
+        What `probed` tells; retrieval of each two columns, and in the pool of both languages; triples; and similarity.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)

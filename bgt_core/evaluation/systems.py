@@ -88,22 +88,12 @@ def systems(
     across: bool = False,
     reserved: Collection[str] = (),
 ) -> list[System]:
-    """Name each latent of each encoder, before anything is embedded.
+    """Name each latent of each encoder, or only `latent`, before anything is embedded.
 
-    Args:
-        encoders: Encoders by name.
-        langs: Languages to embed; an encoder without a list takes any.
-        latent: The latent to compare by; by default each latent of an encoder.
-        across: Whether vectors of two languages are compared. Language latents are then left out, because they are
-            not comparable across languages.
-        reserved: Names of the evaluation's own systems.
-
-    Returns:
-        The systems. Their names are those of the encoders, with the latent if an encoder has several.
-
-    Raises:
-        UsageError: Two systems with the same name; a latent or language that an encoder lacks; a language latent across
-            languages.
+    A system is called by its encoder, with the latent if there are several. `across` languages, language latents are
+    left out, because they are not comparable there. Raises UsageError for a latent or language that an encoder lacks
+    (one without a list takes any language), for two systems of one name, and for a name in `reserved`, the evaluation's
+    own.
     """
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
@@ -148,21 +138,10 @@ class Effect(NamedTuple):
 def disagreement(
     encoders: Mapping[str, SentenceEncoder], left: Sequence[str], right: Sequence[str], langs: tuple[str, str]
 ) -> Disagreement:
-    """Compare the similarities of pairs by two encoders.
+    """Compare the similarities of N pairs by two encoders.
 
-    Encoders use their scales differently, so ranks among these pairs are compared, not similarities.
-
-    Args:
-        encoders: Two, by name.
-        left: N sentences, at least two.
-        right: The other sentence of each pair.
-        langs: The languages of both sides.
-
-    Returns:
-        Similarities and ranks of the pairs.
-
-    Raises:
-        UsageError: Other than two encoders or two languages, fewer than two pairs, or sides of different lengths.
+    Encoders use their scales differently, so ranks among these pairs are compared, not similarities. Raises UsageError
+    for other than two encoders or two languages, fewer than two pairs, or sides of different lengths.
     """
     if len(encoders) != 2:
         raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")

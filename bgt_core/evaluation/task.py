@@ -130,14 +130,9 @@ def one_path(paths: Sequence[Path], what: str) -> Path:
 def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    Args:
-        path: The file.
-        names: The columns, for messages.
-        at: The positions of the fields to yield; others are ignored. None for all, as many as `names`.
-
-    Raises:
-        NotFound: The file is absent.
-        DataError: The file is damaged, or, by file and line, a line has another number of columns.
+    `names` are the columns, for messages. `at` are the positions of the fields to yield, None for all, as many as
+    `names`. Raises NotFound for an absent file, DataError for a damaged one, and by file and line for another number of
+    columns.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):

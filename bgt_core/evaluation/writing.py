@@ -167,15 +167,8 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N rows from the scores and hits of each system, which may be absent for some.
-
-    Args:
-        systems: All systems.
-        rows: The number of rows that a resample draws.
-        corpus: Scores of the corpus, by key and system.
-        hits: The right sentences, (M,) by key and system; a key ends with M.
-        about: Other fields of the statistic.
-    """
+    """Make the statistic of N rows from scores of the corpus by key and system, and from hits: which of M sentences are
+    right, (M,) by key and system; a key ends with M. A system may lack some; `about` are fields of the statistic."""
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
         return np.stack([of.get(name, np.full(size, np.nan)) for name in systems])

@@ -121,13 +121,6 @@ def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
     assert_close(wilson(right, n, level), (expected.low, expected.high))
 
 
-def test_wilsons_interval_is_of_95_percent_and_ends_exactly_where_nothing_or_all_is_right() -> None:
-    assert wilson(8, 10) == wilson(8, 10, 0.95)
-    for n in range(1, 120):
-        assert wilson(0, n)[0] == 0.0 < wilson(1, n + 1)[0]
-        assert wilson(n, n)[1] == 1.0 > wilson(n, n + 1)[1]
-
-
 def test_every_sample_is_drawn_by_its_own_key_and_shares_are_of_the_items_drawn() -> None:
     part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
     values, draws = bootstrap(

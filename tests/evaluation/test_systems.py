@@ -11,7 +11,6 @@ import pytest
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation import systems as module
 from bgt_core.evaluation.systems import System, disagreement, systems, word_effects
 from bgt_core.grammar import pairs
 from bgt_core.vectors.compare import ComparesByCosine, cosines
@@ -124,14 +123,6 @@ def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
     assert encoder.seen == [(["a", "ab"], "en", "language")]
     System("x", encoder).similarities(["a"], ["b"], "en", "fr")
     assert encoder.seen[1:] == [(["a"], "en", "semantic"), (["b"], "fr", "semantic")]
-
-
-def test_many_pairs_are_embedded_in_parts_to_the_same_similarities(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder, right = Letters(), [f"{'a' * (row % 4)}b{'c' * (row % 5)}" for row in range(30)]
-    whole = System("x", encoder).similarities(["ab"] * 30, right, "en", "en")
-    monkeypatch.setattr(module, "PAIRS", 7)
-    np.testing.assert_array_equal(System("x", encoder).similarities(["ab"] * 30, right, "en", "en"), whole)
-    assert len(encoder.seen) == 1 + 5 and max(len(texts) for texts, _, _ in encoder.seen[1:]) <= 8
 
 
 class Scored(Letters):

@@ -140,11 +140,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search among all different sentences of both languages but the line's own.
-
-    Returns:
-        Whether each line finds its translation, (N,), with hits as in `hits_of`.
-    """
+    """Search among all different sentences of both languages but the line's own, with hits as in `hits_of`, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)

@@ -177,10 +177,8 @@ def stel_files(path: Path) -> list[Path]:
 def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
     """Read a file of STEL: tab-separated, with quotes as in CSV and a header; further columns are ignored.
 
-    Raises:
-        NotFound: The file is absent.
-        DataError: The file is damaged, has no row, lacks a column, or, by file and line, a row has an empty field,
-            other fields than the header or another correct alternative than 1 and 2.
+    Raises NotFound for an absent file, DataError for a damaged one, one without rows or a column, and by file and line
+    for an empty field, other fields than the header or another correct alternative than 1 and 2.
     """
     table = csv.DictReader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     items = []

@@ -70,12 +70,7 @@ class Transfer(Task[Columns]):
         return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate each source in the style of its style sentence; the seed draws style sentences.
-
-        Raises:
-            UsageError: A limit below 20; a model without a decoder, a language or language latents.
-            DataError: Fewer than 20 sources for each value.
-        """
+        """Generate each source in the style of its style sentence; the seed draws style sentences."""
         check_least(FEWEST, limit=self.limit)
         models = writers(encoders, [*items], self.beam)
         for name, writer in models.items():

@@ -27,7 +27,7 @@ COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")
 
 @dataclass(frozen=True)
 class Triples:
-    """N triples of sentences of one language. Raises DataError for an empty set."""
+    """N triples of sentences of one language; DataError for an empty set."""
 
     name: str
     kinds: Sequence[str]  # of each triple; "" without kinds
@@ -41,18 +41,11 @@ class Triples:
 
 
 def read_triples(path: Path) -> Triples:
-    """Read triples from a TSV without header and quotes, plain, .gz, .xz or .zst.
+    """Read lines of kind, sentence, paraphrase and altered sentence, or of the last three: a TSV, plain, .gz, .xz or
+    .zst, without header and quotes. Rows with an empty paraphrase are skipped.
 
-    Args:
-        path: Lines of kind, sentence, paraphrase and altered sentence, or of the last three.
-
-    Returns:
-        The triples, in the order of the file. Rows with an empty paraphrase are skipped.
-
-    Raises:
-        NotFound: The file is absent.
-        DataError: The file is damaged, no row is left, or, by file and line, a line has another number of columns or
-            no sentence.
+    Raises NotFound for an absent file, DataError if it is damaged or no row is left, and by file and line for another
+    number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]

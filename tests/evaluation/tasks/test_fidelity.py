@@ -15,7 +15,6 @@ from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import COPY, NEAREST, RANDOM_TRAINING, Fidelity, HeldOut, training_sentences
-from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs
 from bgt_core.evaluation.writing import (
     EXACT,
     LENGTH_OFF,
@@ -26,12 +25,11 @@ from bgt_core.evaluation.writing import (
     OWN,
     RANDOM,
     REFERENCE,
-    SWAPPED,
     Latents,
 )
 from bgt_core.generation.generate import Writer, generate
 from bgt_core.generation.options import GREEDY
-from bgt_core.grammar import ACT, GIVE, Pair
+from bgt_core.grammar import Pair
 
 Rewrite = Callable[[str, str, str], str]
 
@@ -102,11 +100,6 @@ def row(result: Result, source: str, lang: str, style: str, by: str = "model") -
     }
 
 
-def roles(stub: Stub, count: int) -> Result:
-    task = MinimalPairs(count=count)
-    return evaluate(task, {"model": stub}, task.load([], seed=0))
-
-
 def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, list[str]]) -> None:
     result = measured(Stub(copies), columns)
     for lang in columns:
@@ -115,12 +108,6 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
         assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # of another sentence
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
-    own = {key: cell.value for key, (cell,) in roles(Stub(copies), 6).scores.items() if key.style_of == OWN}
-    assert set(own) == {
-        (lang, OWN, OWN, kind, measure, 3)
-        for lang in ("en", "fr") for kind in (GIVE, ACT) for measure in (NAMED, RIGHT, LIKELIER)
-    }  # fmt: skip
-    assert set(own.values()) == {100}
 
 
 def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(columns: dict[str, list[str]]) -> None:
@@ -128,12 +115,6 @@ def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(colu
     assert row(result, "en", "fr", REFERENCE)[EXACT] == 100
     random = row(result, "en", "fr", RANDOM)
     assert random[EXACT] < 10 and random[MARK] == 100 and random[LENGTH_OFF] == 0
-    swapped = {
-        (key.measure, cell.value)
-        for key, (cell,) in roles(Stub(lambda source, style, lang: style), 4).scores.items()
-        if key.style_of == SWAPPED
-    }
-    assert swapped == {(NAMED, 100), (RIGHT, 0), (LIKELIER, 0)}
 
 
 def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
@@ -151,16 +132,9 @@ def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]])
         assert (scores[NEGATION], scores[NO_NEGATION]) == (0, 100)
 
 
-def test_a_bag_of_words_is_right_in_half_of_the_minimal_pairs() -> None:
-    english = {key: cell.value for key, (cell,) in roles(Stub(bag_of_words), 20).scores.items() if key.written == "en"}
-    own = {(key.measure, value) for key, value in english.items() if key.meaning_of in (OWN, "en")}
-    assert own == {(NAMED, 100), (RIGHT, 50), (LIKELIER, 50)}  # both are as likely, or one is from either's latents
-
-
 def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
     stub = Stub(copies, [SEMANTIC])
-    for result in (measured(stub, columns), roles(stub, 2)):
-        assert {key.style_of for key in result.scores} == {OWN, REFERENCE}
+    assert {key.style_of for key in measured(stub, columns).scores} == {OWN, REFERENCE}
 
 
 @pytest.mark.slow

@@ -31,7 +31,6 @@ from bgt_core.evaluation.tasks.sts import (
     hard_splits,
     negated,
     pooled,
-    scores,
     similarities_of,
     swer,
 )
@@ -92,19 +91,6 @@ def test_a_perfect_embedder_scores_100_and_a_constant_one_0() -> None:
     assert [cells[0].value for cells in result.scores.values()] == [0] * len(result.scores)
     opposite = StsSet("2012", "A", 5 - data.gold, data.left, data.right)
     assert measured(Angles(), [opposite]).value(("2012", "average", "mean Pearson")) == pytest.approx(-100, rel=1e-5)
-
-
-def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> None:
-    encoders = {"a": Noisy(0.2), "b": Noisy(0.4, 1)}
-    result = measured(encoders, SETS, aggregate="all", resamples=200)
-    for place, (name, encoder) in enumerate(encoders.items()):
-        cosines = [similarities_of(System(name, encoder), data) for data in SETS]
-        ones = [np.ones((1, len(data.gold))) for data in SETS]
-        alone = scores(SETS, [each[None] for each in cosines], ones, list(AGGREGATES))
-        assert list(result.scores) == list(alone)
-        for key, cells in result.scores.items():
-            assert cells[place].value == pytest.approx(alone[key][0, 0], rel=1e-9)
-            assert cells[place].low < cells[place].value < cells[place].high
 
 
 def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:

@@ -24,7 +24,6 @@ from bgt_core.evaluation.tasks.syntax import (
     DEPENDENCIES,
     EDITS,
     RANDOM,
-    STRUCTURE,
     TAGS,
     UPPER_BOUND,
     Pairing,
@@ -179,22 +178,6 @@ def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> Non
     assert len(queries_of(pair_up(queries, offered, lengths=(1, 200)))) == 10
 
 
-ONE = sentence_of("a b", ["D", "N"], [("S", 0, 2), ("N", 0, 1), ("N", 0, 1)], "SDN")
-TWO = sentence_of("c d", ["D", "V"], [("S", 0, 2), ("N", 0, 1), ("V", 1, 2)], "SDV")
-THREE = sentence_of("e f", ["V", "V"], [("N", 0, 1), ("N", 0, 1), ("N", 0, 1), ("S", 1, 2)], "SVVV")
-
-
-def test_counts_of_a_group_by_hand() -> None:
-    assert shared([ONE, THREE], [ONE, TWO, THREE]).tolist() == [[3, 2, 2], [2, 1, 4]]
-    counted = counts([ONE, THREE], [TWO, ONE])
-    assert all(part.dtype == np.float32 for both in counted.values() for part in both)
-    assert {name: [each.tolist() for each in both] for name, both in counted.items()} == {
-        STRUCTURE[CONSTITUENTS]: [[[4, 6], [2, 4]], [[6, 6], [7, 7]]],
-        EDITS: [[[1, 0], [2, 3]], [[6, 6], [7, 7]]],
-        TAGS: [[[1, 2], [1, 0]], [[2, 2], [2, 2]]],
-    }
-
-
 class Spelling(ComparesByCosine):
     """How often each letter comes; the language latent has them turned round."""
 
@@ -242,29 +225,10 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
         evaluate(Syntax(), {RANDOM: Alone()}, pairing)
 
 
-def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_where_high_is() -> None:
-    """10 queries of one kind and 20 of another, whose trees are two labels apart; their letters tell which is which.
-
-    A random candidate is of the other kind for 20 of 30 of the 10, and for 10 of 30 of the 20: 4 in 9.
-    """
-    kinds = {"a": ("b", "D N", 10), "c": ("d", "V V", 20)}
-    both = [(first * n, second, tags) for first, (second, tags, size) in kinds.items() for n in range(1, size + 1)]
-    queries = bank_of([(f"{first} {second}", tags) for first, second, tags in both])
-    offered = bank_of([(f"{second} {first}", tags) for first, second, tags in both])
-    pairing = pair_up(queries, offered)
-    table = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, seed=1)
-    assert [cell.value for cell in table.scores[EDITS, 30]] == pytest.approx([400 / 27, 0, 0])  # 2 edits of 6 nodes
-    assert [cell.value for cell in table.scores[TAGS, 30]] == pytest.approx([500 / 9, 100, 100])
-    for measure, gain in ((EDITS, 400 / 27), (TAGS, -400 / 9)):
-        assert [cell.mark for cell in table.scores[measure, 30]] == ["", "best", ""]
-        (gap,) = (gap for gap in table.differences if gap.key.score == measure)
-        assert gap.difference.value == pytest.approx(gain) and gap.p < 0.001
-
-
 def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
-        counts([ONE], [TWO])
+        counts(bank("a b"), bank("c d"))
 
 
 def noise(seed: int) -> ExternalEncoder:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -143,19 +142,6 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
             multiply()
         best = min(best, (clock() - begun) / repeat)
     return 2 * side**3 / best
-
-
-def peak_memory(work: Callable[[], object], device: torch.device = CPU) -> int:
-    """Bytes that tensors made by one call hold together at most, by the allocator's own record."""
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
-        work()
-        return torch.cuda.max_memory_allocated(device) - before
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
-        work()
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
-    return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
 
 
 @dataclass

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from bench import released, straight
-from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, peak_memory, product_rate
+from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate
 from bench.straight import CLIP, DROPOUT, Form
 from bench.workload import UPDATE, Pair, SizedTokenizer, batch_of, pairs_of, released_batches, tokens_of
 from bgt_core import recipes
@@ -79,7 +79,6 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
         reference = straight.StraightBGT(model, DROPOUT).train()
         yield from step_rows(size, recipe, model, reference, options)
-        yield memory_row(size, recipe, model, reference, device)
         if device.type == "cuda" or options.toy:
             compile_layers(model, "on", device, 1)
             yield from step_rows(size, recipe, model, reference, options, torch.compile(reference, dynamic=True))
@@ -178,28 +177,6 @@ def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -
         loss = recipe.objective(model(batch), 1).total / pairs
     loss.backward()
     return loss.detach()
-
-
-def memory_row(
-    size: Size, recipe: Recipe, model: BGT, reference: straight.StraightBGT, device: torch.device
-) -> Measurement:
-    """Peaks of a step of both on one batch; the gradients are there before."""
-    cut = released_batches(pairs_of(size.vocab, size.update), size.theirs[-1])
-    batch = batch_of(cut[-2], 0).to(device)
-    peaks = []
-    for step in (lambda: fast(model, recipe, "fp32", batch, 1), lambda: straight.slow(reference, batch, 1)):
-        step()
-        peaks.append(peak_memory(step, device))
-    ours, peer = (f"{peak / 2**20:,.0f} MiB" for peak in peaks)
-    return Measurement(
-        f"extra peak memory of it, {size.name}, fp32",
-        "the straight form, same batch",
-        [peaks[0] / peaks[1]],
-        "<= 1",
-        f"{ours} beside weights and gradients",
-        peer,
-        "exact",
-    )
 
 
 def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import bgt_core
-from analysis.reproduce import pages, results
-from analysis.reproduce.comparisons import COMPARISONS, DEV, SETS, Claim, Comparison, ExperimentSpec, above
+from analysis.reproduce import pages, results, trainings
+from analysis.reproduce.__main__ import main
+from analysis.reproduce.comparisons import COMPARISONS, DEV, SETS, Claim, Comparison, ExperimentSpec, above, read
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE, BootstrappedScore
 from bgt_core.evaluation.sts_files import read_sets
@@ -60,14 +61,28 @@ main()
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of the comparison, run by two processes at once; each training is begun by one of them, once."""
+    """All of the comparison."""
     out = tmp_path_factory.mktemp("whole") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(COMPARISONS, "toy", read(TOY)["toy"])
+        patch.setitem(trainings.SAVE_EVERY, "toy", 3)
+        patch.setattr(sys, "argv", ["reproduce", *command(data, out, "--threads=1")])
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert not end.value.code
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_two_processes_at_once_begin_each_training_once(whole: Path, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
     both = [begin(data, out) for _ in range(2)]
     done = [process.communicate(timeout=500) for process in both]
     assert [process.returncode for process in both] == [0, 0], done
     begun = [[line.split()[1] for line in errors.splitlines() if re.match(r"\d/\d ", line)] for _, errors in done]
     assert sorted(begun[0] + begun[1]) == sorted(weights(out)) and all(begun)
-    return out
+    assert weights(out) == weights(whole)
 
 
 def weights(out: Path) -> dict[str, str]:

@@ -10,12 +10,9 @@ from pyarrow import compute
 
 import probes
 from app.core.corpora import sentences
-from app.core.results.gather import Key
 from app.core.startup import ParallelText
 from app.core.state import Loaded
 from probes.data.load import label_sentences
-from probes.result import Difference
-from probes.results.tables import gap
 from probes.tasks import TASKS
 
 
@@ -29,11 +26,6 @@ def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
     rows = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
     rows = rows.drop_duplicates("item").drop(columns="item")
     return rows.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
-
-
-def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference:
-    """The first predictor minus the second, paired on the same sentences."""
-    return gap(table, first, table, second, task=key.task, lang=key.lang)
 
 
 def run(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
@@ -18,7 +17,9 @@ from app.core.results.gather import Key
 from app.probes import chart, compute
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import BgtError
+from probes.results import tables
 from probes.results.languages import PUBLISHED, other_language
+from probes.results.store import Cell
 
 TITLES = {
     "task": "Task",
@@ -191,28 +192,28 @@ def highlighted(row: pd.Series) -> list[str]:
     return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
 
 
-def by_sentence(items: Mapping[Key, pa.Table]) -> None:
+def by_sentence(items: Mapping[Key, Cell]) -> None:
     if not items:
         st.caption("For results sentence by sentence, upload a file of `bgt-probe --out FILE.parquet`.")
         return
 
     def of(key: Key) -> str:
-        tested = pc.count_distinct(items[key]["item"]).as_py()
+        tested = pc.count_distinct(items[key].predictions["item"]).as_py()
         title = f"{task_names.title(key.task)}, {rows.language_name(key.lang)}, {key.model}"
         return f"{title}, {tested:,} sentences" + (", run here" if key.live else "")
 
     st.subheader("Sentence by sentence")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox("Of", list(items), format_func=of, key="items_of", **BOUND)
-        table = items[key]
-        names = table["predictor"].unique().to_pylist()
+        cell = items[key]
+        names = cell.predictions["predictor"].unique().to_pylist()
         name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **BOUND)
         others = [other for other in names if other != name]
         other = st.selectbox("Compared with", others, key="items_other", width=200, **BOUND)
-    sentences = compute.by_information(table, name)
+    sentences = compute.by_information(cell.predictions, name)
     if other:
         try:
-            gap = compute.difference(key, table, name, other)
+            gap = tables.gap(cell, name, cell, other)
         except BgtError as error:
             st.caption(verbatim(error))
         else:

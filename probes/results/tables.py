@@ -12,7 +12,7 @@ from pyarrow import compute
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.tables import Estimate, Table, Value, p_text
-from probes.measures.significance import RESAMPLES, bootstrap, correct, difference
+from probes.measures.significance import bootstrap, correct, difference
 from probes.result import LEVEL, MAJORITY, Difference, ProbeScore, is_baseline
 from probes.results.languages import PUBLISHED, latent_gap
 from probes.results.store import Cell
@@ -23,28 +23,17 @@ TEXTS = ["sentence", "label"]  # columns that tell whether two predictions are o
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
-def gap(
-    left: pa.Table,
-    first: str,
-    right: pa.Table,
-    second: str,
-    *,
-    task: str,
-    lang: str,
-    names: tuple[str, str] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Difference:
-    """Accuracy of predictor `first` minus that of `second`, in points, paired on the same test items.
-
-    `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are the names of both
-    sides in the difference. Raises DataError if the items are not the same.
-    """
-    (right_one, tested, items), (right_two, others, same) = correctness(left, first), correctness(right, second)
-    names = names or (first, second)
+def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
+    """Accuracy of predictor `first` of a cell minus that of `second` of another, or of the same, in points, paired on
+    the same test items. Raises DataError if the items are not the same."""
+    (right_one, tested, items), (right_two, others, same) = (
+        correctness(cell.predictions, name) for cell, name in ((left, first), (right, second))
+    )
+    (task, lang, _), measured = left.setting, left.result
+    names = (first, second) if left.model == right.model else (f"{left.model}/{first}", f"{right.model}/{second}")
     if not (np.array_equal(tested, others) and items.select(TEXTS).equals(same.select(TEXTS))):
         raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
-    runs = bootstrap([right_one, right_two], tested, items["group"].to_numpy(), resamples, seed)
+    runs = bootstrap([right_one, right_two], tested, items["group"].to_numpy(), measured.resamples, measured.seed)
     return difference(task, lang, names, runs[0] - runs[1])
 
 
@@ -59,13 +48,6 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
     right[encoder, seed, column] = compute.equal(table["predicted"], table["label"]).to_numpy()
     tested[seed, column] = True
     return right, tested, table.take(first)
-
-
-def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
-    """`gap` of two cells of one task, with the resamples of the first."""
-    (task, lang, _), measured = left.setting, left.result
-    drawn: dict[str, int] = {"resamples": measured.resamples, "seed": measured.seed}
-    return gap(left.predictions, first, right.predictions, second, task=task, lang=lang, names=names, **drawn)
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
@@ -165,7 +147,7 @@ def wide_table(cells: Sequence[Cell]) -> Table:
             settings.setdefault(cell.setting, {})[name] = cell, latent
     best = {setting: max(row, key=lambda name, row=row: accuracy(*row[name])) for setting, row in settings.items()}  # type: ignore[misc]
     others = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
-    gaps = correct([cell_gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in others])
+    gaps = correct([gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in others])
     tied = {
         other for other, gap in zip(others, gaps, strict=True)
         if gap.adjusted_p is not None and gap.adjusted_p >= 1 - LEVEL

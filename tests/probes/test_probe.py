@@ -57,7 +57,16 @@ def test_the_gap_of_two_latents_is_on_the_same_items(result: ProbeResult) -> Non
     gap, rows = result.difference, by_name(result)
     assert gap.points == pytest.approx(100 * (rows["semantic"].accuracy - rows["language"].accuracy))
     assert 0 < gap.ci_low <= gap.points <= gap.ci_high <= 100
-    assert gap.p < 0.05
+    assert gap.p < 0.05 and (gap.first, gap.second) == ("semantic", "language")
+    assert [(each.first, each.second) for each in result.over_majority] == [
+        ("semantic", "majority"),
+        ("language", "majority"),
+    ]
+    assert [(each.first, each.second) for each in result.over_baseline] == [
+        ("semantic", "length"),
+        ("language", "length"),
+    ]
+    assert (result.seeds, result.seed, result.resamples, result.left_out) == (2, 0, 2_000, 0)
 
 
 def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result: ProbeResult) -> None:

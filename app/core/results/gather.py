@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
 import streamlit as st
 
 from app.core import startup
@@ -44,7 +43,7 @@ class ResultTables:
 
     scores: pd.DataFrame  # fractions
     gaps: pd.DataFrame  # points
-    items: Mapping[Key, pa.Table]  # rows as in `probes.results.store`
+    items: Mapping[Key, Cell]  # those with predictions
 
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
@@ -60,7 +59,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
     sources = [(cell, source_of(cell, live, titles)) for cell, live in reversed(distinct.values())]
     mark([source for _, source in sources])
     scores, gaps = [], []
-    items: dict[Key, pa.Table] = {}
+    items: dict[Key, Cell] = {}
     for cell, source in sources:
         result = cell.result
         scores += [{**vars(row), **source} for row in result.rows]
@@ -68,7 +67,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
             more = {"langs": " ".join(cell.trail["langs"]), "n_test": result.rows[0].n_test}
             gaps.append({**vars(result.difference), **more, **source})
         if len(cell.predictions):
-            items[Key(*(source[name] for name in Key._fields))] = cell.predictions
+            items[Key(*(source[name] for name in Key._fields))] = cell
     return ResultTables(framed(scores, [*SCORES, *OPTIONAL]), framed(gaps, GAPS), items)
 
 

@@ -27,17 +27,12 @@ RULE = (
 )
 
 
-def shows(low: float, most_frequent: float) -> bool:
-    """Apply `RULE` to the lower end of a probe's interval and the accuracy of the most frequent answer."""
-    return low > most_frequent
-
-
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Name the latents that show the property of each result, as in "semantic, language", by `CELL` and mark."""
+    """The latents that show the property of each result by `RULE`, as in "semantic, language"; by `CELL` and mark."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
-    named = [row.latent if shows(row.ci_low, row.majority) else "" for row in latents.itertuples()]
+    named = [row.latent if row.ci_low > row.majority else "" for row in latents.itertuples()]
     by_result = latents.assign(named=named).groupby(keys)["named"]
     return by_result.agg(lambda names: ", ".join(filter(None, names)))
 

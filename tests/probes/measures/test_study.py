@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 from bgt_core.errors import DataError, UsageError
 from probes import ProbeConfig
-from probes.measures import study
 from probes.measures.study import cuts_of, prepare, select
 from probes.measures.summary import item_warnings
 from probes.task import SPLITS, Items, ProbeTask
@@ -125,19 +123,6 @@ def test_sentences_are_labelled_by_the_task_and_its_seed() -> None:
     assert (
         len(ordered.cuts) == 1 and ordered.items == select(build(SENTENCES, "fr", Random(4)), 300, 4, in_order=True)[0]
     )
-
-
-def test_without_sentences_they_are_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-
-    class Built:
-        items = build(SENTENCES, "es", Random(1))
-
-    monkeypatch.setattr(study, "label_sentences", lambda *given, seed: asked.append((*given, seed)) or Built)
-    made = prepare(TASK, None, lang="es", config=ProbeConfig(seed=9))
-    assert asked == [(TASK, None, "es", 9)]
-    assert sorted(made.items.sentences) == sorted(SENTENCES)
-    assert len(made.cuts) == 5
 
 
 def test_too_little_to_learn_from_is_said() -> None:

@@ -14,7 +14,6 @@ from probes import ProbeConfig, measure_cell
 from probes.result import Predictions, ProbeResult, ProbeScore
 from probes.results.store import Cell, cell_of
 from probes.results.tables import (
-    cell_gap,
     corrected,
     gap,
     long_table,
@@ -41,9 +40,9 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
                          predictions=predictions)  # fmt: skip
     trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
     kept = cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
-    against = [cell_gap(kept, latent, kept, "majority") for latent in ("semantic", "language")]
-    gap = cell_gap(kept, "semantic", kept, "language")
-    return replace(kept, result=replace(kept.result, over_majority=against, difference=gap))
+    against = [gap(kept, latent, kept, "majority") for latent in ("semantic", "language")]
+    result = replace(kept.result, over_majority=against, difference=gap(kept, "semantic", kept, "language"))
+    return replace(kept, result=result)
 
 
 CELLS = [
@@ -59,22 +58,22 @@ CELLS = [
 def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
     config = ProbeConfig(max_items=2_000, control=False, baselines=False)
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
-    table, fresh = measured.predictions, measured.result.difference
-    kept = gap(table, "semantic", table, "language", task="punct-num", lang="fr")  # no cell is needed
+    fresh = measured.result.difference
+    kept = gap(measured, "semantic", measured, "language")
     for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
 
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
-    difference = cell_gap(left, "semantic", right, "semantic", ("m/semantic", "other/semantic"))
+    difference = gap(left, "semantic", right, "semantic")
     assert difference.points == pytest.approx(1)
     assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, predictions=right.predictions.slice(0, 5_000))
-    with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
-        cell_gap(left, "semantic", fewer, "semantic", ("m", "other"))
+    with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' were tested on different items"):
+        gap(left, "semantic", fewer, "semantic")
 
 
 def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well() -> None:
@@ -95,8 +94,8 @@ def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well()
 @pytest.mark.parametrize("turned", [False, True])
 def test_signs_stand_beside_the_papers(turned: bool) -> None:
     """Whichever latent was measured first."""
-    gaps = [cell_gap(each, "language", each, "semantic") for each in CELLS]
-    other = [replace(each, result=replace(each.result, difference=gap)) for each, gap in zip(CELLS, gaps, strict=True)]
+    gaps = [gap(each, "language", each, "semantic") for each in CELLS]
+    other = [replace(each, result=replace(each.result, difference=one)) for each, one in zip(CELLS, gaps, strict=True)]
     table, counted = separation(other if turned else CELLS)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [row["holds more"] for row in rows] == [

@@ -13,10 +13,6 @@ from app.core.results import gather, reading
 from probes.results.store import Cell, write_cells
 
 
-def test_a_latent_shows_a_property_above_the_most_frequent_answer_only() -> None:
-    assert reading.shows(0.51, 0.5) and not reading.shows(0.5, 0.5)
-
-
 def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTables]) -> None:
     """Intervals from 0.3 and from 0.6, the most frequent answer at 0.2: no other baseline counts."""
     tables = tables_of()

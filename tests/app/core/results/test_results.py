@@ -24,7 +24,7 @@ def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Pa
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
     assert tables.gaps["points"].tolist() == [cell.result.difference.points]
     ((key, items),) = tables.items.items()
-    assert key[1:] == ("length", "en", "", False) and items.equals(cell.predictions)
+    assert key[1:] == ("length", "en", "", False) and items.predictions.equals(cell.predictions)
 
 
 def test_models_are_called_by_name_and_never_mixed(

@@ -1,7 +1,6 @@
 """The straight form of `probes.classifiers.senteval`: one classifier after another, as SentEval trains them.
 
-Written from the protocol, with torch's own modules, loss, gradient and optimiser; kept as what the fast form is timed
-against and must agree with.
+Written from the protocol, with torch's own modules, loss, gradient and optimiser.
 """
 
 from __future__ import annotations
@@ -19,20 +18,17 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
     """What `probes.classifiers.senteval.split_classify` says of the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
-    dev_accuracies, epochs = [], []
-    for penalty in protocol.penalties:
-        model, passed = fit(train, dev, len(classes), penalty, protocol)
-        dev_accuracies.append(round(100 * score(model, *dev, protocol.batch_size), 2))
-        epochs.append(passed)
-    winner = int(np.argmax(dev_accuracies))
-    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)
+    fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]
+    accuracies = [round(100 * score(model, *dev), 2) for model, _ in fitted]
+    winner = int(np.argmax(accuracies))
+    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains it again
     return SplitResult(
         penalty=protocol.penalties[winner],
-        dev_accuracy=dev_accuracies[winner],
-        test_accuracy=round(100 * score(model, *test, protocol.batch_size), 2),
-        dev_accuracies=tuple(dev_accuracies),
-        epochs=tuple(epochs),
-        predicted=classes[predict(model, test[0], protocol.batch_size)],
+        dev_accuracy=accuracies[winner],
+        test_accuracy=round(100 * score(model, *test), 2),
+        dev_accuracies=tuple(accuracies),
+        epochs=tuple(passed for _, passed in fitted),
+        predicted=classes[predict(model, test[0])],
     )
 
 
@@ -42,22 +38,19 @@ def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEv
     vectors, labels = torch.FloatTensor(train[0]), torch.LongTensor(train[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(protocol.seed)
-        model = network(vectors.shape[1], protocol.hidden, classes)
-    loss_of = nn.CrossEntropyLoss()
+        model: nn.Module = nn.Linear(vectors.shape[1], protocol.hidden or classes)
+        if protocol.hidden:
+            model = nn.Sequential(model, nn.Sigmoid(), nn.Linear(protocol.hidden, classes))
     optimiser = torch.optim.Adam(model.parameters(), weight_decay=penalty)
     best, kept, failures, passed = -1.0, model, 0, 0
     while passed <= protocol.max_epoch:
         for _ in range(protocol.epoch_size):
-            permutation, costs = order.permutation(len(vectors)), []
-            for begin in range(0, len(vectors), protocol.batch_size):
-                rows = torch.LongTensor(permutation[begin : begin + protocol.batch_size])
-                loss = loss_of(model(vectors.index_select(0, rows)), labels.index_select(0, rows))
-                costs.append(loss.item())
+            for rows in torch.LongTensor(order.permutation(len(vectors))).split(protocol.batch_size):
                 optimiser.zero_grad()
-                loss.backward()
+                nn.functional.cross_entropy(model(vectors[rows]), labels[rows]).backward()
                 optimiser.step()
         passed += protocol.epoch_size
-        accuracy = score(model, *dev, protocol.batch_size)
+        accuracy = score(model, *dev)
         if accuracy > best:
             best, kept = accuracy, copy.deepcopy(model)
         elif failures >= protocol.tenacity:
@@ -67,20 +60,12 @@ def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEv
     return kept, passed
 
 
-def network(width: int, hidden: int, classes: int) -> nn.Module:
-    """(B, D) -> logits (B, C)."""
-    if hidden:
-        return nn.Sequential(nn.Linear(width, hidden), nn.Sigmoid(), nn.Linear(hidden, classes))
-    return nn.Linear(width, classes)
-
-
 @torch.no_grad()
-def predict(model: nn.Module, vectors: np.ndarray, batch_size: int) -> np.ndarray:
+def predict(model: nn.Module, vectors: np.ndarray) -> np.ndarray:
     """(N, D) -> classes (N,)."""
-    parts = torch.FloatTensor(vectors).split(batch_size)
-    return np.concatenate([model(part).argmax(1).numpy() for part in parts])
+    return model(torch.FloatTensor(vectors)).argmax(1).numpy()
 
 
-def score(model: nn.Module, vectors: np.ndarray, labels: np.ndarray, batch_size: int) -> float:
+def score(model: nn.Module, vectors: np.ndarray, labels: np.ndarray) -> float:
     """Accuracy, a fraction."""
-    return float((predict(model, vectors, batch_size) == labels).mean())
+    return float((predict(model, vectors) == labels).mean())

@@ -19,14 +19,17 @@ QUICK = ProbeConfig(max_items=400, seeds=2, control=False, baselines=False)
 
 
 @pytest.mark.slow
-def test_every_public_name_is_there_and_none_needs_torch_before_it_is_used() -> None:
+def test_neither_the_names_nor_the_help_import_torch() -> None:
     for name in probes.__all__:
         assert getattr(probes, name) is not None
-    assert callable(probes.run) and callable(probes.table)
-    heavy = "{'torch', 'scipy', 'sklearn', 'numpy'} & set(sys.modules)"
-    code = f"import sys, probes; assert not {heavy}; probes.run; assert {heavy}; probes.table"
+    heavy = "{'torch', 'sklearn', 'scipy'} & set(sys.modules)"
+    code = (
+        "import sys, probes\nfrom probes.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit as stop: assert not stop.code\n"
+        f"assert not {heavy}; probes.run; assert {heavy}; probes.table"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and "--task" in done.stdout, done.stderr
     with pytest.raises(AttributeError, match="no attribute 'runs'"):
         _ = probes.runs  # type: ignore[attr-defined]
 
@@ -48,19 +51,6 @@ def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None
     assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those that both have
     with pytest.raises(UsageError, match="lang de: the model has fr, en"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
-
-
-def test_a_cell_that_fails_leaves_the_others(encoder: Callable, tmp_path: Path) -> None:
-    for lang, count in (("en", 300), ("fr", 30)):
-        lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
-        (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")
-    table = probes.table({"fake": encoder()}, "punct-num", ["en", "fr"], data=tmp_path, config=QUICK)
-    assert [cell.setting[1] for cell in table.cells] == ["en"]
-    ((label, error),) = table.failures
-    assert label == "punct-num fr"
-    assert "give more sentences" in str(error)
-    with pytest.raises(type(error), match="give more sentences"):
-        probes.table({"fake": encoder()}, "punct-num", "fr", data=tmp_path, config=QUICK)
 
 
 @pytest.mark.parametrize(

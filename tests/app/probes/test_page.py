@@ -12,9 +12,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.core import corpora, startup, theme
+import bgt_core
+import probes
+from app.core import corpora, startup, state, theme
 from app.core.results import gather, task_names
-from app.probes import chart, results
+from app.probes import chart, compute, results
 from bgt_core.data.examples import CREDIT, example_sentences
 from probes.results.store import Cell, write_cells
 
@@ -206,3 +208,13 @@ def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
     assert bool(reason) == given == reason.startswith("Why: ")
     assert not given or "the semantic latent of mine holds 1,000 nats" in reason
     assert results.reason(loaded, ["gender"]) == ""
+
+
+@pytest.mark.slow
+def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., None]) -> None:
+    start("--model", saved)
+    reports: list[str] = []
+    cell = compute.run(state.model(), "length", "fr", None, "", 300, 1, reports.append)
+    config = probes.ProbeConfig(max_items=300, seeds=1)
+    expected = probes.run(bgt_core.load(saved), "length", lang="fr", config=config)
+    assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"

@@ -6,21 +6,17 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import entropy
 from sklearn.exceptions import ConvergenceWarning
 
-from bgt_core.vectors.linear_probe import STRENGTHS, LinearProbe
 from probes import ProbeConfig
 from probes.measures import measure as measures
 from probes.measures.measure import (
-    MLPProbe,
     bits,
     control_labels,
-    embed_items,
     fit,
     keys,
     measure,
@@ -30,7 +26,7 @@ from probes.measures.measure import (
 from probes.measures.significance import bootstrap
 from probes.measures.study import Study
 from probes.task import Items
-from tests.close import FLOAT32, assert_close
+from tests.close import assert_close
 
 
 class Told:
@@ -75,51 +71,6 @@ def test_every_number_of_a_probe_by_hand() -> None:
     assert measured.bits.dtype == measured.saved.dtype == np.float32
     slow, done = (measure(lambda seed, kind=kind: Told(kind), [vectors], LABELS, [CUT]) for kind in (1, 0))
     assert (slow.unconverged, done.unconverged) == (1, 0)
-
-
-def test_dev_accuracy_is_the_mean_over_seeds_and_a_label_never_seen_has_a_code() -> None:
-    vectors = np.array([0.5, 0.5, 0.5, 0.5, 0.25, 0.75, 0.25, 0.75])[:, None]
-    labels = np.array([0, 0, 2, 2, 0, 2, 1, 2])
-    measured = measure(lambda seed: Told(0, (0, 2)), [vectors], labels, [CUT, (CUT[0], np.array([4, 6, 7]), CUT[2])])
-    assert measured.dev == pytest.approx((1 + 2 / 3) / 2)
-    assert measured.predicted[0, 0, 6:].tolist() == [0, 2]
-    assert measured.bits[0, 0, 6:] == pytest.approx([-math.log2(1 / 7), -math.log2((4 * 0.75 + 1) / 7)])
-    assert_close(measured.saved[0, 0, 6], 0.0, FLOAT32, scale=1)
-
-
-def test_probes_have_their_units_and_seed() -> None:
-    linear, network = probe_factory("linear")(3), probe_factory("mlp7")(5)
-    assert type(linear) is LinearProbe and linear.strengths == STRENGTHS and linear.random_state == 3
-    assert type(network) is MLPProbe and (network.hidden, network.random_state) == (7, 5)
-
-
-class Heard:
-    """Notes what it is asked; a vector is the length of the sentence."""
-
-    langs = latents = ()
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str) -> np.ndarray:
-        self.asked.append((list(sentences), lang, latent))
-        return np.array([[len(sentence), len(lang + latent)] for sentence in sentences], dtype=np.float32)
-
-
-def study(sentences: list[str], labels: np.ndarray, lang: str = "en", **fields: Any) -> Study:
-    names = fields.pop("names", [str(label) for label in range(int(labels.max()) + 1)])
-    given = Items(sentences, [names[label] for label in labels], list(range(len(sentences))))
-    return Study(fields.pop("task", "toy"), lang, given, names, labels, fields.pop("cuts", [CUT]), 0)
-
-
-def test_sentences_are_read_in_the_language_of_the_study_or_in_their_labels() -> None:
-    sentences, encoder = ["a", "bbb", "cc"], Heard()
-    one = embed_items(encoder, study(sentences, np.array([0, 1, 0])), "manner")
-    assert one.tolist() == [[1, 8], [3, 8], [2, 8]] and encoder.asked == [(sentences, "en", "manner")]
-    encoder = Heard()
-    several = study(sentences, np.array([1, 0, 1]), "en-fr", names=["en", "fr"])
-    assert embed_items(encoder, several, "own").tolist() == [[1, 5], [3, 5], [2, 5]]
-    assert encoder.asked == [(["bbb"], "en", "own"), (["a", "cc"], "fr", "own")]
 
 
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

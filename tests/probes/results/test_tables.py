@@ -16,7 +16,6 @@ from probes.results.store import Cell, cell_of
 from probes.results.tables import (
     corrected,
     gap,
-    long_table,
     separation,
     wide_table,
 )
@@ -116,9 +115,3 @@ def test_a_row_a_task_marks_the_best_and_what_is_tied() -> None:
     marks = [[value.mark for value in row[2:4]] for row in table.rows]
     assert marks[:4] == [["best", ""], ["best", ""], ["tied", "tied"], ["", "best"]]
     assert table.rows[0][4:] == [50.0, "majority", 50.0]
-
-
-def test_the_long_table_has_every_number_and_the_trail() -> None:
-    records = long_table(CELLS).records()
-    assert len(records) == 3 * len(CELLS)
-    assert records[0] | {"accuracy": 0.8, "model": "m", "fingerprint": "abc", "data": "D", "seeds": 1} == records[0]

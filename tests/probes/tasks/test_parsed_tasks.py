@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from bgt_core.data.trees import Parsed, Tree, read_conllu, read_trees
-from bgt_core.errors import BgtError
 from probes.task import Items
 from probes.tasks import TASKS
 from probes.tasks.coord_inv import clauses, invert
@@ -223,8 +222,3 @@ def test_rare_sequences_are_joined(tmp_path: Path) -> None:
     counts = Counter(items.labels)
     assert len(counts) == 20
     assert counts["OTHER"] == 3  # the twentieth sequence and the one that is there once
-
-
-def test_coordination_needs_a_conllu_source() -> None:
-    with pytest.raises(BgtError, match="CoNLL-U"):
-        TASKS["coord-inv"].items(["He came and she left."], "en")

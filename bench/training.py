@@ -34,8 +34,7 @@ from bgt_core.data.batching import split_to_fit
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.output import TiedOutput
 from bgt_core.recipes import Recipe
-from bgt_core.training.course import compile_layers
-from bgt_core.training.loop import make_optimizer
+from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import bgt_core
-from bgt_core.training import course
+from bgt_core.training import loop
 from tests.conftest import Done
 
 EMBED, EMBEDDER, STEP, SETTING = 37, 12, 15, 7  # files, now; wanted are 25, 12, 15, 5
@@ -71,13 +71,13 @@ def test_a_sentence_is_embedded_by_a_model_in_memory() -> None:
 
 
 def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyPatch) -> None:
-    walk, step = Walk(), course.train_step
+    walk, step = Walk(), loop.train_step
 
     def counted(*arguments: Any) -> Any:
         with walk:
             return step(*arguments)
 
-    monkeypatch.setattr(course, "train_step", counted)
+    monkeypatch.setattr(loop, "train_step", counted)
     assert trains().code == 0
     walk.passes_at_most(STEP)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -20,7 +20,7 @@ from bgt_core.errors import DataError, NotFound, UsageError, check_least
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
     from bgt_core.data.corpus import Corpus, Mixture
-    from bgt_core.diagnose import Diagnosis, MeanEstimate
+    from bgt_core.diagnose import MeanEstimate
 
 MICRO_TOKENS = 4_000
 
@@ -52,10 +52,9 @@ def diagnose(
     """Measure the information in each latent of a generative model, and the likelihood of held-out text.
 
     active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence +
-    aggregate, the KL of the average posterior of all sentences to the prior. A model whose bound is above the unigram
-    NLL predicts text worse than word frequencies do. All in nats, computed in fp32.
+    aggregate, the KL of the average posterior of all sentences to the prior. All in nats, computed in fp32.
     """
-    from bgt_core import checkpoint, diagnose
+    from bgt_core import checkpoint, diagnose, tables
     from bgt_core.backend import pick_device
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.batching import validation
@@ -83,17 +82,31 @@ def diagnose(
             raise DataError(f"{len(corpus)} pairs of a length that the model takes; 2 or more are needed.")
         batches = validation(corpus, MICRO_TOKENS, limit)
         diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
-    print(
-        f"{diagnosis.pairs:,} pairs, {diagnosis.sentences:,} sentences reconstructed; nats, ± a standard error.",
-        file=sys.stderr,
-    )
-    if diagnosis.unknown:
-        share = f"{diagnosis.unknown:,} of them ({100 * diagnosis.unknown / diagnosis.tokens:.1f}%)"
-        print(f"Tokens that never occurred in training cost what the unknown token costs: {share}.", file=sys.stderr)
+    print(f"{diagnosis.pairs:,} pairs; nats per pair, ± a standard error.", file=sys.stderr)
     if as_json:
-        print(json.dumps({"schema": "bgt-diagnose/2", **document(diagnosis, samples, seed)}, indent=2))
+        fields = {"schema": "bgt-diagnose/3", "samples": samples, "seed": seed, **asdict(diagnosis)}
+        print(json.dumps(fields, indent=2))
         return
-    show(diagnosis, samples)
+    tables.show(
+        ["latent", "units", "active", "KL", f"information (≤ {math.log(diagnosis.pairs):.2f})", "aggregate"],
+        [
+            [name, str(units), str(diagnosis.active[name]), estimate(kl := diagnosis.kl[name])]
+            + (
+                [estimate(gain), f"{kl.nats - gain.nats:z.2f}"]
+                if (gain := diagnosis.information.get(name))
+                else ["", ""]
+            )
+            for name, units in diagnosis.units.items()
+        ],
+    )
+    rows = {
+        "NLL at posterior means": diagnosis.at_mean,
+        "-ELBO": diagnosis.neg_elbo,
+        f"importance-weighted NLL, {samples} draws": diagnosis.iwae_nll,
+    }
+    if diagnosis.at_mean:
+        print()
+        tables.show(["", "nats"], [[name, estimate(mean)] for name, mean in rows.items() if mean])
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
@@ -131,55 +144,6 @@ def left_out(corpus: Corpus) -> str:
     return f"{missing:,} of {missing + pairs['kept']:,} pairs are left out: {why}." if missing else ""
 
 
-def show(diagnosis: Diagnosis, samples: int) -> None:
-    """Two tables: the latents, then the likelihood where there is one."""
-    from bgt_core import tables
-
-    limit = f"information (≤ {math.log(diagnosis.pairs):.2f})"
-    tables.show(
-        ["latent", "units", "active", "KL", limit, "aggregate"],
-        [
-            [
-                name,
-                str(latent.units),
-                str(latent.active),
-                estimate(latent.kl),
-                estimate(latent.information),
-                "" if latent.aggregate is None else f"{latent.aggregate:z.2f}",
-            ]
-            for name, latent in diagnosis.latents.items()
-        ],
-    )
-    if diagnosis.at_mean is None:
-        return
-    rows = {"NLL at posterior means": diagnosis.at_mean}
-    likelihood = diagnosis.likelihood
-    if likelihood:
-        rows |= {"-ELBO": likelihood.neg_elbo, f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll}
-    if diagnosis.unigram:
-        rows["unigram NLL, from these tokens' own frequencies"] = diagnosis.unigram
-    counts = (diagnosis.sentences, diagnosis.tokens)
-    print()
-    tables.show(
-        ["nats", "per pair", "per sentence", "per token"],
-        [
-            [name, estimate(mean), *(f"{mean.nats * diagnosis.pairs / count:.3f}" for count in counts)]
-            for name, mean in rows.items()
-        ],
-    )
-    if likelihood:
-        print(f"weights spread over {likelihood.effective_samples:.1f} of {samples} draws", file=sys.stderr)
-
-
-def estimate(mean: MeanEstimate | None) -> str:
+def estimate(mean: MeanEstimate) -> str:
     """As in 31.52 ± 0.12."""
-    return f"{mean.nats:z.2f} ± {mean.error:.2f}" if mean else ""
-
-
-def document(diagnosis: Diagnosis, samples: int, seed: int) -> dict[str, object]:
-    """The same as JSON; everything in nats per pair, but for counts."""
-    limit = math.log(diagnosis.pairs)
-    fields: dict[str, Any] = {"samples": samples, "seed": seed, "information_limit": limit, **asdict(diagnosis)}
-    for name, latent in diagnosis.latents.items():
-        fields["latents"][name]["aggregate"] = latent.aggregate
-    return fields
+    return f"{mean.nats:z.2f} ± {mean.error:.2f}"

@@ -54,30 +54,14 @@ class Binding(nn.Module):
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Rotate each vector by its position.
-
-        Args:
-            vectors: (..., K).
-            positions: Broadcastable to (...).
-
-        Returns:
-            (..., K), with the same norms.
-        """
+        """Rotate each vector, (..., K), by its position, broadcastable to (...): (..., K), with the same norms."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Rotate a sum of bound vectors back: the vector bound to each position, plus noise.
-
-        Args:
-            memory: (..., K).
-            positions: Broadcastable to (...).
-
-        Returns:
-            (..., K).
-        """
+        """Rotate a sum of bound vectors back, shaped as in `bind`: the vector bound to each position, plus noise."""
         return self.bind(memory, -positions)
 
 
@@ -163,12 +147,10 @@ class MemoryReader(Memory):
         self.own, self.slot = xavier_linear(bound, width, bias=False), xavier_linear(bound, width, bias=False)
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """The memory's content for each token at its own position: (B, L), (N,) -> (N, H)."""
         unbound = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
         return self.own(unbound.to(matmul_dtype(unbound)))
 
     def states(self, latent: Tensor) -> Tensor:
-        """See `Memory.states`."""
         positions = torch.arange(self.slots, device=latent.device)
         unbound = self.binding.unbind(latent[:, None, self.units], positions)  # (B, S, K)
         states = self.slot(unbound.to(matmul_dtype(unbound)))
@@ -192,16 +174,13 @@ class TaggedDecoder(nn.Module):
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:
-        """See `TransformerDecoder.start`."""
         state = self.decoder.start(latent := self.tagged(latent))
         return replace(state, scorer=self.layer.scorer(latent))
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """See `TransformerDecoder.step`."""
         return self.decoder.step(tokens, state)
 
     def tagged(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, L + W)."""
         return torch.cat([latent, self.tag.to(latent.dtype).expand(len(latent), -1)], dim=-1)
 
 

@@ -238,8 +238,6 @@ class TransformerDecoder(CausalDecoder):
         return self.predict(role, column, latent, target, self.slots(latent))
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """Add word fusion, if `fuse` names it, and the memory's content at each token's position: (N, H), (B, L), (N,)
-        -> (N, H)."""
         if self.fuse_word is not None:
             words = words + layout.repeat(self.fuse_word(latent))
         if self.memory is not None:
@@ -313,7 +311,6 @@ class AttentionDecoder(CausalDecoder):
         )
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> list[Tensor]:
-        """Keys and values for the attention of each layer: states (N, H) -> (2, B, heads, S, H/heads) each."""
         return [cast(CrossAttention, layer.cross).keys_values(states, layout) for layer in self.layers]
 
     def start(self, source: EncoderStates) -> KVCache:

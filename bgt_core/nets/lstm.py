@@ -198,13 +198,7 @@ class LSTMDecoder(RecurrentDecoder):
     """
 
     def __init__(
-        self,
-        table: nn.Embedding,
-        layer: OutputLayer,
-        latent: int,
-        layers: int,
-        dropout: float,
-        fuse: Collection[str] = (),
+        self, table: nn.Embedding, layer: OutputLayer, latent: int, layers: int, dropout: float, fuse: Collection[str]
     ):
         check_least(1, decoder_layers=layers)
         width = table.embedding_dim
@@ -217,12 +211,10 @@ class LSTMDecoder(RecurrentDecoder):
         self.fuse_latent = xavier_linear(latent, width, bias=False) if "attention" in fuse else None
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
         words = self.dropout(self.table(ids))
         return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
         width, layers = self.lstm.hidden_size, self.lstm.num_layers
         zeros, _ = super().initial_state(latent)
         if self.first_hidden is None:
@@ -230,7 +222,6 @@ class LSTMDecoder(RecurrentDecoder):
         return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
         x = super().features(x, latent, layout)
         if self.fuse_hidden is None or self.fuse_latent is None:
             return x
@@ -251,8 +242,6 @@ class TwoLatentDecoder(RecurrentDecoder):
         self.table, self.syntactic = table, syntactic
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H +
-        syntactic)."""
         read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
         return torch.cat([self.dropout(self.table(ids)), read], dim=-1) if self.table else read
 
@@ -275,7 +264,6 @@ class FirstCellDecoder(RecurrentDecoder):
         self.first_hidden = nn.Parameter(torch.zeros(width))
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """The input of the LSTM: ids (B, T) -> (B, T, H)."""
         words = self.table(ids)
         if self.training and self.hidden_word is not None:
             hidden = torch.rand(ids.shape, device=ids.device) < self.word_dropout
@@ -284,5 +272,4 @@ class FirstCellDecoder(RecurrentDecoder):
         return self.dropout(words)
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """The trained vector, and z: (B, L) -> (1, B, L) each."""
         return self.first_hidden.expand(1, len(latent), -1).contiguous(), latent[None].to(self.first_hidden.dtype)

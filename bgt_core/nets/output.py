@@ -118,7 +118,6 @@ class UntiedOutput(nn.Module):
         return Scorer(self.latent(latent), lambda features, bias: self.hidden(features) + bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`."""
         return nll(features, self.hidden.weight, self.latent(latent), target, smoothing)
 
 
@@ -138,7 +137,6 @@ class TiedOutput(nn.Module):
         return Scorer(self.project(latent), lambda features, bias: linear(features + bias, self.table.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`."""
         return nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
@@ -197,7 +195,6 @@ class LanguageOutput(nn.Module):
         return Scorer(self.tied.project(latent), score)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`."""
         number = self.occurs.cumsum(0) - 1  # (V,): the index of a token among those that occur
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
@@ -224,7 +221,6 @@ class PlainOutput(nn.Module):
         return Scorer(latent[:, :0], lambda features, _: linear(features, self.matrix.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`."""
         return nll(features, self.matrix.weight, None, target, smoothing)
 
 
@@ -267,11 +263,9 @@ class PerceptronOutput(nn.Module):
         return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`."""
         return Scorer(self.project_latent(latent), lambda features, bias: self.matrix(self.hidden(features, bias)))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`."""
         hidden = self.hidden(features, PackedLayout.of(target).repeat(self.project_latent(latent)))
         return nll(hidden, self.matrix.weight, None, target, smoothing)
 

@@ -39,7 +39,6 @@ class Margin(Part):
             raise UsageError(f"margin {self.margin} must be above 0 and below 2, the largest difference of cosines")
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """See `Part.check`."""
         if self.mined_only and not mega_batch:
             raise UsageError(
                 "mega_batch 0: margin.mined_only needs negatives from mega-batches; set train.mega_batch, "
@@ -98,7 +97,6 @@ class Contrast(Part):
             raise UsageError(f"{self.temperature} must be above 0", parameter="temperature")
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """See `Part.check`."""
         check_compared(columns)
 
     def __call__(self, out: Outputs, step: int) -> Loss:

@@ -23,12 +23,11 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
-from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Role
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Prediction, Readout, Role
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import LatentModel
-from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import (
     Encoder,
@@ -42,7 +41,7 @@ from bgt_core.nets.encoders import (
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
 from bgt_core.nets.output import LabelPrediction, OutputLayer, PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.posterior import Point
+from bgt_core.posterior import Point, readout_named
 from bgt_core.recipes import ModelConfig, WideAsTokens
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
@@ -143,7 +142,6 @@ class BGTConfig(PaperConfig):
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
-        """An untrained model for the columns' languages."""
         langs, width = dict.fromkeys(columns.values()), self.d_model
         body, decoder = self.nets(tokenizer.vocab_size)
 
@@ -183,7 +181,6 @@ class BGTSmallConfig:
     train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
-        """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic, trained=self.train_rarity)
@@ -253,11 +250,9 @@ class PairClassifierConfig:
 
     @property
     def semantic_dim(self) -> int:
-        """The width of the model underneath."""
         return self.base.semantic_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> PairClassifier:
-        """An untrained model for the columns' languages."""
         base = self.base.build(tokenizer, columns)
         return PairClassifier(base, self.semantic_dim, self.classes)
 
@@ -283,3 +278,54 @@ class PairClassifier(LatentModel):
     def logits(self, left: Tensor, right: Tensor) -> Tensor:
         """Semantic means (B, L), (B, L) -> scores (B, K)."""
         return self.classifier(torch.cat([left, right, (left - right).abs(), left * right], dim=-1))
+
+
+class Seq2Seq(LatentModel):
+    """One semantic encoder; each decoder generates its sentence from the vector of another sentence, or of the sentence
+    itself.
+
+    `sources` are the columns that are encoded, with their languages, and `decoders` holds one decoder for each target
+    language. With the role "reconstruct" each source is generated from itself (an autoencoder), with "translate" each
+    column from its `Batch.source`, or if that is not encoded, from the first column that is. `readout` is the input of
+    decoders: a "sample" of the posterior or its "mean"; a readout given with a batch overrides it.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoders: Mapping[str, nn.Module],
+        sources: Mapping[str, str],
+        role: Role,
+        readout: str = "sample",
+    ):
+        super().__init__(tuple(dict.fromkeys(sources.values())), {SEMANTIC: encoder})
+        self.decoders = nn.ModuleDict({f"{role}/{lang}": decoder for lang, decoder in decoders.items()})
+        self.sources = tuple(sources)
+        self.role = role
+        self.readout = readout_named(readout)
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout = readout or self.readout
+        encoder = self.encoders[SEMANTIC]
+        semantic = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
+        if not semantic:
+            columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
+            raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")
+        latents = {column: readout(each) for column, each in semantic.items()}  # (B, L), one draw per sentence
+        predictions: list[Prediction] = []
+        for column, side in batch.sides.items():
+            source = self.source(batch, column)
+            if source in latents:
+                decoder = self.decoders[f"{self.role}/{side.lang}"]
+                predictions.append(decoder(self.role, column, latents[source], side))
+        pays = batch.anchor if batch.anchor in semantic else next(iter(semantic))
+        return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[pays]}}, predictions)
+
+    def source(self, batch: Batch, column: str) -> str | None:
+        """The column that `column` is generated from; None if it is not generated."""
+        if self.role == "reconstruct":
+            return column
+        if (source := batch.source(column)) in self.sources:
+            return source if source != column else None
+        first = next(source for source in self.sources if source in batch.sides)
+        return first if first != column else None

@@ -73,7 +73,6 @@ class BoundConfig:
         return self.average_dim + self.bound_dim + self.roles_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
-        """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         marks = ClosingMarks(torch.from_numpy(tokenizer.closing_marks()))

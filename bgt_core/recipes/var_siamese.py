@@ -69,7 +69,6 @@ class ParaphraseVAEConfig:
         check_least(1, d_model=self.d_model, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
-        """An untrained model for the columns' languages."""
         if self.reformulate and len(columns) < 2:
             raise UsageError(
                 f"{', '.join(columns)}: var-siamese-reformulate needs two columns; `var-siamese-repeat` needs one",
@@ -104,11 +103,9 @@ class VarSiameseConfig:
 
     @property
     def semantic_dim(self) -> int:
-        """The width of the model underneath."""
         return self.base.semantic_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VarSiamese:
-        """An untrained model for the columns' languages."""
         base = self.base.build(tokenizer, columns)
         return VarSiamese(base, self.semantic_dim, self.features, self.hidden_dim, self.dropout)
 

@@ -80,7 +80,6 @@ class VGVAEConfig:
         check_least(3, semantic_dim=self.semantic_dim)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
-        """An untrained model for the columns' languages."""
         vocab_size, langs = tokenizer.vocab_size, tuple(dict.fromkeys(columns.values()))
         sizes = self.hidden_dim, self.hidden_layers
 

@@ -98,11 +98,9 @@ class LinearMemory(Memory):
         self.width = width
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """See `Memory.at`: the same at every position."""
         return layout.repeat(self.own(latent))
 
     def states(self, latent: Tensor) -> Tensor:
-        """See `Memory.states`."""
         return self.slot(latent).unflatten(-1, (-1, self.width))
 
 
@@ -119,7 +117,6 @@ class Drafted:
 
     @property
     def device(self) -> torch.device:
-        """Their device."""
         return self.latent.device
 
 
@@ -312,5 +309,4 @@ class VectorWriter(WritingModel):
         return torch.cat([latents[LANGUAGE], self.stored.standardise(latents[SEMANTIC])], dim=-1)
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """See `WritingModel.prior_mean`; of the vectors, the mean over training text."""
         return self.stored.mean.expand_as(like) if latent == SEMANTIC else super().prior_mean(latent, like)

@@ -4,7 +4,6 @@
     OUT/tokenizer.model trained on the data, unless one is given
     OUT/data/           the token store
     OUT/metrics.jsonl   one row per report
-    OUT/start.safetensors   only with train.table_l2: the token tables before the first update
     OUT/step-0000200/   checkpoints; the newest two are kept
 
 With `resume`, a run continues from its newest complete checkpoint and ends with the weights it
@@ -13,7 +12,7 @@ would have had without the interruption: bit for bit on a CPU with the same numb
 Several processes can share a run: `workers` of this machine, or those of `torchrun`. The first one prepares, writes and
 reports; a run begun by some number of them may be resumed by any other.
 
-Read `run`, then `course` and `loop`.
+Read `run`, then `loop`.
 """
 
 from bgt_core.training.prepare import share

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,7 +20,9 @@ from torch import Tensor
 from bgt_core.backend import autocast, linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
-from bgt_core.training.loop import Trainer
+
+if TYPE_CHECKING:
+    from bgt_core.training.loop import Trainer
 
 BLOCK = 1_024  # rows compared with all others at once
 
@@ -83,29 +86,22 @@ def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
     """For each column, the index of each row's negative among its S sentences, (S,): the one nearest to the row's
-    sentence in the column before. With `both_sides`, numbers from S on are sentences of the column before."""
+    sentence in the column before, the last before the first. With `both_sides`, numbers from S on are sentences of the
+    column before."""
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-
-    def negatives(side: Tensor, across: Nearest) -> np.ndarray:
-        cosine, row = across
+    across = {
+        column: nearest_other(joined[columns[at - 1]], joined[column]) for at, column in enumerate(columns[1:], 1)
+    }
+    first, last = columns[0], columns[-1]  # of two columns, one product gives both directions
+    back = across[last][::-1] if len(columns) == 2 else nearest_other(joined[last], joined[first])
+    wrong = {}
+    for at, (column, ((cosine, row), _)) in enumerate({first: back, **across}.items()):
         if both_sides:
+            side = joined[columns[at - 1]]
             own_cosine, own_row = nearest_other(side, side)[0]
             row = torch.where(own_cosine > cosine, own_row + len(row), row)
-        return row.cpu().numpy()
-
-    if len(columns) == 2:  # both directions at once
-        left, right = columns
-        of_left, of_right = nearest_other(joined[left], joined[right])
-        return {right: negatives(joined[left], of_left), left: negatives(joined[right], of_right)}
-    return {
-        column: negatives(joined[before], nearest_other(joined[before], joined[column])[0])
-        for column, before in with_columns_before(columns)
-    }
-
-
-def with_columns_before(columns: Columns) -> Iterator[tuple[str, str]]:
-    """Each column and the one before it; the last one comes before the first."""
-    return zip(columns, (columns[-1], *columns[:-1]), strict=True)
+        wrong[column] = row.cpu().numpy()
+    return wrong
 
 
 @torch.no_grad()
@@ -135,58 +131,39 @@ def with_negatives(
 
     `wrong[columns][column]` (S,) is the index of each of the S rows' negative among the sentences of that column,
     counted over all batches of these columns in all the updates; from S on, among those of the column before. A
-    micro-batch has at most `micro_tokens` padded tokens on its longest side, negatives included.
+    negative is encoded in the language of its column, even if it comes from the column before. A micro-batch has at
+    most `micro_tokens` padded tokens on its longest side, negatives included.
     """
-    pools = {columns: Pool(updates, columns, of_columns) for columns, of_columns in wrong.items()}
-    remade = []
+    own, candidates = {}, {}  # for each column, the sentences of all rows in order, and those of it and the one before
+    for columns in wrong:
+        mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
+        own[columns] = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
+        candidates[columns] = {
+            name: own[columns][name] + own[columns][columns[at - 1]] for at, name in enumerate(columns)
+        }
+    served, remade = dict.fromkeys(wrong, 0), []  # rows so far
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):
             of_columns = [batch for batch in update.batches.values() if tuple(batch.sides) == columns]
-            batches += pools[columns].next_batches(sum(map(len, of_columns)), of_columns[0], micro_tokens)
+            like, rows = of_columns[0], np.arange(served[columns], served[columns] + sum(map(len, of_columns)))
+            served[columns] += len(rows)
+            given = {name: [own[columns][name][row] for row in rows] for name in columns}
+            against = {name: [candidates[columns][name][row] for row in wrong[columns][name][rows]] for name in columns}
+            lengths = np.array([list(map(len, side)) for side in (*given.values(), *against.values())]).T
+            for part in split_to_fit(lengths, micro_tokens):
+                sides, negatives = (padded(each, part, like) for each in (given, against))
+                batches.append(Batch(sides, like.anchor, like.shift, negatives))
         remade.append(replace(update, batches=dict(enumerate(batches))))
     return remade
-
-
-class Pool:
-    """The S rows of some columns in a mega-batch, with the negative of each, served in order.
-
-    A negative is encoded in the language of its column, even if it comes from the column before.
-    """
-
-    def __init__(self, updates: Sequence[StepBatch], columns: Columns, wrong: Mapping[str, np.ndarray]):
-        batches = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
-        self.langs = {column: batches[0].sides[column].lang for column in columns}
-        self.sentences = {
-            column: [ids for batch in batches for ids in unpadded(batch.sides[column])] for column in columns
-        }
-        self.candidates = {
-            column: self.sentences[column] + self.sentences[before] for column, before in with_columns_before(columns)
-        }
-        self.wrong, self.start = wrong, 0
-        pools = [*self.sentences.values(), *([self.candidates[c][row] for row in rows] for c, rows in wrong.items())]
-        self.lengths = np.array([[len(ids) for ids in sentences] for sentences in pools]).T  # (S, sides)
-
-    def next_batches(self, count: int, like: Batch, micro_tokens: int) -> list[Batch]:
-        """The next `count` rows in micro-batches, with the anchor and the shift of `like`."""
-        rows = np.arange(self.start, self.start + count)
-        self.start += count
-        return [self.batch(rows[part], like) for part in split_to_fit(self.lengths[rows], micro_tokens)]
-
-    def batch(self, rows: np.ndarray, like: Batch) -> Batch:
-        """These rows and their negatives."""
-        sides = {
-            column: Tokens.pad([self.sentences[column][row] for row in rows], self.langs[column])
-            for column in self.wrong
-        }
-        negatives = {
-            column: Tokens.pad([self.candidates[column][number] for number in numbers[rows]], self.langs[column])
-            for column, numbers in self.wrong.items()
-        }
-        return Batch(sides, like.anchor, like.shift, negatives)
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:
     """The token ids of each sentence, (T,)."""
     for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
         yield ids[:length]
+
+
+def padded(sides: Mapping[str, Sequence[np.ndarray]], rows: np.ndarray, like: Batch) -> dict[str, Tokens]:
+    """Those rows of each column, in the languages of a batch."""
+    return {name: Tokens.pad([side[row] for row in rows], like.sides[name].lang) for name, side in sides.items()}

@@ -24,14 +24,14 @@ from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.files import PARTIAL, lasting_name, read_json, remove, writing
+from bgt_core.files import PARTIAL, lasting_name, remove, write_json, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 from bgt_core.training.settings import (
     SETTINGS,
     Report,
-    RunSettings,
+    changed_by,
     check_targets,
     check_taught,
     sources_of,
@@ -108,14 +108,14 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
             raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
-def checked_changes(out: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that overrides change, named in full; UsageError for those that the run in `out` can't have."""
-    document = read_json(out / SETTINGS)
-    recipe, changed = RunSettings.read(out).changed_by(overrides)
+def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any], out: Path) -> Recipe:
+    """Change settings of the run in `out` from its newest checkpoint on; UsageError for those that it can't have."""
+    recipe = changed_by(recipe, overrides)
     check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
     check_taught(recipe, document.get("teacher", ()))
     rehearse(recipe, outline(recipe, Tokenizer.load(out / checkpoint.TOKENIZER)), out)
-    return changed
+    write_json(out / SETTINGS, document | {"arguments": recipe.arguments})
+    return recipe
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +25,27 @@ from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
 from bgt_core.data.store import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import open_encoder
-from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
-from bgt_core.files import PARTIAL, atomic_file, file_lock, json_lines, remove, write_text, writing
+from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, UsageError
+from bgt_core.files import PARTIAL, file_lock, json_lines, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.training.course import total_steps, train_model
-from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables
-from bgt_core.training.prepare import LOCK, checked_changes, freeze, prepare_run
+from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables, total_steps, train_model
+from bgt_core.training.prepare import LOCK, change, freeze, prepare_run
 from bgt_core.training.settings import (
     SETTINGS,
     WEIGHT,
     WIDTH,
     Report,
-    RunSettings,
     Teacher,
-    change,
-    rewind,
+    differing,
+    read_settings,
     silent,
     sources_of,
 )
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from bgt_core.vectors.compare import binary_scaled
 
-START = "start.safetensors"
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training has continued from an older one
 KEEP = 2  # checkpoints of a run; with two, a kill during the write leaves one
 
@@ -123,22 +119,19 @@ def resume(
     device: str = "auto",
     workers: int | None = 1,
     report: Report = silent,
-    save_every: int | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Path:
     """Continue the run in `out` from its newest complete checkpoint; return its last checkpoint.
 
-    `save_every` is the number of updates between checkpoints, by default the recipe's; `workers` as in `train`.
-    `overrides` change settings of `train` and `objective` from here on, and are stored with the run:
-    {"train.learning_rate": 1e-4}. UsageError for those that can't change, and if another process trains in `out`.
+    `workers` as in `train`. `overrides` change settings of `train` and `objective` from here on, and are stored with
+    the run: {"train.learning_rate": 1e-4}. UsageError for those that can't change, and if another process trains in
+    `out`.
     """
-    RunSettings.read(out := Path(out))
+    recipe, document = read_settings(out := Path(out))
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
-        if overrides and launched.is_main and (changed := checked_changes(out, overrides)):
-            change(out, changed)
-        launched.wait()
-        recipe = RunSettings.read(out).build(out)
-        return train_in(launched, workers, out, recipe, device, report, save_every)
+        if overrides and launched.is_main:
+            recipe = change(recipe, document, overrides, out)
+        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)
 
 
 def train_in(
@@ -148,7 +141,6 @@ def train_in(
     recipe: Recipe,
     device: str,
     report: Report,
-    save_every: int | None = None,
 ) -> Path:
     """Train a prepared run in the processes of `torchrun`, or in `count` of this machine, by default `usual_workers`;
     return its last checkpoint."""
@@ -156,19 +148,14 @@ def train_in(
     if launched.count == 1:
         count = count or usual_workers(recipe.train, pick_device(device))
     if launched.count > 1 or count == 1 or count is None:
-        return Run(launched, out, recipe, device, save_every, report).train()
-    try:
-        with joined(count, helped, out, recipe, device, save_every) as workers:
-            return Run(workers, out, recipe, device, save_every, report).train()
+        return train_here(launched, out, recipe, device, report)
+    try:  # the other processes write nothing, so they may be killed at any moment
+        with joined(count, train_here, out, recipe, device) as workers:
+            return train_here(workers, out, recipe, device, report)
     except BgtError as error:
         if type(error) is not BgtError:
             raise
         raise BgtError(f"{error} Continue with: bgt train --resume --out {out}") from error
-
-
-def helped(workers: Workers, *arguments: Any) -> None:
-    """What the other processes of a run do; they write nothing, so they may be killed at any moment."""
-    Run(workers, *arguments).train()
 
 
 def build(
@@ -222,142 +209,118 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
     return list(dict.fromkeys(name for source in sources for name in read_columns(source.columns)))
 
 
-@dataclass
-class Run:
-    """A run folder, and this process's part in training it."""
+def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, report: Report = silent) -> Path:
+    """Train this process's part of a run, from its newest checkpoint, or the start, to the last one."""
+    tokenizer, newest = Tokenizer.load(out / checkpoint.TOKENIZER), newest_checkpoint(workers, out, report)
+    corpus, held_out = (open_corpus(out / "data", split) for split in ("train", "valid"))
+    if newest:
+        check_unchanged(newest, recipe, tokenizer, corpus, out)
+        if workers.is_main:
+            verify_corpus(corpus)
+    model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
+    step, device, penalty = newest.config["step"] if newest else 0, pick_device(device_name), None
+    warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
+    keep_memory()
+    if recipe.train.composition_l2 or recipe.train.table_l2:
+        began = fresh(recipe, tokenizer, corpus) if newest else model  # the initial tables, again
+        start = {name: table.detach().clone() for name, table in token_tables(began).items()}
+        penalty = Penalty(model.to(device), recipe.train, start)
+    model = model.to(device).train()
+    freeze(model, recipe.freeze)
+    optimizer = make_optimizer(model, recipe.train)
+    if newest and step:  # the initial model has no moments yet
+        checkpoint.fill_optimizer(model, optimizer, newest.folder)
 
-    workers: Workers
-    out: Path
-    recipe: Recipe
-    device: str
-    save_every: int | None = None
-    report: Report = silent
-
-    def train(self) -> Path:
-        """Train this process's part, from the newest checkpoint, or the start, to the last one."""
-        recipe, tokenizer = self.recipe, Tokenizer.load(self.out / checkpoint.TOKENIZER)
-        newest = self.newest()
-        corpus, held_out = (open_corpus(self.out / "data", split) for split in ("train", "valid"))
-        if newest:
-            RunSettings.read(self.out).check(newest.config, self.out)
-            stored = (part.store["settings"]["tokenizer"] for part in corpus.corpora)
-            if {newest.tokenizer.sha256, *stored} != {tokenizer.sha256}:
-                raise DataError(
-                    f"{self.out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the "
-                    f"checkpoint and keep {self.out / 'data'} as it was made, or start a new run."
-                )
-            if self.workers.is_main:
-                verify_corpus(corpus)
-        model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
-        step = newest.config["step"] if newest else 0
-        device = pick_device(self.device)
-        warn_if_slow(device, recipe.train.precision if self.workers.is_main else "auto")
-        keep_memory()
-        model = model.to(device).train()
-        freeze(model, recipe.freeze)
-        optimizer = make_optimizer(model, recipe.train)
-        if newest and step:  # the initial model has no moments yet
-            checkpoint.fill_optimizer(model, optimizer, newest.folder)
-        informations = self.tidy(step)
-        config = replace(recipe.train, save_every=self.save_every or recipe.train.save_every)
-
-        def save(done: int) -> None:
-            folder = self.out / f"step-{done:07d}"
-            if not self.workers.is_main or folder.exists():  # the last step may have been saved already
-                return
+    def save(done: int) -> None:
+        folder = out / f"step-{done:07d}"
+        if workers.is_main and not folder.exists():  # the last step may have been saved already
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
-            self.keep_newest()
+            keep_newest(out)
 
-        penalty = self.penalty(model, begins=newest is None)
-        trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers, penalty)
-        with Signals() as signals:
-            hooks = Hooks(self.record, save, lambda: signals.seen)
-            try:
-                done = train_model(trainer, corpus, held_out, hooks, step, informations)
-            except Diverged as error:
-                saved = checkpoint.steps_of(self.out)
-                state = f"The state after update {int(saved[-1].name[5:])} is kept; continue" if saved else ""
-                lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
-                way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
-                raise Diverged(f"{error}. {way_out}") from None
-        self.workers.wait()  # until the last checkpoint is written
-        if done < total_steps(corpus, recipe.train):
-            raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
-        return checkpoint.steps_of(self.out)[-1]
+    def record(row: dict[str, Any]) -> None:
+        metrics = out / checkpoint.METRICS
+        if workers.is_main:
+            with writing(metrics), metrics.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            report(row)
 
-    def penalty(self, model: LatentModel, begins: bool) -> Penalty | None:
-        """The penalty of the run; the initial values of penalised tables are stored in OUT/start.safetensors."""
-        config, path, start = self.recipe.train, self.out / START, {}
-        if not config.composition_l2 and not config.table_l2:
-            return None
-        if config.table_l2 and begins:
-            start = {name: table.detach().clone() for name, table in token_tables(model).items()}
-            if self.workers.is_main:
-                with atomic_file(path) as partial:
-                    checkpoint.save_tensors({name: table.cpu() for name, table in start.items()}, partial)
-        elif config.table_l2:
-            if not path.is_file():
-                raise NotFound(f"{path}: missing: train.table_l2 needs the initial tables. Start a new run.")
-            start = checkpoint.load_tensors(path)
-        return Penalty(model, config, start)
+    informations = tidy(workers, out, step)
+    trainer = Trainer(model, optimizer, recipe.objective, recipe.train, device, workers, penalty)
+    try:
+        with signals() as stopped:
+            done = train_model(trainer, corpus, held_out, Hooks(record, save, stopped), step, informations)
+    except Diverged as error:
+        saved = checkpoint.steps_of(out)
+        state = f"The state after update {int(saved[-1].name[5:])} is kept; continue" if saved else ""
+        lower = f"bgt train --resume --out {out} --set train.learning_rate=..."
+        way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
+        raise Diverged(f"{error}. {way_out}") from None
+    workers.wait()  # until the last checkpoint is written
+    if done < total_steps(corpus, recipe.train):
+        raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {out}")
+    return checkpoint.steps_of(out)[-1]
 
-    def newest(self) -> checkpoint.Checkpoint | None:
-        """The newest complete checkpoint, or None before the first. A damaged one is renamed and reported.
 
-        Raises DataError if all checkpoints are damaged.
-        """
-        loaded = self.newest_whole() if self.workers.is_main else None
-        self.workers.wait()  # until damaged ones are renamed
-        saved = checkpoint.steps_of(self.out)
-        return loaded if loaded or not saved else checkpoint.load(saved[-1])
+def check_unchanged(
+    newest: checkpoint.Checkpoint, recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture, out: Path
+) -> None:
+    """Raise DataError if a checkpoint of the run was trained with other settings of model and data, or another
+    tokenizer."""
+    if name := differing(
+        {"recipe": recipe.name, **recipe.arguments}, {**newest.recipe.arguments, "recipe": newest.recipe.name}
+    ):
+        trained = newest.recipe.arguments.get(name, newest.recipe.name)
+        raise DataError(f"{out / SETTINGS}: {name} was changed; the run was trained with {trained!r}. Restore it.")
+    stored = (part.store["settings"]["tokenizer"] for part in corpus.corpora)
+    if {newest.tokenizer.sha256, *stored} != {tokenizer.sha256}:
+        raise DataError(
+            f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint and "
+            f"keep {out / 'data'} as it was made, or start a new run."
+        )
 
-    def newest_whole(self) -> checkpoint.Checkpoint | None:
-        """See `newest`."""
-        saved = checkpoint.steps_of(self.out)
-        for folder in reversed(saved):
-            try:
-                loaded = checkpoint.load(folder)
-            except DataError as error:
-                if folder == saved[0]:
-                    raise
-                aside = folder.with_name(folder.name + DAMAGED)
-                remove(aside)
-                folder.rename(aside)
-                self.report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
-            else:
-                if folder != saved[-1]:
-                    rewind(self.out, loaded.config["step"])
-                return loaded
-        return None
 
-    def tidy(self, step: int) -> list[float]:
-        """Remove leftovers of a kill, and rows of steps to repeat; return the mutual information reported, nats."""
-        metrics = self.out / checkpoint.METRICS
-        kept = rows_until(metrics, step)
-        if self.workers.is_main:
-            for leftover in self.out.glob(f"*{PARTIAL}*"):  # and their locks
-                remove(leftover)
-            self.keep_newest()
-            if metrics.exists():
-                write_text(metrics, "".join(kept))
-        return [row["information"] for row in map(json.loads, kept) if row["kind"] == "information"]
+def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
+    """The newest complete checkpoint, or None before the first. A damaged one is renamed and reported.
 
-    def keep_newest(self) -> None:
-        """Remove older checkpoints, each as a whole, so that a kill never leaves a partial one."""
-        for old in checkpoint.steps_of(self.out)[:-KEEP]:
-            partial = old.with_name(old.name + PARTIAL)
-            with writing(old):
-                old.rename(partial)
-                shutil.rmtree(partial)
+    Raises DataError if all checkpoints are damaged.
+    """
+    loaded = None
+    for folder in reversed(checkpoint.steps_of(out) if workers.is_main else []):
+        try:
+            loaded = checkpoint.load(folder)
+            break
+        except DataError as error:
+            if folder == checkpoint.steps_of(out)[0]:
+                raise
+            aside = folder.with_name(folder.name + DAMAGED)
+            remove(aside)
+            folder.rename(aside)
+            report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
+    workers.wait()  # until damaged ones are renamed
+    saved = checkpoint.steps_of(out)
+    return loaded if loaded or not saved else checkpoint.load(saved[-1])
 
-    def record(self, row: dict[str, Any]) -> None:
-        """Store and report a row of metrics."""
-        if not self.workers.is_main:
-            return
-        metrics = self.out / checkpoint.METRICS
-        with writing(metrics), metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        self.report(row)
+
+def tidy(workers: Workers, out: Path, step: int) -> list[float]:
+    """Remove leftovers of a kill, and rows of steps to repeat; return the mutual information reported, nats."""
+    metrics = out / checkpoint.METRICS
+    kept = rows_until(metrics, step)
+    if workers.is_main:
+        for leftover in out.glob(f"*{PARTIAL}*"):  # and their locks
+            remove(leftover)
+        keep_newest(out)
+        if metrics.exists():
+            write_text(metrics, "".join(kept))
+    return [row["information"] for row in map(json.loads, kept) if row["kind"] == "information"]
+
+
+def keep_newest(out: Path) -> None:
+    """Remove older checkpoints, each as a whole, so that a kill never leaves a partial one."""
+    for old in checkpoint.steps_of(out)[:-KEEP]:
+        partial = old.with_name(old.name + PARTIAL)
+        with writing(old):
+            old.rename(partial)
+            shutil.rmtree(partial)
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
@@ -394,22 +357,22 @@ def locked(out: Path) -> Iterator[None]:
         yield
 
 
-class Signals:
-    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once."""
+@contextmanager
+def signals() -> Iterator[Callable[[], bool]]:
+    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once. Yields whether a
+    signal has come."""
+    seen: list[int] = []
 
-    seen = False  # whether a signal has come
-
-    def _note(self, number: int, frame: object) -> None:
-        if self.seen and number == signal.SIGINT:
+    def note(number: int, frame: object) -> None:
+        if seen and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.seen = True
+        seen.append(number)
 
-    def __enter__(self) -> Signals:
-        self.before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
 
 

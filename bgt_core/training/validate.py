@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +17,11 @@ from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.posterior import READOUTS
-from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import BLOCK
 from bgt_core.training.workers import Workers
+
+if TYPE_CHECKING:
+    from bgt_core.training.loop import Trainer
 
 ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equally near
 BASE = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 weigh the tokens of a sentence

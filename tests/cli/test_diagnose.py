@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -51,58 +51,36 @@ def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
     code, out, err = bgt("--model run --samples 3 --seed 5 --limit 30 --json")
     assert code == 0, err
     document = json.loads(out)
-    assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/2", 30, 60)
-    assert (document["samples"], document["seed"], document["information_limit"]) == (3, 5, math.log(30))
     corpus = Corpus.open("run/data", "valid")
     assert len(corpus) >= 40
     model = checkpoint.load(Path("run")).model.eval()
-    expected = diagnose(model, validation(corpus, 4_000, 30), torch.device("cpu"), 3, 5)
-    for name, latent in expected.latents.items():
-        assert document["latents"][name]["kl"]["nats"] == pytest.approx(latent.kl.nats)
-        assert document["latents"][name]["information"]["nats"] == pytest.approx(latent.information.nats)
-        assert document["latents"][name]["aggregate"] == pytest.approx(latent.aggregate)
-    assert document["likelihood"]["iwae_nll"]["nats"] == pytest.approx(expected.likelihood.iwae_nll.nats)
-    assert document["likelihood"]["iwae_nll"]["nats"] < document["likelihood"]["neg_elbo"]["nats"]
-    assert document["unigram"]["nats"] == pytest.approx(expected.unigram.nats)
-    assert document["at_mean"]["nats"] == pytest.approx(expected.at_mean.nats)
+    expected = asdict(diagnose(model, validation(corpus, 4_000, 30), torch.device("cpu"), 3, 5))
+    assert document == {"schema": "bgt-diagnose/3", "samples": 3, "seed": 5, **expected}
+    assert document["iwae_nll"]["nats"] < document["neg_elbo"]["nats"]
 
 
 @pytest.mark.usefixtures("here")
-def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
+def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counted(bgt: Bgt) -> None:
     code, out, err = bgt("pairs.tsv --model model --samples 2")
     assert code == 0, err
     latents, likelihoods = ([line.split("\t") for line in part.splitlines()] for part in out.split("\n\n"))
     assert latents[0] == ["latent", "units", "active", "KL", "information (≤ 3.40)", "aggregate"]
     assert [row[:2] for row in latents[1:]] == [["semantic", "12"], ["en", "6"], ["fr", "6"]]
-    assert likelihoods[0] == ["nats", "per pair", "per sentence", "per token"]
-    assert [row[0] for row in likelihoods[1:]] == [
-        "NLL at posterior means",
-        "-ELBO",
-        "importance-weighted NLL, 2 draws",
-        "unigram NLL, from these tokens' own frequencies",
-    ]
-    pair, sentence = float(likelihoods[1][1].split(" ± ")[0]), float(likelihoods[1][2])
-    assert pair == pytest.approx(2 * sentence, rel=1e-3)
-    assert "30 pairs, 60 sentences reconstructed" in err
+    named = ["", "NLL at posterior means", "-ELBO", "importance-weighted NLL, 2 draws"]
+    assert [row[0] for row in likelihoods] == named
+    assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
     assert english.split("\t")[:4] == latents[2][:4]  # the semantic latent is of other anchors now
 
-
-@pytest.mark.usefixtures("here")
-def test_pairs_that_are_left_out_are_counted(bgt: Bgt) -> None:
-    text = Path("pairs.tsv").read_text("utf-8")
-    long = " ".join(["dog"] * 200)
+    text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)
     Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")
-    code, out, err = bgt("odd.tsv --model model --samples 1")
-    assert code == 0, err
-    assert "30 pairs, 60 sentences reconstructed" in err
+    code, again, err = bgt("odd.tsv --model model --samples 2")
+    assert (code, again) == (0, out), err
     told = next(line for line in err.splitlines() if "left out" in line)
     assert re.fullmatch(
         r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with one of over 100, 1 unreadable\.", told
     )
-    assert bgt("pairs.tsv --model model --samples 1")[1] == out
-    assert "left out" not in bgt("pairs.tsv --model model --samples 1")[2]
 
 
 @pytest.mark.usefixtures("here")
@@ -115,12 +93,7 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     assert code == 0, err
     latents, likelihoods = out.split("\n\n")
     assert latents.splitlines()[1].split("\t")[3:] == ["0.00 ± 0.00", "", ""]
-    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == [
-        "nats",
-        "NLL at posterior means",
-        "unigram NLL, from these tokens' own frequencies",
-    ]
-    assert "30 sentences reconstructed" in err
+    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == ["", "NLL at posterior means"]
 
 
 @pytest.mark.usefixtures("here")
@@ -142,10 +115,3 @@ def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str
     assert message in err
     assert err.count("\n") == 1
     assert err.startswith("bgt: ")
-
-
-@pytest.mark.usefixtures("here")
-def test_a_seed_is_at_least_0(bgt: Bgt) -> None:
-    code, out, err = bgt("pairs.tsv --model model --seed -1")
-    assert (code, out) == (2, "")
-    assert "equal to 0" in err

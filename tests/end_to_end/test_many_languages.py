@@ -18,7 +18,7 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.training.course import batching
+from bgt_core.training.loop import batching
 
 pytestmark = pytest.mark.slow
 

@@ -44,19 +44,6 @@ def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
     assert_close(pooled, expected)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: SIFPooling(torch.rand(30), 8), lambda: MeanPooling(torch.nn.Embedding(30, 8))]
-)
-def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tokens: Callable[..., Tokens]) -> None:
-    average = make().double()
-    lengths = [2, 9, 1, 5]
-    side = random_tokens(lengths, 30)
-    together = average(side)
-    for row, length in enumerate(lengths):
-        alone = average(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
-        assert_close(alone[0], together[row])
-
-
 def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() -> None:
     torch.manual_seed(0)
     probabilities = torch.rand(9)
@@ -170,23 +157,6 @@ def test_padding_changes_no_gated_average(
     for row, length in enumerate(LENGTHS):
         alone = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en")
         assert_close(ours(alone, layout(alone))[0], together[row])
-
-
-@pytest.mark.parametrize("training", [False, True])
-def test_with_a_gate_of_1_it_is_the_plain_mean_exactly(training: bool, random_tokens: Callable[..., Tokens]) -> None:
-    side = random_tokens(LENGTHS, V)
-    gated = GRAN(torch.nn.Embedding(V, H), dropout=0.3).train(training)
-    plain = MeanPooling(gated.table, dropout=0.3).train(training)
-    with torch.no_grad():
-        gated.gate_words.weight.zero_()
-        gated.gate_states.weight.zero_()
-        gated.gate_words.bias.fill_(100.0)  # the sigmoid of which is 1 in single precision
-    vectors = []
-    for each in (gated, plain):
-        torch.manual_seed(1)
-        vectors.append(each(side))
-    assert torch.equal(*vectors)
-    assert vectors[0][[0, 1, 3]].any(1).all()
 
 
 def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:

@@ -16,8 +16,6 @@ from bgt_core.nets import layers
 from bgt_core.nets.layers import (
     EncoderLayer,
     SelfAttention,
-    Transformer,
-    make_embedding,
     sinusoids,
 )
 from bgt_core.nets.operations import PackedLayout
@@ -65,17 +63,6 @@ def test_positions_are_sines_then_cosines() -> None:
         angles = [position * 10_000 ** (-i / 3) for i in range(4)]
         expected = [*map(math.sin, angles), *map(math.cos, angles)]
         assert_close(table[row], expected, FLOAT32)
-
-
-def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
-    torch.manual_seed(0)
-    body = stirred(Transformer(make_embedding(V, H), layers=2, ffn_dim=12, heads=2, dropout=0.1)).double().eval()
-    lengths = [3, 11, 1, 6]
-    side = random_tokens(lengths, V)
-    together = body(side)
-    for row, length in enumerate(lengths):
-        alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
-        assert_close(alone[0], together[row])
 
 
 @pytest.mark.parametrize("masked", [None, (2, 1, 1, 50), (1, 1, 50, 50), (2, 1, 50, 50)])

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from bgt_core.contracts import EOS, Tokens
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM, FinalStates, FirstCellDecoder, LastState, TwoLatentDecoder
 from bgt_core.nets.output import PerceptronOutput, PlainOutput
@@ -43,14 +43,6 @@ def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..
     states, _ = pad_packed_sequence(torchs(ours)(packed)[0], batch_first=True)  # zero at padding
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
     assert_close(ours(side), expected)
-
-
-def test_padding_changes_no_state(random_tokens: Callable[..., Tokens]) -> None:
-    ours, side = body(2, dropout=0.3).eval(), random_tokens(LENGTHS, V)
-    together = ours(side)
-    for row, length in enumerate(LENGTHS):
-        alone = ours(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
-        assert_close(alone[0], together[row])
 
 
 def test_sizes_that_make_no_body_are_refused() -> None:
@@ -123,12 +115,6 @@ def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
     assert hidden[:, 1:].double().mean(1).std() > 0.03  # each token is drawn by itself, not each step for all
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0])
-def test_a_share_is_from_0_to_below_1(share: float) -> None:
-    with pytest.raises(UsageError, match="word_dropout"):
-        FirstCellDecoder(nn.Embedding(V, H), PlainOutput.untied(V, L), L, 0.0, share)
 
 
 SYNTACTIC, SEMANTIC, L = 3, 4, 5

@@ -137,10 +137,6 @@ def side(request: pytest.FixtureRequest, random_tokens: Callable[..., Tokens]) -
     return random_tokens(request.param, 50)
 
 
-def test_packing_is_indexing_with_the_mask(side: Tokens) -> None:
-    assert PackedLayout.of(side).pack(side.ids).tolist() == side.ids[side.mask].tolist()
-
-
 def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None:
     """Values and gradients; what is made at padding is not read, as attention does not."""
     layout, heads = PackedLayout.of(side), 2
@@ -174,12 +170,6 @@ def test_a_block_begins_where_all_that_follow_are_half_as_long(
     for rows, tokens, part in layout.length_blocks:
         cropped = side.ids[rows, : part.shape[1]]
         assert cropped[part.mask].equal(packed[tokens]) and part.pack(cropped).equal(packed[tokens])
-
-
-def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:
-    side = random_tokens([9, 4, 4], 50)
-    ((_, _, part),) = PackedLayout.of(Tokens.of(side.ids[1:], side.mask[1:], "en")).length_blocks
-    assert part.shape == (2, 4) and part.whole
 
 
 def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:

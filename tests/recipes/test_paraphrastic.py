@@ -27,26 +27,6 @@ from bgt_core.tables import Estimate
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]
 
 
-@pytest.mark.parametrize(("name", "epochs"), [("avg", 20.0), ("gran", 3.0)])
-def test_the_settings_are_the_paper_s(name: str, epochs: float) -> None:
-    paper = {
-        "objective.margin.margin": 0.4,
-        "objective.margin.both_sides": True,
-        "model.d_model": 300,
-        "model.dropout": 0.0,
-        "train.epochs": epochs,
-        "train.learning_rate": 1e-3,
-        "train.mega_batch": 0,
-        "train.composition_l2": 0.0,
-        "train.table_l2": 0.0,
-        "train.weight_decay": 0.0,
-        "train.scramble": 0.0,
-        "data.columns": ("a:en", "b:en"),
-    }
-    arguments = recipes.build(name, {}).arguments or {}
-    assert {setting: arguments[setting] for setting in paper} == paper
-
-
 def open_gate(body: GRAN) -> None:
     """Its sigmoid is 1 in single precision, whatever is read."""
     with torch.no_grad():

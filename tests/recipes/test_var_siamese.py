@@ -39,31 +39,6 @@ def mean(posterior: Any) -> torch.Tensor:
     return posterior.mean
 
 
-def test_the_settings_are_those_of_the_paper() -> None:
-    paper = {
-        "model.d_model": 300,
-        "model.hidden_dim": 1_000,
-        "model.semantic_dim": 1_000,
-        "model.word_dropout": 0.4,
-        "objective.elbo.sigmoid_midpoint": 2_500,
-        "objective.elbo.sigmoid_steepness": 0.002,
-        "train.epochs": 5.0,
-        "train.learning_rate": 1e-3,
-        "train.clip": 1.0,
-    }
-    for name in ("var-siamese-repeat", "var-siamese-reformulate"):
-        arguments = recipes.build(name, {}).arguments or {}
-        assert {setting: arguments[setting] for setting in paper} == paper
-        assert arguments["model.reformulate"] == (name == "var-siamese-reformulate")
-    second = recipes.build("var-siamese", {}).arguments or {}
-    assert (second["model.features"], second["model.hidden_dim"], second["train.epochs"]) == (
-        ("w2", "hadamard"),
-        1_000,
-        3.0,
-    )
-    assert second["freeze"] == ()
-
-
 @pytest.fixture
 def labelled_batch(batch: Batch) -> Batch:
     """Rows 1, 3 and 4 of six are paraphrases."""

@@ -19,34 +19,6 @@ IN_BATCH = {"objective.margin.mined_only": False}
 OFF = {"objective.paraphrase.weight": 0.0, "objective.position.weight": 0.0, "objective.margin.weight": 0.0}
 
 
-def test_the_settings_are_those_of_the_released_script() -> None:
-    paper = {
-        "model.semantic_body": "average",
-        "model.syntactic_body": "average",
-        "model.decoder": "bag-of-words",
-        "model.d_model": 50,
-        "model.semantic_dim": 50,
-        "model.syntactic_dim": 50,
-        "model.hidden_dim": 100,
-        "model.hidden_layers": 3,
-        "model.positions": 32,
-        "data.max_tokens": 32,
-        "data.columns": ("a:en", "b:en"),
-        "objective.elbo.warmup_steps": 0,
-        "objective.margin.margin": 0.4,
-        "train.epochs": 50.0,
-        "train.learning_rate": 1e-3,
-        "train.mega_batch": 20,
-        "train.mega_batch_start": 2.0,
-        "train.weight_decay": 0.0,
-    }
-    arguments = recipes.build("vgvae", {}).arguments or {}
-    assert {setting: arguments[setting] for setting in paper} == paper
-    weights = [arguments[f"objective.{part}"] for part in ("elbo.weights.semantic", "elbo.weights.syntactic")]
-    margin = arguments["objective.margin.weight"]
-    assert [weight / margin for weight in weights] == pytest.approx([1e-4, 1e-3])  # beside a loss a word, see there
-
-
 @pytest.mark.parametrize("decoder", ["bag-of-words", "lstm", "lstm-without-previous-word"])
 def test_a_paraphrase_gives_its_meaning_and_no_syntax(
     decoder: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch

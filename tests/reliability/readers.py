@@ -37,7 +37,7 @@ from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
 from bgt_core.splitting import parts as split
 from bgt_core.training.run import rows_until
-from bgt_core.training.settings import SETTINGS, RunSettings
+from bgt_core.training.settings import SETTINGS, read_settings
 from probes.data.sources import read_labelled as read_items
 from probes.data.sources import read_sentences
 from probes.results.store import read_cells
@@ -65,7 +65,7 @@ CONFIG = {
     "files": {"a": "0"},
     "step": 1,
 }
-RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
+RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "data": ["en-fr=pairs.tsv"]}
 STORE = {"schema": "bgt-questions/2", "calibration": None, "questions": 2, "text": "0", "encoder": "e", "model": "m"}
 STORE |= {"by": "cosine", "lang": "en", "calibrated_on": "", "version": "1"}
 NAMES = (
@@ -176,7 +176,7 @@ def readers(prepared: Path) -> dict[str, Reader]:
         "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),
         "weights": Reader(save({"w": torch.ones(2, 3)}), "x.safetensors", checkpoint.load_tensors),
         "tokenizer": Reader((prepared / "tokenizer.model").read_bytes(), "x.model", Tokenizer.load),
-        "run": Reader(as_json(RUN), SETTINGS, lambda path: RunSettings.read(path.parent).build(path.parent)),
+        "run": Reader(as_json(RUN), SETTINGS, lambda path: read_settings(path.parent)),
         "metrics": Reader(
             b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path, 9))
         ),

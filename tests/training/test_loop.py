@@ -1,40 +1,56 @@
-"""The loop: what an update is, what it costs, what is reported and saved, and where it stops."""
+"""The loop: what an update is, what it costs, what is reported and saved, where it stops; aggressive training."""
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partialmethod
+from itertools import islice, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
 from bgt_core import checkpoint, training
-from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.batching import StepBatch
+from bgt_core.contracts import BOS, Batch, Outputs, Readout, Tokens
+from bgt_core.data.batching import StepBatch, validation
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import NotFound
+from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
+from bgt_core.models.latent import LatentModel
+from bgt_core.nets.encoders import Encoder, GaussianHead
+from bgt_core.nets.operations import PackedLayout
+from bgt_core.nets.output import PlainOutput, SentencePrediction
+from bgt_core.objectives import Sum
+from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.recipe import TrainConfig
-from bgt_core.training.course import total_steps, train_model
+from bgt_core.training import loop
+from bgt_core.training import run as training_run
 from bgt_core.training.loop import (
+    GROUP,
+    Aggressive,
     Hooks,
     Penalty,
+    Sums,
     Trainer,
+    batching,
+    compile_layers,
+    frozen,
+    inference_and_generation_parameters,
     learning_rate,
     make_optimizer,
-    token_tables,
+    total_steps,
+    train_model,
     train_step,
 )
+from bgt_core.training.validate import information_of
 from bgt_core.training.workers import SINGLE_PROCESS
 from tests.close import assert_close
 
@@ -93,7 +109,7 @@ def exact(
 
 
 def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, **options: int) -> int:
-    trainer = Trainer(model, make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)  # type: ignore[arg-type]
+    trainer = Trainer(model, make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)
     return train_model(trainer, corpus, Corpus.open(corpus.folder, "valid"), log, **options)
 
 
@@ -188,41 +204,6 @@ def test_the_optimizer_decays_weights_apart_from_their_gradient() -> None:
 TABLE = "encoders.semantic.body.table.weight"
 
 
-class TwoParts(nn.Module):
-    """A table that two names share, and a layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(2, 2)
-        self.same = self.table
-        self.layer = nn.Linear(2, 1)
-        with torch.no_grad():
-            self.table.weight.copy_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-            self.layer.weight.copy_(torch.tensor([[3.0, -1.0]]))
-            self.layer.bias.fill_(2.0)
-
-
-def test_both_by_hand() -> None:
-    model, config = TwoParts(), TrainConfig(composition_l2=0.5, table_l2=0.1)
-    penalty = Penalty(model, config, {"table.weight": torch.tensor([[1.0, 0.0], [0.0, 4.0]])})
-    terms = penalty.terms()
-    assert list(terms) == ["penalty/composition", "penalty/tables"]
-    assert terms["penalty/composition"].item() == pytest.approx(0.5 / 2 * (9 + 1 + 4))
-    assert terms["penalty/tables"].item() == pytest.approx(0.1 / 2 * (4 + 9))
-    sum(terms.values()).backward()
-    assert_close(model.layer.weight.grad, 0.5 * torch.tensor([[3.0, -1.0]]))
-    assert_close(model.layer.bias.grad, torch.tensor([1.0]))
-    assert_close(model.table.weight.grad, 0.1 * torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
-
-
-def test_what_has_no_weight_costs_nothing() -> None:
-    model = TwoParts()
-    assert Penalty(model, TrainConfig(), {}).terms() == {}
-    penalty = Penalty(model, TrainConfig(composition_l2=0.5), {})
-    assert list(penalty.terms()) == ["penalty/composition"]
-    assert list(token_tables(model)) == ["table.weight"]
-
-
 def part(batch: Batch, rows: slice) -> Batch:
     """Some rows of a batch."""
     sides = {name: type(side).of(side.ids[rows], side.mask[rows], side.lang) for name, side in batch.sides.items()}
@@ -259,64 +240,262 @@ def test_an_update_pays_once_however_it_is_cut(
     assert_close(losses[0]["loss"], losses[1]["loss"] + added)
 
 
+AGGRESSIVE = TrainConfig(
+    epochs=4.0,
+    batch_tokens=450,
+    micro_tokens=450,
+    learning_rate=3e-2,
+    warmup_steps=0,
+    clip=5.0,
+    aggressive_steps=10,
+    precision="fp32",
+)
+WIDTH, UNITS, WORDS = 16, 4, 25
+
+
+class Bag(nn.Module):
+    """A sentence is the mean of its tokens' vectors, (B, H)."""
+
+    def __init__(self, table: nn.Embedding):
+        super().__init__()
+        self.table, self.hidden = table, nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, side: Tokens) -> torch.Tensor:
+        layout = PackedLayout.of(side)
+        return torch.tanh(self.hidden(layout.mean(self.table(layout.pack(side.ids)))))
+
+
+class Topics(LatentModel):
+    """A VAE whose decoder reads all words before, from which it can tell the topic without a latent: it collapses."""
+
+    def __init__(self, tokens: int):
+        encoder = Encoder(Bag(nn.Embedding(tokens, WIDTH)), GaussianHead(WIDTH, UNITS))
+        super().__init__(("en",), {"semantic": encoder})
+        self.table = nn.Embedding(tokens, WIDTH)
+        self.hidden = nn.Linear(WIDTH + UNITS, WIDTH)
+        self.layer = PlainOutput(nn.Linear(WIDTH, tokens, bias=False))
+
+    def forward(self, batch: Batch, read: Readout | None = None) -> Outputs:
+        side = batch.sides["en"]
+        posterior = self.encoders["semantic"](side)
+        z = read(posterior) if read else posterior.rsample()
+        before = torch.cat([torch.full_like(side.ids[:, :1], BOS), side.ids[:, :-1]], 1)
+        past = self.table(before).cumsum(1) / torch.arange(1, before.shape[1] + 1)[:, None] ** 0.5  # (B, T, H)
+        layout = PackedLayout.of(side)
+        past = past.flatten(0, 1)[layout.flat_index]  # (N, H)
+        features = torch.tanh(self.hidden(torch.cat([past, layout.repeat(z)], 1)))
+        prediction = SentencePrediction("reconstruct", "en", features, z, self.layer, side)
+        return Outputs({}, {"semantic": {"semantic": posterior}}, [prediction])
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
+    """600 sentences of 8 words, drawn from the distribution of one of ten topics; and the size of the vocabulary."""
+    draw = np.random.default_rng(0)
+    words = [a + b + c for a in "bdfgklmnpr" for b in "aeiou" for c in "st"][:WORDS]
+    shares = draw.dirichlet([0.3] * WORDS, 10)
+    lines = [" ".join(draw.choice(words, 8, p=shares[draw.integers(10)])) for _ in range(600)]
+    folder = tmp_path_factory.mktemp("topics")
+    (folder / "pairs.tsv").write_text("".join(f"{line}\t{line}\n" for line in lines), encoding="utf-8")
+    tokenizer = Tokenizer.train(lines, 40, lowercase=True)
+    source = [folder / "pairs.tsv"]
+    store = prepare(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=100, seed=1)
+    return store, tokenizer.vocab_size
+
+
+class TopicsRun:
+    """A run on `topics`, to its end or to the step `stop`; `begun` is one to go on with."""
+
+    def __init__(
+        self, topics: tuple[Corpus, int], config: TrainConfig, stop: int | None = None, begun: TopicsRun | None = None
+    ):
+        corpus, tokens = topics
+        valid = Corpus.open(corpus.folder, "valid")
+        torch.manual_seed(0)
+        self.model = Topics(tokens).train()
+        self.optimizer = make_optimizer(self.model, config)
+        self.rows: list[dict] = []
+        start, before = 0, []
+        if begun:
+            self.model.load_state_dict(begun.model.state_dict())
+            self.optimizer.load_state_dict(begun.optimizer.state_dict())
+            start, before = begun.done, begun.informations
+        left = iter(range(start + 1, total_steps(corpus, config) + 1))
+        hooks = Hooks(self.rows.append, lambda step: None, lambda: next(left) == stop)
+        trainer = Trainer(self.model, self.optimizer, Sum({"elbo": Elbo(0)}), config, CPU, SINGLE_PROCESS)
+        self.done = train_model(trainer, corpus, valid, hooks, start, informations=before)
+        self.informations = [*before, *(row["information"] for row in self.rows if row["kind"] == "information")]
+        self.information = information_of(trainer, validation(valid, config.micro_tokens))["information/semantic"]
+
+    def weights(self) -> torch.Tensor:
+        return torch.cat([parameter.detach().flatten() for parameter in self.model.parameters()])
+
+
+@pytest.fixture(scope="module")
+def aggressive(topics: tuple[Corpus, int]) -> TopicsRun:
+    return TopicsRun(topics, AGGRESSIVE)
+
+
+def test_the_latent_keeps_what_ordinary_training_loses(topics: tuple[Corpus, int], aggressive: TopicsRun) -> None:
+    ordinary = TopicsRun(topics, replace(AGGRESSIVE, aggressive_steps=0))
+    assert ordinary.done == aggressive.done
+    assert ordinary.informations == []
+    assert ordinary.information < 0.05 < 0.25 < aggressive.information  # nats
+
+
+def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]) -> None:
+    corpus, tokens = topics
+    torch.manual_seed(0)
+    model = Topics(tokens).train()
+    optimizer = make_optimizer(model, replace(AGGRESSIVE, weight_decay=0.1))
+    inference, generation = inference_and_generation_parameters(model)
+    assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
+    assert len(inference) + len(generation) == len(list(model.parameters()))
+
+    def moved(step: int, *inner: int) -> list[list[bool]]:
+        parts = (inference, generation)
+        before = [[parameter.detach().clone() for parameter in part] for part in parts]
+        update = batching(AGGRESSIVE).update(corpus, step)
+        train_step(
+            Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), AGGRESSIVE, CPU, SINGLE_PROCESS), step, update, *inner
+        )
+        return [
+            [not torch.equal(parameter, old) for parameter, old in zip(part, olds, strict=True)]
+            for part, olds in zip(parts, before, strict=True)
+        ]
+
+    assert all(moved(0)[0] + moved(1)[1])  # both have momentum, and would go on without a gradient
+    with frozen(generation):
+        encoders, decoders = moved(2, 1)
+    assert all(encoders) and not any(decoders)
+    with frozen(inference):
+        encoders, decoders = moved(3)
+    assert all(decoders) and not any(encoders)
+    assert all(map(all, moved(4)))
+
+
+@pytest.mark.parametrize(
+    ("groups", "most", "updates"),
+    [
+        ([5.0, 4.0, 4.5, 1.0], 100, 3 * GROUP),  # the third group is worse than the second
+        ([5.0, 5.0, 1.0], 100, 2 * GROUP),  # no better
+        ([5.0, 4.0, 3.0, 2.0], 40, 4 * GROUP),  # the limit
+        ([5.0], 7, 7),
+    ],
+)
+def test_encoders_catch_up_until_a_group_is_no_better(
+    groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loss per token: sentences of any length count by their tokens."""
+    numbers = []
+
+    def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:
+        numbers.append(number)
+        tokens = 10 * number
+        loss = torch.tensor(groups[(number - 1) // GROUP] * tokens)
+        return Sums({"loss": loss}, {"loss": 3}, tokens)
+
+    monkeypatch.setattr(loop, "train_step", scripted)
+    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, SINGLE_PROCESS)
+    ahead = Aggressive(trainer, lambda step: islice(iter(lambda: StepBatch(3, {}), None), most))
+    assert ahead.train_inference_network(5) == (updates, 10 * sum(numbers))
+    assert numbers == list(range(1, updates + 1))
+
+
+@pytest.mark.parametrize(
+    ("informations", "active"),
+    [
+        ([], True),
+        ([0.1], True),
+        ([0.1, 0.2, 0.5], True),
+        ([0.1, 0.2, 0.2, 0.9], False),
+        ([0.3, 0.1], False),
+        ([0.0], False),
+    ],
+)
+def test_it_ends_when_information_rises_no_more(informations: list[float], active: bool) -> None:
+    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, SINGLE_PROCESS)
+    assert Aggressive(trainer, lambda step: [], informations).active == active
+
+
+@pytest.mark.slow
+def test_a_run_finds_what_it_needs_to_go_on(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer.save(tmp_path / "tokens.model")
+    sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "train.warmup_steps": 0, "save_every": 2}
+    recipe = tiny("english-vae", aggressive_steps=2, **sizes)
+    last = training.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokens.model", device="cpu")
+    expected = (last / checkpoint.WEIGHTS).read_bytes()
+    assert '"kind": "information"' in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
+    seen: list[Sequence[float]] = []
+    original = training_run.train_model
+    monkeypatch.setattr(training_run, "train_model", lambda *parts: seen.append(parts[-1]) or original(*parts))
+    shutil.rmtree(last)
+    assert (training.resume(tmp_path / "run", device="cpu") / checkpoint.WEIGHTS).read_bytes() == expected
+    assert seen[0]
+
+
+def test_points_are_refused_before_the_work(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
+    recipe = tiny("english-ae", aggressive_steps=10)
+    with pytest.raises(BgtError, match=r"aggressive_steps: .* points") as error:
+        training.train(recipe, [tsv], tmp_path / "run", device="cpu")
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's, about its own tracing
+def test_compiled_layers_compute_the_same(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one graph each, or compiling raises; without code for a processor, which takes half a minute. French has
+    layers like those of English, which are left as they are."""
+    plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
+    monkeypatch.setattr(nn.Module, "compile", plain)
+    recipe, results = tiny("bgt-bound"), []
+    for setting in ("off", "on"):
+        torch.manual_seed(0)
+        model = recipe.build(tokenizer).train()
+        compile_layers(model, setting, CPU, 1)
+        compiled = {name: layer for name, layer in model.named_modules() if layer._compiled_call_impl}
+        assert bool(compiled) == (setting == "on")
+        for name, layer in compiled.items():
+            if "fr" in name.split("."):
+                layer._compiled_call_impl = None
+        torch.manual_seed(1)
+        loss = recipe.objective(model(batch), step=3)
+        loss.total.backward()
+        gradients = [part.grad.flatten() for part in model.parameters() if part.grad is not None]
+        results.append(torch.cat([loss.total[None].detach(), *gradients]))
+    assert_close(results[1], results[0])
+
+
 def test_a_run_that_restarts_holds_its_tables_to_the_same_start(
     tiny: Callable[..., Recipe], tsv: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     settings = {"epochs": 1.0, "min_tokens": 2, "valid_every": 6, "save_every": 3, "learning_rate": 0.1}
     recipe = tiny("avg", **settings, table_l2=0.5, batch_tokens=400, micro_tokens=400)
-    tokenizer.save(tmp_path / "tokenizer.model")
-    kept: list[Path] = []
+    rows: list[dict[str, object]] = []
 
     def keep(row: dict[str, object]) -> None:
-        if row["kind"] == "valid" and not kept:
-            kept.append(Path(shutil.copytree(tmp_path / "run", tmp_path / "half")))
+        rows.append(row)
+        if row["kind"] == "valid" and not (tmp_path / "half").exists():
+            shutil.copytree(tmp_path / "run", tmp_path / "half")
 
-    last = training.train(
-        recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu", report=keep
-    )
-    torch.manual_seed(recipe.train.seed)
-    began = dict(recipe.build(tokenizer).named_parameters())[TABLE].detach()
-    assert torch.equal(load_file(tmp_path / "run" / "start.safetensors")[TABLE], began)
+    last = training.train(recipe, [tsv], tmp_path / "run", device="cpu", report=keep)
     assert 0 < checkpoint.load(tmp_path / "half").config["step"] < checkpoint.load(last).config["step"]
     resumed = training.resume(tmp_path / "half", device="cpu")
     assert (resumed / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()]
     assert rows[-2]["penalty/tables"] > 0
 
-    shutil.rmtree(resumed)
-    (tmp_path / "half" / "start.safetensors").unlink()
-    with pytest.raises(NotFound, match=r"start\.safetensors: missing: train\.table_l2"):
-        training.resume(tmp_path / "half", device="cpu")
 
+def test_the_rate_rises_in_a_line_falls_with_the_root_and_cools_down() -> None:
+    def rates(**settings: float) -> list[float]:
+        config = TrainConfig(learning_rate=0.5, **{"warmup_steps": 100, **settings})
+        return [learning_rate(step, 1000, config) for step in range(1000)]
 
-STEPS = 1000
-
-
-def rates(cooldown: float) -> list[float]:
-    config = TrainConfig(learning_rate=0.5, warmup_steps=100, cooldown=cooldown)
-    return [learning_rate(step, STEPS, config) for step in range(STEPS)]
-
-
-def test_it_rises_in_a_line_and_falls_with_the_root() -> None:
-    by_step = rates(cooldown=0.0)
-    assert by_step[0] == pytest.approx(0.005)
-    assert by_step[49] == pytest.approx(0.25)
-    assert by_step[99] == max(by_step) == pytest.approx(0.5)
-    assert by_step[399] == pytest.approx(0.25)  # 4 times the warm-up: half the peak
-    assert by_step[899] == pytest.approx(0.5 / 3)
-
-
-def test_without_a_warmup_the_rate_is_fixed() -> None:
-    config = TrainConfig(learning_rate=1e-3, warmup_steps=0)
-    assert {learning_rate(step, STEPS, config) for step in range(STEPS)} == {1e-3}
-    cooled = TrainConfig(learning_rate=1e-3, warmup_steps=0, cooldown=0.25)
-    assert learning_rate(750, STEPS, cooled) == 1e-3
-    assert learning_rate(875, STEPS, cooled) == pytest.approx(5e-4)
-
-
-def test_a_cooldown_ends_near_zero_and_changes_nothing_before() -> None:
-    plain, cooled = rates(cooldown=0.0), rates(cooldown=0.25)
-    assert cooled[:751] == plain[:751]
-    assert cooled[875] == pytest.approx(plain[875] / 2)
-    assert cooled[-1] == pytest.approx(plain[-1] / 250)
+    plain, cooled, fixed = rates(), rates(cooldown=0.25), rates(warmup_steps=0)
+    assert [plain[0], plain[49], plain[399], plain[899]] == pytest.approx([0.005, 0.25, 0.25, 0.5 / 3])
+    assert plain[99] == max(plain) == pytest.approx(0.5)
+    assert cooled[:751] == plain[:751] and cooled[-1] == pytest.approx(plain[-1] / 250)
     assert all(later < earlier for earlier, later in pairwise(cooled[750:]))
+    assert set(fixed) == {0.5} and rates(warmup_steps=0, cooldown=0.25)[875] == pytest.approx(0.25)

@@ -25,7 +25,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.encoders import SIFPooling
 from bgt_core.recipes import Recipe
-from bgt_core.training.run import KEEP, rows_until
+from bgt_core.training.run import KEEP
 from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,14 +266,6 @@ def test_a_change_that_the_data_do_not_allow_is_refused(
     assert (out / "run.json").read_bytes() == before
 
 
-def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:
-    metrics = tmp_path / "metrics.jsonl"
-    whole_rows = [json.dumps({"kind": "train", "step": step}) + "\n" for step in (2, 4, 4, 6)]
-    metrics.write_text("".join(whole_rows) + '{"kind": "train", "st', "utf-8")
-    assert rows_until(metrics, 4) == whole_rows[:3]
-    assert rows_until(tmp_path / "absent.jsonl", 4) == []
-
-
 @pytest.mark.slow
 def test_defaults_of_torch_change_no_training(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
     short = tiny("bgt-small", epochs=0.3, batch_tokens=350, micro_tokens=250)
@@ -344,19 +336,3 @@ def test_an_average_starts_with_an_encoder_s_vectors_and_a_checkpoint_s_goes_on(
         "bgt-bound", [tsv], tmp_path / "again", init_from=tmp_path / "learned", overrides=again, device="cpu"
     )
     assert torch.equal(average(tmp_path / "again"), average(tmp_path / "learned"))
-
-
-def test_an_average_of_another_width_is_refused(
-    encoder: tuple[str, dict[str, np.ndarray]], tokenizer: Tokenizer, tsv: Path, tmp_path: Path
-) -> None:
-    tokenizer.save(tmp_path / "tokenizer.model")
-    settings = {**SETTINGS, "model.average_from": encoder[0], "model.average_dim": 10}
-    with pytest.raises(UsageError, match="its vectors have 12 units, the average has 10; set average_dim=12"):
-        training.train(
-            "bgt-bound",
-            [tsv],
-            tmp_path / "run",
-            tokenizer=tmp_path / "tokenizer.model",
-            overrides=settings,
-            device="cpu",
-        )

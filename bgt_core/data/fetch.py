@@ -79,14 +79,15 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())
     if there and whole and choice.stem in records["sources"]:
         return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
+    sizes = [remote_size(address) for address in addresses]  # a wrong address is an error before anything is made
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
     trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
     work, left_out = out / ".download" / choice.stem, Counter[str]()
     with alone(work):
         try:
             archives, unpacked = {}, list[Path]()
-            for number, address in enumerate(addresses):
-                archive = _get(address, work, trusted.get(address, {}), report)
+            for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
+                archive = _get(address, work, trusted.get(address, {}), size, report)
                 why = trusted.get(address, {}).get("trusted", "first download")
                 archives[address] = {**manifest.facts(archive), "trusted": why}
                 unpacked += unpack(archive, work / f"{number}.d")
@@ -117,14 +118,13 @@ def _write_down(
         write_json(out / manifest.NAME, records, indent=1)
 
 
-def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
+def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, report: Report) -> Path:
     """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
     name = address.rpartition("/")[2]
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
-    size = remote_size(address)
     pooch.get_logger().setLevel("ERROR")
     get = pooch.HTTPDownloader(
         progressbar=_Bar(address, report, UNPROMISED if size is None else size), headers=HEADERS, timeout=TIMEOUT

@@ -96,14 +96,8 @@ def test_training_gives_the_same_bytes_in_every_process(monkeypatch: pytest.Monk
         f"print(t.Tokenizer.train({TEXT!r}, 45, lowercase=True).sha256)"
     )
     other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert other.stdout.strip() == here.sha256
+    assert other.stdout.strip() == here.sha256 != Tokenizer.train(TEXT[:300], 45, lowercase=True).sha256
     assert other.stderr == ""
-
-
-def test_a_sample_is_drawn_from_the_whole_text() -> None:
-    drawn = bgt_core.data.text._sample((str(number) for number in range(1000)), 100)
-    assert len(set(drawn)) == 100
-    assert sum(int(number) < 500 for number in drawn) in range(30, 71)  # 50 expected, 4 standard deviations
 
 
 @pytest.mark.parametrize(
@@ -120,26 +114,15 @@ def test_an_impossible_vocabulary_is_explained(text: list[str], size: int, messa
         Tokenizer.train(text, size, lowercase=False)
 
 
-def test_the_largest_possible_vocabulary_that_is_named_can_be_trained() -> None:
-    with pytest.raises(BgtError) as error:
-        Tokenizer.train(TEXT, 9000, lowercase=False)
-    largest = int(str(error.value).split()[-1])
-    assert Tokenizer.train(TEXT, largest, lowercase=False).vocab_size == largest
-
-
 def test_what_is_no_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for model in (b"", b"no model", tokenizer.model[:500]):
         (tmp_path / "tokenizer.model").write_bytes(model)
         with pytest.raises(BgtError, match=r"tokenizer\.model: .*SentencePiece"):
             Tokenizer.load(tmp_path / "tokenizer.model")
+    options = {"model_prefix": str(tmp_path / "other"), "vocab_size": 40, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(TEXT), **options)
+    with pytest.raises(BgtError, match=r"at \(-1, 0, 1, 2\), expected \(0, 1, 2, 3\)"):
+        Tokenizer.load(tmp_path / "other.model")
     with pytest.raises(BgtError, match="no such tokenizer") as error:
         Tokenizer.load(tmp_path / "absent.model")
     assert error.value.exit_code == 3
-
-
-def test_other_special_ids_are_refused(tmp_path: Path) -> None:
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT), model_prefix=str(tmp_path / "other"), vocab_size=40, minloglevel=2
-    )
-    with pytest.raises(BgtError, match=r"at \(-1, 0, 1, 2\), expected \(0, 1, 2, 3\)"):
-        Tokenizer.load(tmp_path / "other.model")

@@ -52,7 +52,6 @@ class Result:
     systems: Sequence[str]
     scores: Mapping[Key, Sequence[Cell]]  # of each system
     differences: Sequence[Difference]
-    counts: Mapping[str, int]
     about: str
     warnings: Sequence[str]
     level: float  # of the intervals
@@ -114,7 +113,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, as JSON can hold it: schema bgt-evaluate/2."""
-        names = ("task", "settings", "source", "about", "warnings", "counts", "level", "resamples", "seed")
+        names = ("task", "settings", "source", "about", "warnings", "level", "resamples", "seed")
         differences = [
             {**gap.key._asdict(), "first": gap.first, "second": gap.second, **entry(gap.difference)}
             | {"p": gap.p, "p_holm": gap.p_holm}
@@ -204,7 +203,6 @@ class Statistic:
     numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # for each system, without an interval
     about: str = ""  # the measure and the data, in words
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
-    counts: Mapping[str, int] = field(default_factory=dict)  # numbers of items, by kind
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
     families: Mapping[Key, str] = field(default_factory=dict)  # groups of scores for Holm's correction
@@ -245,7 +243,6 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
         systems=list(statistic.systems),
         scores=scores | {key: list(row) for key, row in statistic.numbers.items()},
         differences=gaps,
-        counts=statistic.counts,
         about=f"{statistic.about}; {100 * level:g}% intervals {' and '.join(ways)}"
         + ("; differences: paired, p with Holm's correction" if gaps else ""),
         warnings=statistic.warnings,

@@ -93,7 +93,6 @@ def probed(
         systems=[*(system.name for system in rows), GUESS],
         hits=hits,
         about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
-        counts={"lines": lines},
         compared=[],  # no better or worse: a shared part should tell little, a private one much
     )
 

@@ -29,15 +29,7 @@ KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|t
 DEPTH = 4  # maximum depth of a file below the given folder
 # folders of archives whose names do not contain the year
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
-TRACKS = {  # SemEval-2017: languages of the two columns in the files, which their names don't always tell
-    "track1.ar-ar": ("ar", "ar"),
-    "track2.ar-en": ("en", "ar"),
-    "track3.es-es": ("es", "es"),
-    "track4a.es-en": ("es", "en"),
-    "track4b.es-en": ("es", "en"),
-    "track5.en-en": ("en", "en"),
-    "track6.tr-en": ("en", "tr"),
-}
+ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # of SemEval-2017: the columns are not in the order of their names
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +134,9 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif (official := re.fullmatch(r"STS\.input\.(track.+)\.txt", file)) and official[1] in TRACKS:
-            langs = TRACKS[official[1]]  # gold is in a separate folder
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold has a folder of its own
+            _, left, right = official.groups()
+            langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
             scores = next((files[each] for each in files if each.split("/")[-1] == gold.split("/")[-1]), Path(gold))
             called = label + (" news" if "track4b" in file else "")

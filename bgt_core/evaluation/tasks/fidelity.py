@@ -153,7 +153,6 @@ class Fidelity(Task[HeldOut]):
             "reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
             + ("" if train else "; without --train there are no baselines of training sentences"),
-            counts={"pairs": rows, "numbers unread": unread},
             compared=list(models),
             lower_is_better=[each for each in corpus if each.measure == LENGTH_OFF],
         )

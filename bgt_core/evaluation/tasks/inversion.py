@@ -113,7 +113,6 @@ class Inversion(Task[Texts]):
             corpus,
             exact,
             about=f"{rows:,} sentences in {self.lang}, lower-cased; chrF and BLEU of sacrebleu",
-            counts={"sentences": rows},
         )
 
     def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:

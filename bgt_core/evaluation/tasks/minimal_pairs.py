@@ -77,7 +77,6 @@ class MinimalPairs(Task[Sequence[RolePair]]):
             {},
             by_key,
             about=f"{len(items):,} minimal pairs of the grammar, beam {self.beam}",
-            counts={"pairs": len(items)},
         )
 
 

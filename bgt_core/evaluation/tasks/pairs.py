@@ -171,7 +171,6 @@ class Pairs(Task[PairsData]):
                 for other in (dev, train)
                 if other and (count := copied(test, other))
             ],
-            counts={"pairs": len(test), "duplicates": positive},
             families={keys[AUC]: AUC},
         )
 

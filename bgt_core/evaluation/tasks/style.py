@@ -136,7 +136,6 @@ class Style(Task[Sequence[Quadruple]]):
             hits=hits,
             about=f"{len(items):,} quadruples in {', '.join(langs)}; x 100: those that are right, ties count half"
             + (f"; mean: of {len(averaged)} of the {len(right)} styles" if several else ""),
-            counts={"quadruples": len(items)},
         )
 
 

@@ -2,16 +2,11 @@
 
     files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
 
-A language or syntactic latent should find sentences of the same structure; a semantic one need not. Each measure is
-the ratio of two counts summed over queries:
-
-    structure  2 x shared / all brackets of both (micro-averaged labelled F1); or the share of words with the same head
-               and relation, which for dependencies is the same formula
-    tree edit distance  edits / nodes of both trees: 0 for equal trees, below 1 always
-    POS accuracy        words with the same part of speech / words
-
-Brackets are (label, start, end), matched as multisets; parts of speech are not brackets, and the outermost one counts,
-as in the evaluation of the VGVAE.
+A language or syntactic latent should find sentences of the same structure; a semantic one need not. Each measure is a
+ratio of two counts summed over queries: 2 x shared / all brackets of both (micro-averaged labelled F1), or the share of
+words with the same head and relation, which for dependencies is the same formula; edits / nodes of both trees, 0 for
+equal trees and below 1 always; words with the same part of speech / words. Brackets are (label, start, end), matched as
+multisets; parts of speech are not brackets, and the outermost one counts, as in the evaluation of the VGVAE.
 """
 
 from __future__ import annotations
@@ -245,7 +240,6 @@ class Syntax(Task[Pairing]):
             about=f"{queries:,} queries, {candidates:,} candidates of their lengths"
             f"{f' (left out: {left_out})' if left_out else ''}; {explained}; tree edit distance (lower is "
             "better): edits per 100 nodes of both trees, words left out; all are ratios of sums over queries",
-            counts={"queries": queries, "candidates": candidates, **items.left_out},
             compared=names,
             lower_is_better=[SyntaxKey(EDITS, queries)],
         )

@@ -111,7 +111,6 @@ class Transfer(Task[Columns]):
             f"another value than the style sentence, beam {self.beam}; values told by rules; chrF of sacrebleu to the "
             "reference, lower-cased",
             warnings=[f"left out: {few}"] if left_out else [],
-            counts={"pairs": len(next(iter(items.values())))},
         )
 
 

@@ -109,7 +109,6 @@ class TriplesTask(Task[Triples]):
             hits={TriplesKey(kind, len(chosen)): nearer[:, chosen] for kind, chosen in by_kind.items()},
             about=f"{items.name}: {len(items.kinds):,} triples; x 100: triples whose paraphrase is nearer to the "
             "sentence than the altered sentence is, ties count half",
-            counts={"triples": len(items.kinds)},
         )
 
 

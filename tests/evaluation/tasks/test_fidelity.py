@@ -120,7 +120,6 @@ def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(colu
 def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
     columns = {"en": ["Dozens of men.", "Two men.", "A man."], "fr": ["Deux hommes.", "Deux hommes.", "Un quart."]}
     result = measured(Stub(copies), columns)
-    assert result.counts == {"pairs": 3, "numbers unread": 2}
     assert ("en", "fr", REFERENCE, NUMBER, 1) in result.scores
     assert "the numbers in 2 pairs are ambiguous" in result.about
 
@@ -170,11 +169,6 @@ def test_pairs_of_some_length_are_chosen_evenly_spaced(tmp_path: Path, grammar: 
     chosen = [fitting[number * len(fitting) // 5] for number in range(5)]
     assert items.columns == {lang: tuple(texts[lang] for texts in chosen) for lang in ("en", "fr")}
     assert items.train and len(items.train["fr"]) == 12
-    for settings, message in (({"limit": 1}, "limit 1 must be at least 2"), ({"lengths": "90-99"}, "0 of 12 pairs")):
-        with pytest.raises(BgtError, match=message):
-            Fidelity("en,fr", **settings).load([file], seed=0)
-    with pytest.raises(BgtError, match="langs en,en: expected two languages"):
-        Fidelity("en,en").load([file], seed=0)
 
 
 @pytest.mark.parametrize(

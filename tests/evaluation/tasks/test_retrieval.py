@@ -17,7 +17,6 @@ from bgt_core.evaluation.tasks.retrieval import (
     embed_distinct,
     hits_of,
     in_pool,
-    language_pair,
     precision_at_1,
 )
 from bgt_core.vectors.compare import ComparesByCosine, unit
@@ -120,7 +119,6 @@ def test_each_file_search_and_way_is_a_score() -> None:
     cell = result.scores["a", "cosine", "en to fr", 30][0]
     assert cell[:3] == pytest.approx((100 * forward.mean(), 100 * low, 100 * high))
     assert result.table().columns == ["file", "by", "system", *ways]
-    assert result.counts == {"a": 30, "b": 9}
     assert "b: 9 pairs; repeated sentences: 0 in en, 1 in fr" in result.about
     (gap, *_) = result.differences
     assert (gap.first, gap.second, gap.difference.value) == ("own", "exact", pytest.approx(100 * forward.mean() - 100))
@@ -133,18 +131,16 @@ def test_bad_input_is_one_line() -> None:
     known = Lookup(table)
     known.langs = PAIR
     three, two = numbers(0, 1, 2), numbers(0, 1)
-    for call, code, message in (
-        (lambda: evaluate(Retrieval("en,de"), known, {"a": (two, two)}), 2, "lang de: model has en, fr"),
-        (lambda: measured({"m": known}, {"a": ((), ())}), 4, "a: 0 sentences in en and 0 in fr"),
-        (lambda: measured({"m": known}, {"a": (three, two)}), 4, "a: 3 sentences in en and 2 in fr"),
-        (lambda: measured({"m": Lookup(table, np.eye(4))}, {"a": (three, three)}), 4, "m: vectors of 3 and 4 units"),
-        (lambda: Retrieval("en,fr").load([], seed=0), 2, "data is needed: files of translations"),
-        *((lambda text=text: language_pair(text), 2, f"langs {text}: expected two") for text in ("en", "en,_")),
-    ):
+    for langs, sides, code, message in (
+        ("en,de", (two, two), 2, "lang de: m has en, fr"), ("en,fr", ((), ()), 4, "a: 0 sentences in en and 0 in fr"),
+        ("en,fr", (three, two), 4, "a: 3 sentences in en and 2 in fr"),
+        ("en,_", (two, two), 2, "langs en,_: expected two"),
+    ):  # fmt: skip
         with pytest.raises(BgtError, match=message) as error:
-            call()
+            evaluate(Retrieval(langs), {"m": known}, {"a": sides})
         assert error.value.exit_code == code
-        assert "\n" not in str(error.value)
+    with pytest.raises(BgtError, match="m: vectors of 3 and 4 units"):
+        measured({"m": Lookup(table, np.eye(4))}, {"a": (three, three)})
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:

@@ -105,18 +105,6 @@ def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:
     assert alone == cell  # whatever is scored beside it
 
 
-def test_across_languages_the_language_latent_is_left_out() -> None:
-    class Two(Angles):
-        latents = ("semantic", "language")
-        langs = ("en", "fr")
-
-    data = dataset([0.0, 1, 2], "sts17", "en-fr", "fr")
-    assert measured({"m": Two()}, [data]).systems == ["m semantic"]
-    assert measured({"m": Two()}, SETS).systems == ["m semantic", "m language"]
-    with pytest.raises(BgtError, match="not comparable"):
-        measured({"m": Two()}, [data], latent="language")
-
-
 def test_each_pair_is_written_with_its_similarities(tmp_path: Path) -> None:
     kept = tmp_path / "items.parquet"
     measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS, items=kept)

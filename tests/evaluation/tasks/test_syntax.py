@@ -279,42 +279,22 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     noises = [gap for gap in table.differences if {gap.first, gap.second} == {"noise", "noise2"}]
     assert len(noises) == 3
     assert all(gap.p_holm > 0.05 for gap in noises)
-    queries, candidates = (sum(len(group[side]) for group in pairing.groups) for side in (0, 1))
-    assert table.counts == {"queries": queries, "candidates": candidates, **pairing.left_out}
     assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
 
 
-def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: object) -> None:
-    pair_up(read_treebank([treebank("a.mrg", list(trees))]), **settings)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda write: refuse(write, []), "0 of 0 sentences are queries"),
-        (lambda write: refuse(write), "0 of 1 sentences are queries with a candidate of their length"),
-        (lambda write: refuse(write, ["(S (NN a)"]), r"a.mrg:1: a bracket that is never closed"),
-        (lambda write: refuse(write, lengths=(5, 4)), "lengths 5-4: expected from 1 to 200"),
-        (lambda write: refuse(write, limit=1), "limit 1 must be at least 2"),
-        (lambda write: refuse(write, lengths=(1, 201)), "lengths 1-201: expected from 1 to 200 words"),
-        (
-            lambda write: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)),
-            "Queries have constituents and candidates dep",
-        ),
-        (
-            lambda write: pair_up(bank("a b", "a b c", "A b"), bank("d e", "f")),
-            r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
-            "0 of another length; 1 copies; 1 queries without a candidate of their length$",
-        ),
-        (lambda write: Syntax(lengths="29").load([], seed=0), "lengths 29: expected the minimum and maximum"),
-        (lambda write: read_treebank([]), "expected one or more"),
-        (lambda write: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
-        (lambda write: read_treebank([Path("absent.mrg")]), "absent.mrg"),
-    ],
-)
-def test_bad_input_is_named(treebank: Write, call: Callable[[Write], None], message: str) -> None:
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: pair_up(bank("a b", "c d"), lengths=(5, 4)), "lengths 5-4: expected from 1 to 200"),
+    (lambda: pair_up(bank("a b", "c d"), limit=1), "limit 1 must be at least 2"),
+    (lambda: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)), "Queries have constituents and candidates dep"),
+    (lambda: pair_up(bank("a b", "a b c", "A b"), bank("d e", "f")),
+     r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
+     "0 of another length; 1 copies; 1 queries without a candidate of their length$"),
+    (lambda: read_treebank([]), "expected one or more"),
+    (lambda: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
+])  # fmt: skip
+def test_bad_input_is_named(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BgtError, match=message):
-        call(treebank)
+        call()
 
 
 def test_files_are_read_and_queries_drawn_by_the_seed(trees: list[str], treebank: Write) -> None:

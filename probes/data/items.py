@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
 
 from bgt_core.data.clean import join_copies
-from bgt_core.data.properties import PROPERTIES
-from probes.task import SPLITS, Build, Items
+from probes.task import SPLITS, Items
 
 MIN_ITEMS = 140  # fewer give intervals of more than 16 points
 RARE = 20  # items; a rarer label can't be learnt, and is left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
-
-
-def by_property(name: str) -> Build:
-    """Label sentences by the property of that name (bgt_core.data.properties), with as many of each value."""
-
-    def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-        items = Items()
-        for index, sentence in enumerate(sentences):
-            if value := PROPERTIES[name].value(sentence, lang):
-                items.add(sentence, value, index)
-        return balance(common(items), rng)
-
-    return build
 
 
 def balance(items: Items, rng: Random) -> Items:

@@ -6,14 +6,25 @@ of 100 sentences labelled by hand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import by_property
-from probes.task import ProbeTask
+from probes.data.items import balance, common
+from probes.task import Items, ProbeTask
 
 
 def style(name: str, question: str) -> ProbeTask:
     """The task of the property of that name, in the languages that its rules are of."""
-    return ProbeTask(name, question, {"text": by_property(name)}, tuple(PROPERTIES[name].rules), group="style")
+
+    def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+        items = Items()
+        for index, sentence in enumerate(sentences):
+            if value := PROPERTIES[name].value(sentence, lang):
+                items.add(sentence, value, index)
+        return balance(common(items), rng)
+
+    return ProbeTask(name, question, {"text": build}, tuple(filter(None, PROPERTIES[name].rules)), group="style")
 
 
 # French tu or vous, German du or Sie, Spanish tú or usted (vos counts as tú), Turkish sen or siz: told by pronouns,
@@ -39,9 +50,4 @@ QUESTION_FORM = style("question-form", "est-ce que, inversion, or the order of a
 
 # The label is the closing mark ( . ? ! in any script), read past quotes and brackets; sentences with another end are
 # skipped. The semantic encoders of `bgt-bound` do not see it.
-SENTENCE_TYPE = ProbeTask(
-    "sentence-type",
-    "statement, question or exclamation, by the closing mark?",
-    {"text": by_property("sentence-type")},
-    group="style",
-)
+SENTENCE_TYPE = style("sentence-type", "statement, question or exclamation, by the closing mark?")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import probes
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import UsageError
 from probes import ProbeConfig
 from probes.measures import study
 
@@ -51,22 +51,6 @@ def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None
     assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those that both have
     with pytest.raises(UsageError, match="lang de: the model has fr, en"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"data": Path("absent.txt")}, NotFound, "data absent.txt: no such file or folder"),
-        ({"tasks": "lenght"}, UsageError, "Did you mean 'length'?"),
-        ({"latents": ["meaning"]}, UsageError, "latents 'meaning': choose from semantic, language"),
-    ],
-)
-def test_errors_name_parameters_and_no_flags(
-    encoder: Callable, options: dict[str, object], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message) as caught:
-        probes.table({"fake": encoder()}, **{"tasks": "length", "langs": "fr", "config": QUICK} | options)  # type: ignore[arg-type]
-    assert "--" not in str(caught.value)
 
 
 @pytest.mark.parametrize("tasks", ["length", "syntax"])

@@ -21,22 +21,42 @@ _HOMES = {
     "evaluate": "evaluation.task",
     "generate": "generation.generate",
     "info": "checkpoint",
-    "load": "encoders.ours",
+    "load": "encoders",
     "mine": "neighbours.bitext",
     "open_encoder": "encoders",
     "split": "splitting",
     "train": "training",
 }
 
-__all__ = ["PRETRAINED", "BgtError", "DataError", "NotFound", "UsageError", *_HOMES]
+__all__ = [  # spelled out, as the API pages read it
+    "GREEDY",
+    "PRETRAINED",
+    "RECIPES",
+    "Beam",
+    "BeamTranslator",
+    "BgtError",
+    "DataError",
+    "Embedder",
+    "NotFound",
+    "Sample",
+    "UsageError",
+    "evaluate",
+    "generate",
+    "info",
+    "load",
+    "mine",
+    "open_encoder",
+    "split",
+    "train",
+]
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
+    from bgt_core.encoders import load as load
     from bgt_core.encoders import open_encoder as open_encoder
-    from bgt_core.encoders.ours import load as load
     from bgt_core.evaluation.task import evaluate as evaluate
     from bgt_core.generation.generate import generate as generate
     from bgt_core.generation.options import GREEDY as GREEDY

@@ -30,9 +30,9 @@ from app.core.state import Loaded
 from app.core.theme import SYMBOLS, cycled, finish, lang_colour, lang_place, plain
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.encoders import identity, with_kind
-from bgt_core.encoders.ours import attached
 from bgt_core.encoders.split import split_encoder
 from bgt_core.encoders.vectors import look_up
+from bgt_core.encoders.writer import attached
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.splitting import METHODS, parts
 from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict

@@ -57,7 +57,9 @@ def retrieve_similar(
         raise UsageError("is needed, in quotes; or --file, with one question per line.", parameter="questions")
     if source:
         from bgt_core.evaluation.tasks.pairs import read_labelled
+        from bgt_core.files import check_absent
 
+        check_absent(store, "store")
         labelled = read_labelled(dev, columns.split(",")) if dev else None
         model = model or str(PRETRAINED)
         encoder = options.open_encoder(model, device, precision)

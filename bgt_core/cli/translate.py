@@ -35,7 +35,7 @@ def translate(
 ) -> None:
     """Translate sentences, one per line; an empty line stays empty."""
     from bgt_core.data.textfile import text_lines
-    from bgt_core.encoders.ours import load
+    from bgt_core.encoders import load
     from bgt_core.generation.translate import BeamTranslator
 
     translator = BeamTranslator(load(model, device, precision), lang=into, beam=beam, max_length=max_length)
@@ -79,7 +79,7 @@ def backtranslate(
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.bulk.backtranslation import check
-    from bgt_core.encoders.ours import load
+    from bgt_core.encoders import load
     from bgt_core.generation.translate import BeamTranslator
 
     numbers = parse_shard(shard) if shard else None

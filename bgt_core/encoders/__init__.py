@@ -25,7 +25,9 @@ from bgt_core.errors import DataError, NotFound, UsageError, did_you_mean, needs
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["open_encoder"]
+    from bgt_core.embedder import Embedder
+
+__all__ = ["load", "open_encoder"]
 
 Opens = Callable[[str], SentenceEncoder]  # opens an encoder by its name, as `open_encoder`
 
@@ -98,6 +100,29 @@ def with_kind(spec: str) -> str:
     return f"{kind}:{path}" if kind else path
 
 
+def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
+    """Open the model in a checkpoint, or in the newest of a run.
+
+    Args:
+        path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
+            is fetched from the hub unless a folder has that name. By default the model that ships.
+        device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if there is one.
+        precision: "fp32", "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8".
+
+    Returns:
+        The model with its tokenizer.
+
+    Raises:
+        BgtError: A folder that is missing, incomplete or damaged, or an error of the hub.
+    """
+    from bgt_core import checkpoint
+    from bgt_core.backend import pick_device
+    from bgt_core.embedder import Embedder
+
+    loaded = checkpoint.load(path, pick_device(device))
+    return Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, precision)
+
+
 def open_encoder(
     spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
 ) -> SentenceEncoder:
@@ -113,9 +138,14 @@ def open_encoder(
     spec = with_kind(str(spec))
     kind, colon, rest = spec.partition(":")
     if not colon or os.path.exists(spec):
-        from bgt_core.encoders.ours import load, with_inner
+        from bgt_core.capabilities import VectorModel
 
-        return with_inner(load(spec, device, precision), partial(open_encoder, device=device, precision=precision))
+        embedder = load(spec, device, precision)
+        if not isinstance(getattr(embedder, "model", None), VectorModel):
+            return embedder
+        from bgt_core.encoders.writer import WriterEmbedder
+
+        return WriterEmbedder(embedder, partial(open_encoder, device=device, precision=precision))
     if kind not in KINDS:
         hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")

@@ -13,7 +13,6 @@ import pytest
 from bgt_core import cli
 from bgt_core.errors import UsageError
 from bgt_core.neighbours.bitext import mine
-from tests.close import FLOAT32, assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,25 +112,6 @@ def test_copies_in_a_list_are_known_once() -> None:
     known = np.array([[0, 1], [2, 3], [2, 1], [1, 2], [4, 0]]).T
     every = mined.against(*known)[0]
     assert (every.correct, every.known) == (3, 3)
-
-
-def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> None:
-    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 4.6")
-    expected = [(float(score), int(row) - 1, int(other) - 1) for score, row, other, *_ in mined()]
-    result = mine(ENGLISH, FRENCH, encoder=Bag(), langs=("en", "fr"), threshold=4.6)
-    for (score, row, other), (*_, left, right) in zip(expected, mined(), strict=True):
-        assert (ENGLISH[row], FRENCH[other]) == (left, right)
-        assert score >= 4.6
-    assert_close(np.stack(result.pairs, 1), expected, FLOAT32, scale=1)
-    assert (result.sizes, str(result.plan)) == ((4, 4), "exact")
-    assert (len(result.candidates.scores), len(result.pairs.scores)) == (3, 2)
-    gold = np.array(sorted(PAIRS)) - 1
-    assert [kept.correct for kept in result.against(*gold.T) if kept.rule == "best threshold"] == [3]
-    vectors = [Bag().embed(lines, lang="en") for lines in (ENGLISH[:2], FRENCH)]
-    assert (
-        mine(*vectors).pairs.right.tolist()
-        == mine(ENGLISH[:2], FRENCH, encoder=Bag(), langs="en en".split()).pairs.right.tolist()
-    )
 
 
 ERRORS = {  # arguments, exit code, what the line says

@@ -45,7 +45,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
         pick_device(device)
         return models.get(Path(path).name, model)
 
-    monkeypatch.setattr("bgt_core.encoders.ours.load", load)
+    monkeypatch.setattr("bgt_core.encoders.load", load)
     return model
 
 

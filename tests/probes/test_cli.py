@@ -231,7 +231,7 @@ def test_a_language_is_needed_and_so_is_something_to_measure(probe: Callable, fa
 @pytest.mark.slow
 def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     code = (
-        "import numpy as np, bgt_core.encoders.ours as encoders\n"
+        "import numpy as np, bgt_core.encoders as encoders\n"
         "class Fake:\n"
         "    langs, latents, fingerprint = ('fr',), ('semantic',), ''\n"
         "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
-from sklearn.preprocessing import StandardScaler
 
 import bgt_core
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
-from bgt_core.splitting.fit import found_in_pool, language_told
-from bgt_core.vectors.linear_probe import STRENGTHS
+from bgt_core.splitting.fit import found_in_pool
 
 ROWS, WIDTH = 400, 6
 MEANING = np.random.default_rng(0).standard_normal((ROWS, 3))
@@ -44,24 +40,6 @@ def test_translations_are_found_by_what_they_share_alone() -> None:
     scores = split.about["scores"]
     assert scores["shared"]["found"] > 0.9 > 0.5 > scores["vectors"]["found"]
     assert scores["private"]["language_told"] == 1 > 0.7 > scores["shared"]["language_told"]
-
-
-def test_a_probe_of_the_language_never_sees_a_translation_of_what_it_reads() -> None:
-    """scikit-learn's regression of standardised units, at the strength that the next fifth of the rows chooses."""
-    rng = np.random.default_rng(0)
-    columns = [rng.standard_normal((333, 4)) * [1e-3, 1, 1, 1e6] + shift for shift in (0, [5e-4, 0.5, 0, 0])]
-    rows, labels = np.concatenate(columns), np.repeat(["en", "fr"], 333)
-    folds, right = np.tile(np.arange(333) * 5 // 333, 2), np.zeros(666, bool)
-    for fold in range(5):
-        test, dev = folds == fold, folds == (fold + 1) % 5
-        standard = StandardScaler().fit(rows[~test & ~dev]).transform(rows)
-        probes = [  # of two labels, scikit-learn penalises one column of weights, the probe both halves of it
-            LogisticRegression(C=2 * strength, tol=1e-8).fit(standard[~test & ~dev], labels[~test & ~dev])
-            for strength in STRENGTHS
-        ]
-        best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
-        right[test] = best.predict(standard[test]) == labels[test]
-    assert language_told(columns, ["en", "fr"]) == pytest.approx(right.mean(), abs=1.5 / 666)  # a sentence at the edge
 
 
 def test_paraphrases_of_one_language_are_split_too() -> None:

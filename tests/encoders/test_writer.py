@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core.encoders.ours import WriterEmbedder, attached
+from bgt_core.encoders.writer import WriterEmbedder, attached
 from bgt_core.errors import DataError, UsageError
 
 TEXTS = ["The dog sleeps.", "Is it late?"]
@@ -65,8 +65,13 @@ def test_its_fingerprint_is_of_both(saves: Saves) -> None:
     assert bgt_core.open_encoder(folder).fingerprint == f"{bgt_core.load(folder).fingerprint} of words 8192"
 
 
-def test_without_the_encoder_s_fingerprint_it_has_none(saves: Saves) -> None:
-    assert bgt_core.open_encoder(saves()).fingerprint == ""
+def test_of_an_unknown_encoder_nothing_but_its_name_is_known(saves: Saves) -> None:
+    folder, inner = saves(), bgt_core.open_encoder("baseline:words")
+    assert bgt_core.open_encoder(folder).fingerprint == ""
+    unknown = bgt_core.load(folder)
+    assert attached(unknown, inner, "baseline:words").embed(TEXTS, lang="en").shape == (2, 8192)
+    with pytest.raises(UsageError, match="not for the same by another name"):
+        attached(unknown, inner, "the same by another name")
 
 
 def test_an_open_encoder_is_taken_if_the_writer_was_trained_for_it(saves: Saves, saved: Path) -> None:
@@ -79,13 +84,6 @@ def test_an_open_encoder_is_taken_if_the_writer_was_trained_for_it(saves: Saves,
         attached(known, other, "baseline:tfidf")
     with pytest.raises(UsageError, match="expected a writer"):
         attached(bgt_core.load(saved), inner, "baseline:words")
-
-
-def test_an_open_encoder_that_nobody_could_tell_in_training_needs_the_same_name(saves: Saves) -> None:
-    inner, unknown = bgt_core.open_encoder("baseline:words"), bgt_core.load(saves())
-    assert attached(unknown, inner, "baseline:words").embed(TEXTS, lang="en").shape == (2, 8192)
-    with pytest.raises(UsageError, match="not for the same by another name"):
-        attached(unknown, inner, "the same by another name")
 
 
 def test_what_needs_a_semantic_encoder_of_tokens_is_refused_in_one_line(

@@ -1,18 +1,13 @@
-"""Models of ours: loaded from a checkpoint, and a writer with the encoder whose vectors it writes from
-(`recipes.writer`)."""
+"""A writer (`models.writer`) with the encoder whose vectors it writes from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import cast
 
 import numpy as np
-import torch
 
-from bgt_core import PRETRAINED, checkpoint
-from bgt_core.backend import pick_device
 from bgt_core.capabilities import VectorModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
@@ -22,25 +17,6 @@ from bgt_core.encoders import Opens, identity, named_encoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.compare import unit
 from bgt_core.vectors.convert import matrix
-
-
-def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
-    """Open the model in a checkpoint, or in the newest of a run.
-
-    Args:
-        path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
-            is fetched from the hub unless a folder has that name. By default the model that ships.
-        device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if there is one.
-        precision: "fp32", "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8".
-
-    Returns:
-        The model with its tokenizer.
-
-    Raises:
-        BgtError: A folder that is missing, incomplete or damaged, or an error of the hub.
-    """
-    loaded = checkpoint.load(path, pick_device(device))
-    return Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, precision)
 
 
 class WriterEmbedder(Embedder):
@@ -89,12 +65,6 @@ class WriterEmbedder(Embedder):
         """See `Embedder.fingerprint`; empty if the encoder's is unknown."""
         inner = self.stored.fingerprint
         return f"{super().fingerprint} of {inner}" if inner else ""
-
-
-def with_inner(embedder: Embedder, opens: Opens) -> Embedder:
-    """Give a writer access to its encoder; other models are returned as they are."""
-    writes = isinstance(embedder, Embedder) and isinstance(embedder.model, VectorModel)
-    return WriterEmbedder(embedder, opens) if writes else embedder
 
 
 def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch.nn import functional as F
 
 from bgt_core import backend
 from bgt_core.backend import Linear, linear, on_grid, uses_onednn
-from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.text import Tokenizer
 from bgt_core.nets.encoders import Int8Linear
-from bgt_core.recipes import Recipe
 from tests.close import FLOAT32, assert_close
 
 
@@ -106,30 +101,6 @@ def test_eight_bits_round_by_about_a_hundredth() -> None:
             assert Int8Linear(layer)(x).dtype == torch.bfloat16
     assert 1e-3 < relative(rounded, exact) < 2e-2
     assert torch.equal(rounded[:, 3], torch.full((40,), 0.5))
-
-
-def test_a_model_learns_the_same_without_onednn(
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    random_tokens: Callable[..., Tokens],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    torch.manual_seed(0)
-    model = tiny("bgt", dropout=0.0).build(tokenizer)
-    sides = {lang: random_tokens([5, 9, 2], tokenizer.vocab_size) for lang in ("en", "fr")}
-
-    def gradients() -> dict[str, torch.Tensor]:
-        loss = sum(prediction.nll(0.1)[0] for prediction in model(Batch(sides, "en"), lambda q: q.mean).predictions)
-        model.zero_grad()
-        loss.backward()
-        slopes = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
-        return {**slopes, "": loss.detach()}
-
-    monkeypatch.setattr(backend, "USES_ONEDNN", backend.HAS_ONEDNN)
-    fast = gradients()
-    switch_off(monkeypatch)
-    for name, plain in gradients().items():
-        assert_close(plain, fast[name])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from bgt_core import checkpoint, files, recipes
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
-from bgt_core.nets.layers import TokenAndPositionEmbedding
 from bgt_core.recipes import Recipe
 from bgt_core.training.loop import make_optimizer
 
@@ -205,18 +204,6 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # over what was left
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
-
-
-def test_tied_parameters_are_stored_once(saved: Path, tokenizer: Tokenizer) -> None:
-    tensors = load_file(weights(saved))
-    model = checkpoint.load(saved).model
-    assert set(tensors) == {name for name, _ in model.named_parameters()}
-    assert sum(tensor.shape == (tokenizer.vocab_size, 16) for tensor in tensors.values()) == 1
-    size = sum(tensor.numel() for tensor in tensors.values())
-    assert checkpoint.info(saved)["parameters"] == size
-    assert weights(saved).stat().st_size < 4 * size + 20_000
-    tables = {id(part.table.weight) for part in model.modules() if isinstance(part, TokenAndPositionEmbedding)}
-    assert len(tables) == 1  # tied again after loading
 
 
 def test_half_precision_is_near_and_half_as_large(

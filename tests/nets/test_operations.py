@@ -81,28 +81,6 @@ def test_losses_and_gradients_of_a_recipe_are_those_of_plain_pytorch(
         assert_close(given, expected)
 
 
-def test_without_gradients_there_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    products = []
-
-    def counted(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        products.append(tuple(weight.shape))
-        return x @ weight.T
-
-    monkeypatch.setattr(operations, "linear", counted)
-    torch.manual_seed(0)
-    features, weight = torch.randn(5, 4), torch.randn(9, 4, requires_grad=True)
-    target = Tokens.pad([[4, 5, 3], [6, 3]], "en")
-    learning = operations.nll(features, weight, None, target, 0.1)
-    assert products == [(9, 4), (4, 9)]
-    products.clear()
-    for off in (torch.no_grad(), torch.inference_mode()):
-        with off:
-            loss, nats = operations.nll(features, weight, None, target, 0.1)
-        assert_close(loss, learning[0])
-        assert_close(nats, learning[1])
-    assert products == [(9, 4)] * 2
-
-
 UNITS = 400_000
 
 

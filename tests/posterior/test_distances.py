@@ -56,11 +56,6 @@ def test_the_similarity_is_that_by_hand(name: str) -> None:
     assert similarity(name, LEFT, RIGHT).item() == pytest.approx(SIMILARITY_BY_HAND[name], rel=1e-12)
 
 
-def test_features_stand_side_by_side() -> None:
-    expected = torch.tensor([BY_HAND["w2"] + BY_HAND["hadamard"]], dtype=torch.float64)
-    assert_close(features(("w2", "hadamard"), LEFT, RIGHT), expected)
-
-
 def test_w2_is_that_of_pot_between_full_covariances() -> None:
     left, right = drawn(0, 5, 7), drawn(1, 5, 7)
     for row in range(5):
@@ -99,15 +94,6 @@ def test_a_posterior_is_nearest_to_itself(name: str) -> None:
     own = similarity(name, posterior, posterior)
     assert_close(own, 1 if name == "cosine" else 0, scale=1)
     assert (similarity(name, posterior, others) < own).all()
-
-
-@pytest.mark.parametrize("name", DISTANCES)
-def test_posteriors_broadcast(name: str) -> None:
-    left, right = drawn(6, 3, 4), drawn(7, 5, 4)
-    table = similarity(name, Gaussian(left.mean[:, None], left.log_variance[:, None]), right)  # (3, 5)
-    for row in range(3):
-        one = Gaussian(left.mean[row], left.log_variance[row])
-        assert_close(table[row], similarity(name, one, right))
 
 
 def test_an_unknown_measure_is_named_with_its_nearest() -> None:

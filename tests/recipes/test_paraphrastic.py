@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 import bgt_core
 from bgt_core import checkpoint, recipes, training
@@ -131,26 +130,6 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
     loss.total.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.any(), name
-
-
-def test_it_starts_from_the_vectors_of_an_averaging_model(
-    tiny: Callable[..., Any], tokenizer: Tokenizer, backtranslated: Path, tmp_path: Path
-) -> None:
-    recipe = tiny("sp")
-    torch.manual_seed(0)
-    bgt_core.checkpoint.save(tmp_path / "sp", recipe, recipe.build(tokenizer), tokenizer, step=3)
-    folder = training.train(
-        "reference-classifier",
-        [backtranslated],
-        tmp_path / "run",
-        columns=(*COLUMNS, "cost:label"),
-        init_from=tmp_path / "sp",
-        overrides={"data.valid_pairs": 60, "train.epochs": 0.0},
-        device="cpu",
-    )
-    name = "encoders.semantic.body.table.weight"
-    vectors, start = (load_file(path / "model.safetensors")[name] for path in (folder, tmp_path / "sp"))
-    assert torch.equal(vectors, start)
 
 
 def test_it_filters_and_is_compared(

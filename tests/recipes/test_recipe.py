@@ -65,13 +65,3 @@ def test_bf16_on_a_processor_without_it_is_warned_of(
     bgt_core.load(saved, "cpu", "bf16").embed(["one"] * 3, lang="en")
     told = [str(each.message) for each in recwarn]
     assert len(told) == (not native) and all("no bf16 instructions" in line for line in told)
-
-
-@pytest.mark.filterwarnings("always")
-def test_training_in_bf16_without_it_is_warned_of_once(
-    tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
-    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "train.precision": "bf16"}
-    bgt_core.train("sp", [tsv], tmp_path / "run", columns=["en", "fr"], overrides=settings, device="cpu")
-    assert [str(each.message).count("no bf16 instructions") for each in recwarn] == [1]

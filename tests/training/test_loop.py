@@ -191,16 +191,6 @@ def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact
     assert all(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
 
 
-def test_the_optimizer_decays_weights_apart_from_their_gradient() -> None:
-    model = nn.Linear(2, 2)
-    before = model.weight.detach().clone()
-    optimizer = make_optimizer(model, TrainConfig(learning_rate=0.1, weight_decay=0.5))
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    optimizer.step()
-    assert_close(model.weight, before * (1 - 0.1 * 0.5))
-
-
 TABLE = "encoders.semantic.body.table.weight"
 
 

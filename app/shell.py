@@ -41,7 +41,7 @@ OLD = {
     "similarity": "pairs",
     "languages": "probes",
 }  # addresses of pages that are parts of others now
-TEXTS = ("data", "pdata", "cmp_text1", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
+TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
 
 
 def a_writer(loaded: state.Loaded) -> str:
@@ -146,7 +146,7 @@ def main() -> None:
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}", help=verbatim(loaded.spec) or None)
         if loaded.info:
-            st.link_button("The paper", paper(loaded).address, icon=":material/menu_book:")
+            st.link_button("The paper", paper(loaded)[0], icon=":material/menu_book:")
     chosen.run()
 
 

@@ -56,7 +56,7 @@ VIEWS = (
     View("grid", "style"),
     View("direction", "style?how=In+a+direction"),
     View("probes", "probes", scroll_to("Results")),
-    View("models", "models"),
+    View("models", "models?by=Translations+found"),
     View("disagreements", "models?by=Disagreements"),
     View("split", "split", split),
     View("model", "model"),

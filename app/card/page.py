@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -116,7 +116,7 @@ def stored(loaded: state.Loaded) -> None:
                  column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
     st.subheader("Cite")
-    st.code(paper(loaded).bibtex, language="bibtex", wrap_lines=True)
+    st.code(paper(loaded)[1], language="bibtex", wrap_lines=True)
 
 
 def outside(loaded: state.Loaded) -> None:
@@ -212,18 +212,11 @@ def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
     return parts
 
 
-class Paper(NamedTuple):
-    """The publication of a model."""
-
-    address: str
-    bibtex: str
-
-
-def paper(loaded: state.Loaded) -> Paper:
-    """Return the paper that introduced a recipe's model."""
+def paper(loaded: state.Loaded) -> tuple[str, str]:
+    """The address of the paper that introduced a recipe's model, and its BibTeX entry."""
     name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
-    return Paper(ADDRESSES[name], next(entry for entry in entries if name in entry))
+    return ADDRESSES[name], next(entry for entry in entries if name in entry)
 
 
 @cache

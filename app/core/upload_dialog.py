@@ -26,23 +26,6 @@ NO_TEXT = ("genre", "split")  # names of columns that hold no sentences
 PREVIEWED = 5
 
 
-def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
-    """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
-    both sides. None until a file is uploaded."""
-    uploaded = {name: text for name, text in corpora.readable(langs).items() if text.table is not None}
-    texts = {name: text for name, text in uploaded.items() if len(text.sides) == 2}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = choose_name(list(texts), key, width=400)
-        if name is None:
-            for other in uploaded:
-                st.info(f"{verbatim(other)} has single sentences; pairs need two columns.")
-            return None
-        remove_button(name, key, list(texts))
-    text = texts[name]
-    pairs = text.table.rename(columns=dict(zip(text.sides, ("left", "right"), strict=True)))
-    return name, pairs[pairs.columns.intersection(["left", "right", "gold"])], (text.columns[0], text.columns[1])
-
-
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
     """Let the user choose one of these texts, or upload another; None if there are none."""
     if st.session_state.get(key) not in names:  # the text has no pairs, or was removed
@@ -119,8 +102,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
                          key=f"use {file_id} {at}", width=190)
             for at, (title, use) in enumerate(zip(table, guessed, strict=True))
         ]  # fmt: skip
-    drop = st.toggle("Drop rows whose sentences repeat an earlier row's", GOLD not in uses, key="drop_repeated")
-    name, text, left_out = text_of(file, table, uses, drop)
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # people may score a pair more than once
     for side, lang in enumerate(text.columns):
         for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.core import controls
 from app.core.address import BOUND
-from app.core.markdown import failing, frame, verbatim, written
+from app.core.markdown import failing, verbatim, written
 from app.core.state import Loaded, embed, inference
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.generation import generate
@@ -113,25 +113,9 @@ def follow(walk: Interpolation) -> None:
     texts = walk.table["text"].tolist()
     ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
     way = " to ".join(f"“{verbatim(end)}”" for end in ends)
-    step = st.slider(f"Step of {len(texts)}, from {way}", 1, len(texts), opening(texts))
+    step = st.slider(f"Step of {len(texts)}, from {way}", 1, len(texts), 1 + len(texts) // 2)
     row = walk.table.iloc[step - 1]
     written(row["text"])
     if len(set(texts)) == 1:
         st.caption("The model writes the same sentence at every step.")
     st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
-    with st.expander("Every step"):
-        titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Generated"}
-        frame(
-            walk.table[list(titles)].rename(columns=titles),
-            "The sentence generated at every step, with its cosine to both ends",
-            {titles["to_start"]: "%.2f", titles["to_end"]: "%.2f"},
-        )
-
-
-def opening(texts: Sequence[str]) -> int:
-    """The step to open on, counted from 1: of those that differ from the first step, and if possible from the last, the
-    one nearest to the middle; the middle if none differs."""
-    middle = len(texts) // 2
-    moved = [at for at, text in enumerate(texts) if text != texts[0]]
-    between = [at for at in moved if texts[at] != texts[-1]]
-    return 1 + min(between or moved or [middle], key=lambda at: abs(at - middle))

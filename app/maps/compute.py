@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from app.core import rows, theme
 from app.core.latents import chart, geometry, spaces
-from app.core.latents.spaces import Space, Spaces
+from app.core.latents.spaces import Spaces
 from app.core.state import Loaded, embed
 from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.vectors.compare import unit
 
 ALL, BOTH = "all", "Both"  # the maps of all latents in one figure; as a choice
 MAP_HEIGHT = 240  # pixels of each language's map
@@ -74,43 +72,15 @@ def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, c
     return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
 
 
-def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.DataFrame:
-    """Compare the rows of these ids with all others."""
-    ids = frozenset(chosen)
-    parts = {SEMANTIC: fitted.semantic}
-    parts |= {f"{loaded.second_latent}, {rows.language_name(lang)}": space for lang, space in fitted.second.items()}
-    cosines = {}
-    for name, space in parts.items():
-        if (within := among(space.rows, ids)).any():
-            cosines[name] = mean_cosine(space.vectors[within]), _mean_cosine(space.digest, space.content, space)
-    table = fitted.semantic.rows
-    return compared(table, among(table, ids), cosines)
-
-
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
     """Tell which rows have these ids, (N,) bool; pandas takes ten times as long for a column of Arrow's strings."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
-def mean_cosine(vectors: np.ndarray) -> float:
-    """The mean cosine of N >= 2 rows with each other, without that of a row with itself; nan for fewer. A zero
-    row has cosine 0 with all others."""
-    blocks = (vectors[start : start + geometry.BLOCK] for start in range(0, len(vectors), geometry.BLOCK))
-    total = sum(unit(block).sum(0, dtype=float) for block in blocks)
-    count, with_itself = len(vectors), int(vectors.any(1).sum())
-    return float((np.square(total).sum() - with_itself) / (count * (count - 1))) if count > 1 else float("nan")
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _mean_cosine(digest: str, content: str, _space: Space) -> float:
-    return mean_cosine(_space.vectors)
-
-
-def compared(table: pd.DataFrame, chosen: np.ndarray, cosines: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
+def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
     """Compare the chosen rows, (N,) bool, with the others: one measure per row, differences with 95% intervals.
 
-    `cosines` are mean cosines among the chosen and among all rows, by the name of a latent. All cells are texts; a cell
-    is empty if there is nothing to compare.
+    All cells are texts; a cell is empty if there is nothing to compare.
     """
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
@@ -126,8 +96,6 @@ def compared(table: pd.DataFrame, chosen: np.ndarray, cosines: Mapping[str, tupl
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     here, elsewhere = table["text"][chosen].tolist(), table["text"][comparable & ~chosen].tolist()
     lines.append(("Words that stand out", keywords(here, elsewhere), keywords(elsewhere, here), ""))
-    for latent, (among_chosen, among_all) in cosines.items():
-        lines.append((f"Mean cosine, {latent}", f"{among_chosen:z.2f}", f"{among_all:z.2f} among all", ""))
     return pd.DataFrame(lines, columns=["Measure", "Selected", "Rest", "Difference"]).replace("nan", "")
 
 

@@ -73,11 +73,9 @@ def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | N
             st.button("Map all again", on_click=settings.map_alone, args=([],))
     elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
-    elif choice.text.table is not None:
-        total = len(choice.text.table)
-        st.caption(f"Shown: the first {choice.count:,} of your {total:,} {unit}. *More* raises the number.")
-    elif choice.text.file:
-        st.caption(f"Shown: the first {choice.count:,} {unit} of {verbatim(choice.text.file.name)}.")
+    elif choice.text.file or choice.text.table is not None:
+        of = verbatim(choice.text.file.name) if choice.text.file else f"your {len(choice.text.table):,}"
+        st.caption(f"Shown: the first {choice.count:,} {unit} of {of}. *More* raises the number.")
     return corpus
 
 

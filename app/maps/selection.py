@@ -26,7 +26,7 @@ SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang",
 NEAREST = 10  # sentences listed in each latent
 FOUND = 20  # sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # sentences to choose one from
-WORDS, MEANING, STYLE, COLUMN = "Words", "Meaning", "Style", "Column"
+WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 SLICES = "slice"  # a parameter of the address, once for each: NAME:RANGES
 
 
@@ -121,7 +121,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     with st.expander(title, expanded=count > 1):
         if count > 1:
             markdown.table(
-                compute.described(loaded, fitted, chosen),
+                compute.compared(table, compute.among(table, frozenset(chosen))),
                 "The selected sentences against the rest: how many, how long, their marks, languages and words",
             )
             st.caption("Difference: with its 95% interval; of shares, in percentage points.")
@@ -229,14 +229,10 @@ def focus_on(chosen: Sequence[str]) -> None:
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
     """Ask for a text, and select the sentences that match it."""
     changed: dict[str, Any] = {"on_change": find, "args": (loaded, fitted)}
-    ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second), COLUMN]
+    ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        by_column = st.session_state.get("find_by") == COLUMN
-        text = st.text_input("Find in sentences", key="find", disabled=by_column, **changed, **BOUND).strip()
+        text = st.text_input("Find in sentences", key="find", **changed, **BOUND).strip()
         way = st.segmented_control("Find by", ways, default=WORDS, required=True, key="find_by", **changed)
-    if way == COLUMN:
-        choose_values(fitted.semantic.rows, changed)
-        return
     langs = fitted.semantic.rows["lang"].unique().tolist()
     if way != WORDS and len(langs) > 1:
         st.segmented_control(
@@ -250,36 +246,10 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
         st.caption(f"Selected: the {FOUND} nearest in the {latent} latent, the nearest first.")
 
 
-def choose_values(table: pd.DataFrame, changed: dict[str, Any]) -> None:
-    """Ask for a column of the table and for values: a range of numbers, or categories."""
-    columns = [*(name for name in rows.COLOURS if name in table)]
-    columns += [name for name in table if name.startswith(rows.OWN_COLUMN)]
-    column = st.selectbox("Column", columns, format_func=rows.colour_title, key="find_column", **changed)
-    present = table[column].dropna()
-    if pd.api.types.is_numeric_dtype(present) and present.nunique() > 1:
-        ends = present.min().item(), present.max().item()
-        st.slider("From and to", *ends, ends, key=f"values of {column}", **changed)
-    else:
-        st.multiselect("Values", sorted(present.astype(str).unique()), key=f"values of {column}", **changed)
-
-
-def with_values(table: pd.DataFrame) -> list[str]:
-    """The ids of the rows with the values that were chosen; none before any were."""
-    column = st.session_state.get("find_column")
-    chosen = st.session_state.get(f"values of {column}")
-    if not chosen:
-        return []
-    values = table[column]
-    has_them = values.between(*chosen) if isinstance(chosen, tuple) else values.astype(str).isin(chosen)
-    return table.loc[has_them.to_numpy(), "id"].tolist()
-
-
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """Select the sentences that match the text or the values; none if the model is busy."""
+    """Select the sentences that match the text; none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
-    if way == COLUMN:
-        choose(with_values(table))
-    elif not text:
+    if not text:
         choose([])
     elif way == WORDS:
         choose(rows.matching(table, text))

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, pairs, rows, startup, state, upload_dialog
+from app.core import controls, corpora, exports, pairs, rows, state, upload_dialog
 from app.core.address import BOUND
-from app.core.latents import chart, geometry, spaces
-from app.core.markdown import failing, frame, verbatim
+from app.core.markdown import frame, verbatim
 from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
-from bgt_core.vectors.compare import unit
 
-NEIGHBOURS = 10
 SIDES = ("first", "second")  # of two models
 MAX_PAIRS = 1_000  # searched; all against all is quadratic
 MOST = 4  # models at once
-COUNTS = [100, 300, 1_000]
-MAP_HEIGHT = 460  # pixels
 SHOWN = 20  # pairs
 GAP = "Second minus first"
 
@@ -37,8 +30,6 @@ def page(loaded: Loaded) -> None:
     if len(models) < 2:
         return
     views: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
-        "Maps": side_by_side,
-        "Scored pairs": scored_pairs,
         "Disagreements": disagreements,
         "Translations found": retrieval,
     }
@@ -70,106 +61,13 @@ def chosen(loaded: Loaded) -> list[Loaded]:
     return models
 
 
-def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
-    """Ask for sentences in at least that many of the languages; None, with a message, if the app has none."""
-    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
+def text_of(langs: Sequence[str]) -> ParallelText | None:
+    """Ask for translations in two or more of the languages; None, with a message, if the app has none."""
+    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) > 1}
     if not texts:
-        st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
+        st.info(f"No translations in {', '.join(map(rows.language_name, langs))}; give some with `--data`.")
         return None
-    return texts[st.selectbox("Sentences", list(texts), key=f"cmp_text{least}", width=280, **BOUND)]
-
-
-def names_of(langs: Sequence[str]) -> str:
-    return ", ".join(map(rows.language_name, langs))
-
-
-def lang_of(title: str, langs: Sequence[str], key: str) -> str:
-    return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
-
-
-def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = text_of(langs)
-        if text is None:
-            return
-        colours, name = rows.colours(text.langs), rows.COLOURS.__getitem__
-        colour = st.selectbox("Colour", colours, format_func=name, key="colour", width=180, **BOUND)
-        count = controls.count("At most", COUNTS, "few", 1)
-    table = corpora.sentences(text, count)
-    ids = set(table["id"])
-    selection = [row for row in st.session_state.get("chosen", []) if row in ids]
-    fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, geometry.Method()), {}) for model in models]
-    columns = [column for _ in models[::2] for column in st.columns(2)]
-    drawn = [spaces.coloured(space, colour).semantic for space in fitted]
-    if colour == rows.CLUSTER:  # the same groups on every map
-        of_first = drawn[0].rows[colour]
-        drawn = [replace(space, rows=space.rows.assign(**{colour: of_first})) for space in drawn]
-        st.caption(f"Clusters are those of {verbatim(models[0].title)}, on every map.")
-    for number, (column, model, space) in enumerate(zip(columns, models, drawn, strict=False)):
-        with column:
-            one_map(number, model, space, colour, text.langs, selection)
-    st.caption(
-        "Each language has its own shape, and a line joins translations. Press the lasso above a map and draw around "
-        "points: the same sentences light up on every map."
-    )
-    if selection:
-        st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
-    if len(table) > NEIGHBOURS:
-        first, *others = (space.vectors for space in drawn)
-        shares = (
-            f"{same_neighbours(first, other):.0%} with {verbatim(model.title)}"
-            for model, other in zip(models[1:], others, strict=True)
-        )
-        near = f"Of a sentence's {NEIGHBOURS} nearest neighbours"
-        st.caption(f"{near}, {verbatim(models[0].title)} shares {' and '.join(shares)}, on average.")
-    if text.credit:
-        st.caption(text.credit)
-    listed = table[table["id"].isin(selection)] if selection else table
-    titles = {"lang": "Language", "text": "Sentence", "translation": "Translation"}
-    with st.expander(f"{len(listed):,} sentences", expanded=bool(selection)):
-        frame(listed[list(titles)].rename(columns=titles), "The sentences of the maps")
-
-
-def one_map(
-    number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
-) -> None:
-    """The map of one of several models, told apart by `number`; points drawn around are selected on all maps."""
-    key = f"models_{model.title}"
-
-    def remember() -> None:
-        points = (point.get("customdata") for point in st.session_state[key]["selection"]["points"])
-        st.session_state["chosen"] = [row for row in points if isinstance(row, str)]
-
-    lines = [chart.TRANSLATIONS] * (len(langs) > 1)
-    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=lines)
-    exports.chart(
-        f"bgt-models-{model.short}",
-        partial(draw, height=MAP_HEIGHT),
-        f"Map of the semantic latent of {len(space.rows)} sentences in {model.title}; the table below lists them",
-        key=key,
-        on_select=remember,
-    )
-    st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
-    name = f"bgt-models-{number + 1}-{model.short}"  # two models may have the same weights
-    exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
-
-
-def scored_pairs(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    """A file of pairs with scores: how well each model's cosines agree with them."""
-    st.caption("Two columns of sentences, and one of scores that people gave.")
-    uploaded = upload_dialog.choose_pairs(langs, "cmp_pairs")
-    if uploaded is None:
-        return
-    _, table, of_pairs = uploaded
-    with failing():
-        scores = similarities(models, table, of_pairs)
-        if "gold" not in table:
-            st.info("Choose the column that holds people's scores.")
-        else:
-            st.caption(f"{len(table):,} pairs, read as {names_of(of_pairs)}.")
-            result = pairs.correlations(scores, table["gold"].to_numpy(float))
-            pairs.show_scores(result, "Pearson × 100", "bgt-models-sts")
-        exports.offer("bgt-models-pairs", table.assign(**scores), title="Export the pairs")
+    return texts[st.selectbox("Sentences", list(texts), key="cmp_text2", width=280, **BOUND)]
 
 
 def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -181,7 +79,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         titles = [model.title for model in others]
         chosen = st.selectbox("The first model and", titles, width=280) if len(others) > 1 else titles[0]
     if name is None:
-        st.info(f"No pairs of sentences in {names_of(langs)}. Upload some.")
+        st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, langs))}. Upload some.")
         return
     both = [first, others[titles.index(chosen)]]
     table, text_langs = ranked_pairs(both, texts[name])
@@ -215,11 +113,11 @@ def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
 
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = text_of(langs, 2)
+        text = text_of(langs)
         if text is None:
             return
-        left = lang_of("From", text.langs, "cmp_from")
-        right = lang_of("Into", [lang for lang in text.langs if lang != left], "cmp_into")
+        left = controls.language("From", text.langs, "cmp_from")
+        right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
     forward, backward = translations_found(models, text, (left, right))
     count = len(forward[models[0].title])
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
@@ -228,18 +126,6 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
     for title, hits in ways.items():
         pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
-
-
-def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str, str]) -> dict[str, np.ndarray]:
-    """By model, the similarity in meaning of the two sides of each pair (left, right), (N,)."""
-    scores = {}
-    for model in models:
-        left, right = (
-            state.embed(model, pairs[side].tolist(), lang, SEMANTIC)
-            for side, lang in zip(("left", "right"), langs, strict=True)
-        )
-        scores[model.title] = model.similarity_pairwise(left, right).astype(float)
-    return scores
 
 
 def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataFrame, list[str]]:
@@ -275,13 +161,3 @@ def _found(
     system = System(_model.title, _model)
     left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
     return hits_of(left, right, _model.similarity)
-
-
-def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
-    """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
-    count, near = min(NEIGHBOURS, len(first) - 1), []
-    for vectors in (first, second):
-        cosines = unit(vectors) @ unit(vectors).T
-        np.fill_diagonal(cosines, -np.inf)  # without itself
-        near.append(np.argpartition(-cosines, count - 1, axis=1)[:, :count])
-    return float(np.mean([len(set(one) & set(two)) / count for one, two in zip(*near, strict=True)]))

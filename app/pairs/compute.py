@@ -88,8 +88,8 @@ def compared(
 
     Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row` ("" for built-in pairs);
     their similarity `semantic`, and `style` in the second latent, NaN without one; the share of random pairs that are
-    less alike in each, in percent, `semantic_rank` and `style_rank`; the share of words in common, `overlap`, and the
-    difference in length, `length`; a user's own columns, for given pairs only. Random pairs are last.
+    less alike in each, in percent, `semantic_rank` and `style_rank`; a user's own columns, for given pairs only. Random
+    pairs are last.
     """
     table = corpora.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
@@ -112,7 +112,7 @@ def _compared(
         known = built_in(source.left)
         own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")
         part = pd.concat([part, own], ignore_index=True)
-    texts, ids, words = (part[column].to_numpy() for column in ("text", "id", "words"))
+    texts, ids = (part[column].to_numpy() for column in ("text", "id"))
     latents = [latent for latent in (SEMANTIC, _loaded.second_latent) if latent]
     vectors = [spaces.vectors_of(_loaded, part, latent) for latent in latents]
 
@@ -125,12 +125,9 @@ def _compared(
     for kind, first, second in [*indices(_loaded, source, vectors, size), (RANDOM, left[:size], right[:size])]:
         values = dict(zip(AXES, similarities(_loaded, source, vectors, first, second), strict=True))
         ranked = {f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES}
-        places = {"kind": kind, "left": texts[first], "right": texts[second], "left_row": ids[first],
-                  "right_row": ids[second], "length": np.abs(words[first] - words[second])}  # fmt: skip
-        tables.append(pd.DataFrame({**places, **values, **ranked}))
-    table = pd.concat(tables, ignore_index=True)
-    table["overlap"] = list(map(rows.overlap, table["left"], table["right"]))
-    return table, {axis: np.sort(of) for axis, of in random.items()}
+        places = {"left": texts[first], "right": texts[second], "left_row": ids[first], "right_row": ids[second]}
+        tables.append(pd.DataFrame({"kind": kind, **places, **values, **ranked}))
+    return pd.concat(tables, ignore_index=True), {axis: np.sort(of) for axis, of in random.items()}
 
 
 def similarities(

@@ -97,7 +97,7 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
         st.info("Random pairs are drawn from two different pairs or more; this text has one.")
         return None
     own = {column: column.removeprefix(rows.OWN_COLUMN) for column in table if column.startswith(rows.OWN_COLUMN)}
-    titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
+    titles = {"kind": "Kind of pair", **own}
     if GOLD in own:  # people's scores come first
         titles = {GOLD: "", **titles} | {GOLD: "Scores people gave"}
     with colour_place:
@@ -185,8 +185,6 @@ def hints(chosen: Chosen) -> None:
         f"{kinds}. Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in meaning "
         f"from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
     )
-    if not (chosen.source.given or chosen.source.built_in) and chosen.count > compute.MAX_SEARCHED:
-        st.caption(f"Searched: the first {compute.MAX_SEARCHED:,} different sentences.")
     if len(plane.pairs) > compute.MAX_HOVER:
         st.caption(f"With more than {compute.MAX_HOVER:,} points, click a point to read its text.")
 
@@ -198,12 +196,6 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
         st.caption(first["kind"])
         for side in ("left", "right"):
             st.text(first[side])
-        with st.container(horizontal=True):
-            for title, value in (
-                ("Meaning", f"{first['semantic']:z.2f}"), ("Style", f"{first['style']:z.2f}"),
-                ("Words in common", f"{first['overlap']:.0%}"),
-            ):  # fmt: skip
-                st.metric(title, value, width="content")
         st.caption(nearer(first, chosen))
         own = {name.removeprefix(rows.OWN_COLUMN): first[name] for name in selected if name.startswith(rows.OWN_COLUMN)}
         if own and first["kind"] != compute.RANDOM:

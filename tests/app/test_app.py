@@ -21,7 +21,7 @@ from tests.close import assert_close
 Open = Callable[..., Any]
 Start = Callable[..., None]
 OURS = (
-    *("sp", "bilingual-trans", "english-vae", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"),
+    *("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"),
     "writer",
 )
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}  # fixtures
@@ -53,8 +53,10 @@ KINDS = ("title", "markdown", "caption", "info", "warning", "code")
 SPLIT = "Split its vectors into two parts on *Your encoder*"
 SAYS = {  # what stands on pages, by the kind of model
     "shipped": {},
-    "sp": {"card": "25.0%", "maps": "This model has one latent", "rewrite": "no latent for style"},
-    "english-vae": {"sentence": "This model computes one latent from a sentence", "maps": "This model has one latent"},
+    "sp": {
+        "sentence": "This model computes one latent from a sentence", "card": "25.0%",
+        "maps": "This model has one latent", "rewrite": "no latent for style",
+    },
     "translator": {
         "main": "A translator", "rewrite": "translates French into English, and has no latent for style",
         "maps": "one latent", "pairs": "Here it compares meaning alone.",

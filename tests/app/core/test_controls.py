@@ -15,19 +15,6 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
 
 
 @pytest.mark.parametrize(
-    ("page", "link", "title"),
-    [
-        ("main", {"sentence": FRENCH}, ""),
-        ("pairs", {"left": FRENCH, **ENGLISH}, "Left: "),
-        ("rewrite", {"styles_en": FRENCH, "glang": "English"}, f"“{FRENCH}”: "),
-    ],
-)
-def test_another_language_is_told(opened: Callable[..., Any], page: str, link: dict[str, str], title: str) -> None:
-    told = f"{title}This looks like French, not English: choose its language."
-    assert told in [box.value for box in opened(page, **link).warning]
-
-
-@pytest.mark.parametrize(
     ("page", "link", "label", "control", "field"),
     [
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),

@@ -124,7 +124,6 @@ def test_every_figure_can_be_drawn_for_paper(
         ("rewrite", {}),
         ("probes", {}),
         ("probes", {"show": "Difference"}),
-        ("models", {"by": "Maps"}),
         ("models", {"by": "Disagreements"}),
     ],
 )

@@ -66,21 +66,6 @@ def test_quotes_between_tabs_are_those_of_the_table_or_of_the_text(text: str, fi
     assert table(text, "a.tsv")["Column 1"][0] == first
 
 
-@pytest.mark.parametrize(
-    ("text", "cells"),
-    [
-        ('""\nyes\n"no"\n', ['""', "yes", '"no"']),
-        ('"a\n\nb"\nc\n', ['"a', 'b"', "c"]),
-        ('He said:\n"Come in.\nSit down."\nShe sat.\n', ["He said:", '"Come in.', 'Sit down."', "She sat."]),
-        ('"A"\n"B\nC"\n', ['"A"', '"B', 'C"']),
-        ('sep="\nx\n', ['sep="', "x"]),  # a mark that can't separate
-        ("sep=a\nx\n", ["sep=a", "x"]),
-    ],
-)
-def test_odd_quotes_and_declarations_are_read_as_they_are(text: str, cells: list[str]) -> None:
-    assert table(text, "a.tsv") == {"Column 1": cells}
-
-
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_a_byte_order_mark_names_the_encoding(encoding: str) -> None:
     assert uploads.cells("a.csv", written(";").encode(encoding)).to_dict("list") == READ

@@ -14,9 +14,3 @@ def test_a_selection_comes_back_as_it_was_sent(count: int) -> None:
     mask[0] = True
     assert component.unpacked(component.packed(mask), count).tolist() == mask.tolist()
     assert component.packed(mask & False) == "" and not component.unpacked("", count).any()
-
-
-@pytest.fixture
-def vectors() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return (rng.normal(size=(60, 8)) * [5, 4, 1, 1, 1, 1, 1, 1] + 1).astype(np.float32)

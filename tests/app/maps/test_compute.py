@@ -9,7 +9,6 @@ from scipy.stats import ttest_ind
 
 from app.core import rows
 from app.maps import compute
-from bgt_core.vectors.compare import unit
 
 
 @pytest.fixture
@@ -28,19 +27,18 @@ def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -
 
 def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     chosen = np.arange(8) < 3
-    lines = compute.compared(table, chosen, {"semantic": (0.5, -0.001)}).set_index("Measure")
+    lines = compute.compared(table, chosen).set_index("Measure")
     assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
     assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
     assert lines.loc["Closing mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
     assert "Closing mark: exclamation" not in lines.index
     assert lines.loc["English", "Difference"].startswith("+80 [")
     assert lines.loc["Words that stand out", "Selected"] == "train"
-    assert lines.loc["Mean cosine, semantic", ["Selected", "Rest"]].tolist() == ["0.50", "0.00 among all"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
-    lines = compute.compared(table, np.arange(8) < count, {}).set_index("Measure")
+    lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
     assert not lines.loc["Words in a sentence", "Difference"]
 
 
@@ -51,13 +49,6 @@ def test_intervals_are_welchs_and_newcombes() -> None:
     assert compute.mean_difference(left, right)[2] == f"{left.mean() - right.mean():+.1f} [{low:.1f}, {high:.1f}]"
     has = np.repeat([True, False, True, False], [56, 14, 48, 32])  # Newcombe (1998), table II: 56/70 against 48/80
     assert compute.share_difference(has, np.arange(150) < 70) == ("80%", "60%", "+20 [5, 33]")
-
-
-def test_mean_cosine_is_that_of_all_others() -> None:
-    vectors = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-    cosines = unit(vectors) @ unit(vectors).T
-    assert compute.mean_cosine(vectors) == pytest.approx(cosines[~np.eye(9, dtype=bool)].mean(), rel=1e-4)
-    assert np.isnan(compute.mean_cosine(vectors[:1]))
 
 
 def test_whole_words_come_before_parts_of_words() -> None:

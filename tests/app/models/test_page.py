@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from app.core import pairs, startup, state
-from app.core.markdown import verbatim
 from app.core.pairs import LEAST
 from app.models import page
 from bgt_core.data.examples import example_sentences
@@ -25,7 +24,7 @@ FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
 """
-BY = ["Maps", "Scored pairs", "Disagreements", "Translations found"]
+BY = ["Disagreements", "Translations found"]
 
 
 @pytest.fixture
@@ -58,27 +57,9 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
 def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open) -> None:
     app = opened("models")
     assert app.multiselect(key="models").value == two_models
-    assert len(app.get("plotly_chart")) == 2
     for name in BY[1:]:
         app = opened("models", by=name)
         assert not app.error, name
-
-
-def test_maps_show_the_same_sentences_and_a_selection_lights_both(two_models: list[str], opened: Open) -> None:
-    app = opened("models")
-
-    def ids(figure: dict) -> set[str]:
-        return {row for trace in figure["data"] for row in trace.get("customdata") or []}
-
-    def lit(figure: dict) -> set[str]:
-        return {trace["customdata"][at] for trace in figure["data"] for at in trace.get("selectedpoints") or []}
-
-    left, right = app.figures()
-    assert ids(left) == ids(right) and len(ids(left)) > 10 and not lit(left)
-    some = set(sorted(ids(left))[:3])
-    app.session_state["chosen"] = sorted(some)
-    left, right = app.run().figures()
-    assert lit(left) == lit(right) == some
 
 
 def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
@@ -99,18 +80,6 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
         values = [value for table in of_words for value in table[name]]
         expected = [each.effects[at] if abs(each.effects[at]) >= LEAST else 0 for each in effects]
         assert_close(values, expected, FLOAT32, scale=1)
-
-
-def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:
-    app = opened("models", by="Scored pairs")
-    english = [row[0] for row in example_sentences(("en", "fr"))]
-    scored = zip(english[:40], english[40:80], range(40), strict=True)
-    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in scored)
-    app = app.upload("pairs.tsv", content).press("Use these")
-    table = app.table[0].value
-    assert table["Model"].tolist() == [*map(verbatim, two_models)] and table["Minus the first"].iloc[0] == ""
-    first, second = (float(score.split()[0]) for score in table["Score"])
-    assert float(table["Minus the first"].iloc[1].split()[0]) == pytest.approx(second - first, abs=0.11)
 
 
 def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:

@@ -82,7 +82,7 @@ def scattered(count: int = 200) -> pd.DataFrame:
     kinds = np.array(["Translations", compute.RANDOM])[np.arange(count) % 2]
     texts = [f"text {at}" for at in range(count)]
     x, y = rng.normal(size=(2, count))
-    table = pd.DataFrame({"kind": kinds, "left": texts, "right": texts, "semantic": x, "style": y, "length": 1})
+    table = pd.DataFrame({"kind": kinds, "left": texts, "right": texts, "semantic": x, "style": y})
     return table.assign(semantic_rank=50.0, style_rank=99.9)
 
 
@@ -110,7 +110,7 @@ def test_lines_are_percentiles_of_random_pairs_and_quadrants_are_all_pairs() -> 
 
 
 @pytest.mark.parametrize("count", [200, MAX_SVG + 1])
-@pytest.mark.parametrize("colour", ["kind", "length"])
+@pytest.mark.parametrize("colour", ["kind", "style_rank"])
 def test_every_pair_is_a_point_that_knows_its_row(count: int, colour: str) -> None:
     table = scattered(count).assign(left="<b>x</b>")
     plane = planned(table, colour)

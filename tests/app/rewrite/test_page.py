@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import state, writing
+from app.core import state
 from app.core.markdown import verbatim
 from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
@@ -68,13 +68,6 @@ def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
     assert len(cells(app)) == 15 and any("first 5 lines" in caption.value for caption in app.caption)
     app.put(app.text_area(key="styles_en"), " ")
     assert "at least one" in app.warning[0].value and not cells(app)
-
-
-def test_an_interpolation_opens_on_a_step_where_something_has_moved() -> None:
-    assert writing.opening(["a", "a", "b", "c", "c"]) == 3
-    assert writing.opening(["a", "a", "a", "b", "c"]) == 4  # the middle has not moved
-    assert writing.opening(["a", "a", "a", "a", "c"]) == 5
-    assert writing.opening(["a"] * 5) == 3
 
 
 @pytest.fixture

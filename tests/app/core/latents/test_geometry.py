@@ -116,14 +116,6 @@ def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
     assert plane.variance == 0 and not plane.xy.any()
 
 
-def test_zero_vectors_can_be_moved(vectors: np.ndarray) -> None:
-    nothing, goal = np.zeros(7, np.float32), np.array([0.3, 0.2])
-    assert np.linalg.norm(geometry.moved(geometry.fit(vectors, geometry.Method()), vectors, nothing, goal)) > 0
-    projection = geometry.fit(vectors, geometry.Method(metric="Euclidean"))
-    moved = geometry.moved(projection, vectors, nothing, goal)
-    assert_close(projection.project(moved[None])[0], goal)
-
-
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
     rng = np.random.default_rng(0)
     which = rng.permutation(np.repeat([0, 1, 2], [10, 30, 20]))

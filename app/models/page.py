@@ -61,15 +61,6 @@ def chosen(loaded: Loaded) -> list[Loaded]:
     return models
 
 
-def text_of(langs: Sequence[str]) -> ParallelText | None:
-    """Ask for translations in two or more of the languages; None, with a message, if the app has none."""
-    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) > 1}
-    if not texts:
-        st.info(f"No translations in {', '.join(map(rows.language_name, langs))}; give some with `--data`.")
-        return None
-    return texts[st.selectbox("Sentences", list(texts), key="cmp_text2", width=280, **BOUND)]
-
-
 def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     """Pairs that one model finds much more alike than another does, and the words of one of them."""
     first, *others = models
@@ -113,9 +104,11 @@ def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
 
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = text_of(langs)
-        if text is None:
+        texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) > 1}
+        if not texts:
+            st.info(f"No translations in {', '.join(map(rows.language_name, langs))}; give some with `--data`.")
             return
+        text = texts[st.selectbox("Sentences", list(texts), key="cmp_text2", width=280, **BOUND)]
         left = controls.language("From", text.langs, "cmp_from")
         right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
     forward, backward = translations_found(models, text, (left, right))

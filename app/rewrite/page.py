@@ -67,10 +67,6 @@ def view(draw: Callable[[state.Loaded, bool], None], loaded: state.Loaded, is_op
         copy_link()
 
 
-def short_examples(lang: str) -> list[str]:
-    return [text for (text,) in example_sentences((lang,)) if len(text) < 30]
-
-
 def grid(loaded: state.Loaded, is_open: bool) -> None:
     """A grid of sentences, every one written by the model."""
     langs = loaded.langs
@@ -128,7 +124,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
     """Three meanings and three styles; short example sentences for languages without chosen ones."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
-    short = short_examples(lang)
+    short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
     return short[:3], short[3:6]
 
 

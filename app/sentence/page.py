@@ -321,6 +321,10 @@ def output(
     """
     taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
+    facts = "".join(
+        f'<span class="bgt-tag{" lost" * (not one.passed)}">{"✗✓"[one.passed]} {escape(one.verdict)}</span>'
+        for one in checked
+    )
     values = {SEMANTIC: written.meaning, second: written.style}
     cosines = " &nbsp; ".join(
         f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
@@ -328,14 +332,8 @@ def output(
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
         f"{marked(text, compute.showing(text, lang, taken)) or '(nothing)'}</div>"
-        f'<div class="bgt-kept" {coloured(second)}>{tags}{"".join(map(check_tag, checked))}{cosines}</div>'
+        f'<div class="bgt-kept" {coloured(second)}>{tags}{facts}{cosines}</div>'
     )
-
-
-def check_tag(check: Check) -> str:
-    """A check as a tag: passed or not."""
-    kind, sign = ("", "✓") if check.passed else (" lost", "✗")
-    return f'<span class="bgt-tag{kind}">{sign} {escape(check.verdict)}</span>'
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:

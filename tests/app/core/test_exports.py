@@ -50,17 +50,6 @@ def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
     assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
 
 
-def test_latex_is_balanced_and_escaped() -> None:
-    shown = pd.DataFrame(
-        [["50% & {x}_y", 50.0, None], ["مرحبا こんにちは", float("nan"), "–"]], columns=["Task", "Value", "Note"]
-    )
-    text = exports.as_latex(shown)
-    assert r"50\% \& \{x\}\_y" in text and "50.0" in text and "nan" not in text and "مرحبا こんにちは" in text
-    assert text.count(r"\begin{") == text.count(r"\end{")
-    bare = text.replace(r"\{", "").replace(r"\}", "")
-    assert bare.count("{") == bare.count("}")
-
-
 def test_vectors_stay_beside_their_sentences() -> None:
     table = rows.examples(("en", "fr"), 3)
     vectors = np.random.default_rng(0).normal(size=(6, 4))

@@ -109,13 +109,6 @@ def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_w
     assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # within the plane
 
 
-def test_equal_rows_lie_at_one_place_and_have_no_variance() -> None:
-    rng = np.random.default_rng(0)
-    vectors = np.tile(rng.normal(size=16), (300, 1)).astype(np.float32) * rng.uniform(0.5, 2, (300, 1))
-    plane = geometry.fit(vectors.astype(np.float32), geometry.Method())
-    assert plane.variance == 0 and not plane.xy.any()
-
-
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
     rng = np.random.default_rng(0)
     which = rng.permutation(np.repeat([0, 1, 2], [10, 30, 20]))

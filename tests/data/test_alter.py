@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -24,15 +25,9 @@ def test_each_pair_gets_an_altered_sentence(pairs: Path, tmp_path: Path, bgt: Ca
     done = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv")
     assert done.code == 0, done.err
     first, second = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
-    assert (
-        first[:2] == [*PAIRS[0]]
-        and sorted(first[2].lower().strip(".").split()) == ["bit", "dog", "man", "the", "the"] != first[0]
-    )
-    assert second[:2] == [*PAIRS[2]] and sorted(second[2].lower().replace(",", "").strip(".").split()) == [
-        "please",
-        "red",
-        "wine",
-    ]
+    for row, pair in ((first, PAIRS[0]), (second, PAIRS[2])):
+        assert row[:2] == [*pair] and row[2] != row[0]
+        assert sorted(re.findall(r"\w+", row[2].lower())) == sorted(re.findall(r"\w+", row[0].lower()))
     card = json.loads((tmp_path / "out.tsv.json").read_text())
     assert (card["altered"], card["kinds"], card["dropped"]) == ("en", {"words": 2}, {"one word": 1})
     assert card["file"]["columns"] == ["en", "fr", "altered"] and card["file"]["rows"] == 2

@@ -104,8 +104,9 @@ def test_two_columns_of_one_language_keep_their_names(tokenizer: Tokenizer, tmp_
     source = write(tmp_path / "a.tsv", [(f"sentence number {n}", f"number {n} of the list") for n in range(30)])
     corpus = prepare([source], ["a:en", "b:en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
     (batch, *_) = Batching(300, 300, 1).update(corpus, 0).batches.values()
-    assert {column: side.lang for column, side in batch.sides.items()} == {"a": "en", "b": "en"}
-    assert (batch.source("a"), batch.source("b")) == ("b", "a")
+    assert {column: (side.lang, batch.source(column)) for column, side in batch.sides.items()} == {
+        "a": ("en", "b"), "b": ("en", "a")
+    }  # fmt: skip
 
 
 def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path: Path) -> None:

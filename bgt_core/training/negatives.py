@@ -94,10 +94,11 @@ def hard_negatives(
     }
     first, last = columns[0], columns[-1]  # of two columns, one product gives both directions
     back = across[last][::-1] if len(columns) == 2 else nearest_other(joined[last], joined[first])
-    wrong = {}
-    for at, (column, ((cosine, row), _)) in enumerate({first: back, **across}.items()):
+    nearest = {**across, first: back} if len(columns) == 2 else {first: back, **across}
+    wrong = {}  # its order is that of the sides of batches, and so of random draws
+    for column, ((cosine, row), _) in nearest.items():
         if both_sides:
-            side = joined[columns[at - 1]]
+            side = joined[columns[columns.index(column) - 1]]
             own_cosine, own_row = nearest_other(side, side)[0]
             row = torch.where(own_cosine > cosine, own_row + len(row), row)
         wrong[column] = row.cpu().numpy()
@@ -148,8 +149,8 @@ def with_negatives(
             of_columns = [batch for batch in update.batches.values() if tuple(batch.sides) == columns]
             like, rows = of_columns[0], np.arange(served[columns], served[columns] + sum(map(len, of_columns)))
             served[columns] += len(rows)
-            given = {name: [own[columns][name][row] for row in rows] for name in columns}
-            against = {name: [candidates[columns][name][row] for row in wrong[columns][name][rows]] for name in columns}
+            given = {name: [own[columns][name][row] for row in rows] for name in wrong[columns]}
+            against = {name: [candidates[columns][name][at] for at in of[rows]] for name, of in wrong[columns].items()}
             lengths = np.array([list(map(len, side)) for side in (*given.values(), *against.values())]).T
             for part in split_to_fit(lengths, micro_tokens):
                 sides, negatives = (padded(each, part, like) for each in (given, against))

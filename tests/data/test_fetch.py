@@ -278,6 +278,7 @@ LINES = b"a line\n" * (12 * 2**20)
             for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)
         ),
     ],
+    ids="zip tar.gz gz bomb.zip bomb.gz symlink link pipe device".split(),
 )
 def test_a_bad_archive_leaves_nothing(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)

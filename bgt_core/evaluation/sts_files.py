@@ -235,10 +235,7 @@ PAIRS = {  # with a gold score
 
 
 def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
-    """Explain why scores on these sets may differ from published ones, or be less certain; one sentence each.
-
-    Repeated pairs within a set count as often as they occur, as in all published scores: some published sets have them.
-    """
+    """Explain why scores on these sets may differ from published ones; one sentence each."""
     warnings = []
     for data in sets:
         published = PAIRS.get(data.year, {}).get(data.name)
@@ -250,8 +247,4 @@ def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
             warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
-    whole = [data for data in sets if data.year != "hard"]  # Hard STS is cut from other sets
-    repeats = {str(data): len(data.left) - len({*zip(data.left, data.right, strict=True)}) for data in whole}
-    if some := [f"{name} {count}" for name, count in repeats.items() if count]:
-        warnings.append(f"Repeated pairs within a set, counted as often as they occur: {', '.join(some)}.")
     return warnings

@@ -9,12 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.backtranslation import (
-    compare,
-    document_frequency,
-    ngram_entropy,
-    repeated,
-)
+from bgt_core.evaluation.backtranslation import compare, repeated
 from bgt_core.evaluation.bootstrap import resample
 
 NICE = "the staff were very nice and the room was very nice and the staff were very nice".split()
@@ -32,13 +27,6 @@ class Scripted:
         return np.array([self.scores[text] for text in sentences])
 
 
-def test_entropy_pools_all_sentences() -> None:
-    assert ngram_entropy([["a", "b"], ["a", "b"]], 1) == pytest.approx(1.0)
-    assert ngram_entropy([list("abcd"), list("bcdb")], 3) == pytest.approx(1.5)  # abc, bcd twice, cdb
-    assert ngram_entropy([["a", "a", "a", "b"]], 1) == pytest.approx(2 - 0.75 * math.log2(3))
-    assert math.isnan(ngram_entropy([["a", "b"]], 3))
-
-
 def test_repetition_looks_at_words_of_three_characters() -> None:
     # the staff were very nice and | the | room was | very nice and the staff were very nice: 9 of 17 came before
     assert repeated(NICE, 1) == (9, 17)
@@ -47,14 +35,6 @@ def test_repetition_looks_at_words_of_three_characters() -> None:
     assert repeated("of of of the the".split(), 1) == (1, 2)
     assert repeated(["a", "b"], 3) == (0, 0)
     assert repeated(list("abab"), 2) == (1, 3)  # of longer runs all words count
-
-
-def test_inverse_document_frequency() -> None:
-    idf = document_frequency([["The", "dog"], ["the", "cat", "the"], ["birds"], ["the"]])
-    assert idf(["the"]) == pytest.approx(math.log(4 / 3))
-    assert idf(["DOG", "the", "unknown"]) == pytest.approx(math.log(4) + math.log(4 / 3) + math.log(4))
-    with pytest.raises(DataError, match="no documents"):
-        document_frequency([])
 
 
 def test_a_comparison_by_hand() -> None:
@@ -147,3 +127,5 @@ def test_what_can_not_be_compared_is_refused() -> None:
         compare(["a"], ["a", "b"])
     with pytest.raises(DataError, match="no pair"):
         compare([], [])
+    with pytest.raises(DataError, match="no documents"):
+        compare(["a"], ["a"], documents=[])

@@ -82,25 +82,21 @@ class Fidelity(Task[HeldOut]):
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
-        """Read the pairs."""
         check_least(2, limit=self.limit)
         if len(set(language_pair(self.langs))) < 2:
             raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
         fewest, most = read_lengths(self.lengths)
-        pairs = self.read(one_path(paths, "one file of translations"))
+        files = (one_path(paths, "one file of translations"), self.train)
+        pairs, train = (
+            list(read_pairs(file, text_columns(self.langs)[0], Skipped(), strict=True)) if file else []
+            for file in files
+        )
         fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
         if len(fitting) < 2:
             raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
-        train = self.by_language(self.read(self.train)) if self.train else None
-        return HeldOut(self.by_language(evenly(fitting, self.limit)), train)
-
-    def read(self, path: Path) -> list[tuple[str, ...]]:
-        """The pairs of a file, in the order of the languages."""
-        return list(read_pairs(path, text_columns(self.langs)[0], Skipped(), strict=True))
-
-    def by_language(self, pairs: Sequence[tuple[str, ...]]) -> Columns:
-        """The sentences of each language."""
-        return dict(zip(language_pair(self.langs), list(zip(*pairs, strict=True)) or [(), ()], strict=True))
+        sides = [list(zip(*rows, strict=True)) or [(), ()] for rows in (evenly(fitting, self.limit), train)]
+        columns, of_train = (dict(zip(language_pair(self.langs), both, strict=True)) for both in sides)
+        return HeldOut(columns, of_train if self.train else None)
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate all combinations that the models can; the seed draws styles and random sentences.

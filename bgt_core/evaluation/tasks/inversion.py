@@ -68,7 +68,6 @@ class Inversion(Task[Texts]):
     corrections: Annotated[int, "Rounds of correction, by a writer that was trained with drafts."] = 0
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Texts:
-        """Read the sentences."""
         check_least(2, limit=self.limit)
         check_least(0, corrections=self.corrections)
         path = one_path(paths, "one file of sentences")

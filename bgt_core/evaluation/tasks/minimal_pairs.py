@@ -50,7 +50,6 @@ class MinimalPairs(Task[Sequence[RolePair]]):
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
-        """Draw the pairs."""
         if paths:
             raise UsageError(
                 "must be left out: this task generates its sentences from the built-in grammar.", parameter="data"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -94,13 +94,6 @@ class PairsData(NamedTuple):
     train: LabelledPairs | None = None
 
 
-@runtime_checkable
-class HasThreshold(Protocol):
-    """A system with its own threshold, above which two sentences mean the same, such as a probability."""
-
-    threshold: float
-
-
 @dataclass(frozen=True)
 class Pairs(Task[PairsData]):
     """Labelled pairs: do two sentences mean the same? Accuracy, F1, area under the ROC curve.
@@ -120,7 +113,6 @@ class Pairs(Task[PairsData]):
     latent: Latent = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> PairsData:
-        """Read all files."""
         columns = self.columns.split(",")
         test = read_labelled(one_path(paths, "one file of labelled pairs"), columns)
         return PairsData(test, *(read_labelled(path, columns) if path else None for path in (self.dev, self.train)))
@@ -141,9 +133,9 @@ class Pairs(Task[PairsData]):
         )
         tfidf = fitted(TfidfVectorizer(token_pattern=WORD), (train or test).left, (train or test).right)
         scorers[TFIDF] = partial(word_cosines, tfidf)
-        limits = {
-            system.name: float(system.encoder.threshold) for system in rows if isinstance(system.encoder, HasThreshold)
-        }
+        # a probability has a threshold of its own, above which two sentences mean the same
+        own = {system.name: getattr(system.encoder, "threshold", None) for system in rows}
+        limits = {name: float(limit) for name, limit in own.items() if limit is not None}
         if train:
             scorers[CLASSIFIER], limits[CLASSIFIER] = TfIdfClassifier(train), 0.5
         scores = np.stack([rounded(scorer(test.left, test.right)) for scorer in scorers.values()])

@@ -54,7 +54,6 @@ class Retrieval(Task[Translations]):
     pool: Annotated[bool, "Also search among the sentences of both languages together."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
-        """Read the files."""
         language_pair(self.langs)
         names = text_columns(self.langs)[0]
         columns = {path: list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True)) for path in paths}

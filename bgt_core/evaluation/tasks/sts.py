@@ -66,7 +66,6 @@ class Sts(Task[Sequence[StsSet]]):
     ] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
-        """Read the sets."""
         aggregates(self.aggregate)
         path = one_path(paths, "a folder of STS files")
         if self.items:
@@ -202,24 +201,15 @@ WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # don't is don and 't; a punctuati
 NEGATIONS = {"not", "'t"}
 
 
-class Rule(NamedTuple):
-    """An extreme of the word error rates, and the range of gold scores to keep."""
-
-    end: str  # "bottom" or "top"
-    share: float  # share of the pool
-    low: float  # gold, both ends included
-    high: float
-
-
-RULES = {
-    "Hard+": Rule("top", 0.2, 4, 5),
-    "Hard-": Rule("bottom", 0.2, 0, 1),
-    "bottom 20% SWER, gold 0-2": Rule("bottom", 0.2, 0, 2),
-    "bottom 10% SWER, gold 0-1": Rule("bottom", 0.1, 0, 1),
-    "top 20% SWER, gold 3-5": Rule("top", 0.2, 3, 5),
-    "top 10% SWER, gold 4-5": Rule("top", 0.1, 4, 5),
-    "easy: top 20% SWER, gold 0-2": Rule("top", 0.2, 0, 2),
-    "easy: bottom 20% SWER, gold 3-5": Rule("bottom", 0.2, 3, 5),
+RULES = {  # the end of the word error rates and its share of the pool; gold scores to keep, both ends included
+    "Hard+": ("top", 0.2, 4, 5),
+    "Hard-": ("bottom", 0.2, 0, 1),
+    "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
+    "bottom 10% SWER, gold 0-1": ("bottom", 0.1, 0, 1),
+    "top 20% SWER, gold 3-5": ("top", 0.2, 3, 5),
+    "top 10% SWER, gold 4-5": ("top", 0.1, 4, 5),
+    "easy: top 20% SWER, gold 0-2": ("top", 0.2, 0, 2),
+    "easy: bottom 20% SWER, gold 3-5": ("bottom", 0.2, 3, 5),
 }
 PUBLISHED_PAIRS = 13_023  # of the paper's pool, Table 6
 
@@ -232,8 +222,8 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
     splits = [pool, chosen(pool, "negation", negated(pool.left) != negated(pool.right))]
-    for name, rule in RULES.items():
-        inside = extreme(rates, rule.end, rule.share) & (rule.low <= pool.gold) & (pool.gold <= rule.high)
+    for name, (end, share, low, high) in RULES.items():
+        inside = extreme(rates, end, share) & (low <= pool.gold) & (pool.gold <= high)
         splits.append(chosen(pool, name, inside))
     return splits
 

@@ -22,8 +22,8 @@ from bgt_core.data.clean import copy_key
 from bgt_core.data.columns import UNSPACED, known_lang, primary, takes
 from bgt_core.data.examples import differing, style_sentences
 from bgt_core.data.properties import PROPERTIES
-from bgt_core.data.textfile import text_lines, uncompressed
-from bgt_core.errors import DataError, NotFound
+from bgt_core.data.textfile import text_lines
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
@@ -75,7 +75,7 @@ class Style(Task[Sequence[Quadruple]]):
     """
 
     data = (
-        "STEL's files (TSV with a header, also .gz .xz .zst), or folders of them; by default built-in pairs in en, fr, "
+        "STEL's files (TSV with a header, also .gz .xz .zst); by default built-in pairs in en, fr, "
         "de, es, tr and ja that differ in form of address, politeness, contraction or form of the question."
     )
 
@@ -85,10 +85,9 @@ class Style(Task[Sequence[Quadruple]]):
     latent: Latent = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[Quadruple]:
-        """Read STEL's files, or draw from the built-in pairs."""
         if not paths:
             return built_in(self.lang, seed)
-        return [each for path in paths for file in stel_files(path) for each in read_stel(file, self.lang or "en")]
+        return [each for path in paths for each in read_stel(path, self.lang or "en")]
 
     def statistic(self, items: Sequence[Quadruple], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Compare the sentences of each quadruple by each system that has its language."""
@@ -161,16 +160,6 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     """The cosine of tf-idf of each two sentences, fitted on all of them, each distinct one counted once: (N,)."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
-
-
-def stel_files(path: Path) -> list[Path]:
-    """The file, or the TSV files of a folder in the order of their names; NotFound if it has none."""
-    if not path.is_dir():
-        return [path]
-    files = sorted(each for each in path.iterdir() if uncompressed(each.name).endswith(".tsv"))
-    if not files:
-        raise NotFound(f"{path}: has no .tsv file; expected STEL's files.", parameter="data")
-    return files
 
 
 def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:

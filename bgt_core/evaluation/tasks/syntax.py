@@ -206,7 +206,6 @@ class Syntax(Task[Pairing]):
     limit: Annotated[int | None, "At most this many queries, drawn by the seed."] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Pairing:
-        """Read the trees and draw the queries."""
         needs("numba", "syntax")
         lengths, queries = read_lengths(self.lengths), read_treebank(paths, self.lang)
         candidates = read_treebank(self.candidates, self.lang) if self.candidates else None

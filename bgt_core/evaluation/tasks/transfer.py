@@ -66,7 +66,6 @@ class Transfer(Task[Columns]):
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
-        """Read all pairs."""
         return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:

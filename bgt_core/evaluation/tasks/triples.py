@@ -81,7 +81,6 @@ class TriplesTask(Task[Triples]):
     latent: Latent = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Triples:
-        """Read a file, or draw from the grammar."""
         if paths and self.count is not None:
             raise UsageError(
                 "is for the grammar's triples; a file is used as a whole. Leave one of them out.", parameter="count"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core import BgtError, DataError
+from bgt_core import DataError
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
@@ -124,13 +124,6 @@ def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
     assert "the numbers in 2 pairs are ambiguous" in result.about
 
 
-def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]]) -> None:
-    result = measured(Stub(lambda source, style, lang: "yes." if lang == "en" else "oui."), columns)
-    for lang in columns:
-        scores = row(result, lang, lang, OWN)
-        assert (scores[NEGATION], scores[NO_NEGATION]) == (0, 100)
-
-
 def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
     stub = Stub(copies, [SEMANTIC])
     assert {key.style_of for key in measured(stub, columns).scores} == {OWN, REFERENCE}
@@ -171,17 +164,13 @@ def test_pairs_of_some_length_are_chosen_evenly_spaced(tmp_path: Path, grammar: 
     assert items.train and len(items.train["fr"]) == 12
 
 
-@pytest.mark.parametrize(
-    ("langs", "columns", "message"),
-    [
-        ("en,de", {"en": ["a", "b"], "de": ["c", "d"]}, "langs de: model has en, fr"),
-        ("en,fr", {"en": ["a", "b"], "fr": ["c"]}, "2 and 1 sentences"),
-        ("en,fr", {"en": ["a"], "fr": ["c"]}, "1 pairs"),
-    ],
-)
-def test_bad_input(langs: str, columns: dict[str, list[str]], message: str) -> None:
-    with pytest.raises(BgtError, match=message):
-        evaluate(Fidelity(langs), Stub(copies), HeldOut(columns))
+def test_bad_input() -> None:
+    for columns, message in (
+        ({"en": ["a", "b"], "fr": ["c"]}, "2 and 1 sent"),
+        ({"en": ["a"], "fr": ["c"]}, "1 pairs"),
+    ):
+        with pytest.raises(DataError, match=message):
+            measured(Stub(copies), columns)
     with pytest.raises(DataError, match="No training sentences in fr"):
         measured(Stub(copies), {"en": ["a", "b"], "fr": ["c", "d"]}, train={"en": ["e"], "fr": []})
 
@@ -191,10 +180,7 @@ def test_a_model_writes_as_transfer_does_and_weighs_by_its_own_decoder(saved: Pa
     writer = Writer(bgt, GREEDY, max_length=12)
     sources = [pair.texts["en"] for pair in grammar[:5]]
     styles = [pair.texts["fr"] for pair in grammar[5:10]]
-    latents = {
-        SEMANTIC: writer.embed(sources, lang="en"),
-        LANGUAGE: writer.embed(styles, lang="fr", latent=LANGUAGE),
-    }
+    latents = {SEMANTIC: writer.embed(sources, lang="en"), LANGUAGE: writer.embed(styles, lang="fr", latent=LANGUAGE)}
     expected = generate(bgt, sources, styles, lang="fr", source_lang="en", search=GREEDY, rerank=False, max_length=12)
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")

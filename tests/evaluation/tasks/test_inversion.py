@@ -11,7 +11,6 @@ import pytest
 import sacrebleu
 
 import bgt_core
-from bgt_core.errors import UsageError
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.inversion import ALONE, BOTH, GREEDY, NEAREST, RERANKED, Inversion
 from bgt_core.generation.generate import from_vectors
@@ -80,19 +79,3 @@ def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Pat
         ]
         expected = sacrebleu.metrics.CHRF(lowercase=True).corpus_score(styled, [texts]).score
         assert result.value((BOTH, "chrF"), f"{name} greedy") == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"limit": 1}, UsageError, "^limit 1"),
-        ({"corrections": -1}, UsageError, "^corrections -1"),
-        ({"lang": "de"}, UsageError, "de: model has en"),
-    ],
-)
-def test_what_can_not_be_is_one_line(
-    writer: Any, path: Path, settings: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message) as raised:
-        evaluate(Inversion(**settings), writer, path, resamples=100)
-    assert "\n" not in str(raised.value)

@@ -209,17 +209,3 @@ def test_pairs_to_judge_that_are_also_trained_on_are_warned_of(pairs: LabelledPa
     assert measured(pairs, train=train).warnings == [
         "7 of the 60 pairs are also in train, as copies: leave them out of one file."
     ]
-
-
-def test_scores_that_are_equal_but_for_rounding_tie(pairs: LabelledPairs) -> None:
-    """An encoder with noise in its last bits has the measures of the same encoder without it."""
-
-    class Noisy(Lengths):
-        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-            noise = np.random.default_rng(len(left)).uniform(-2e-7, 2e-7, len(left))
-            return super().similarity_pairwise(left, right) * 0.2469130 + noise  # 0.1234565: at an edge of rounding
-
-    dev = LabelledPairs("dev", pairs.labels[:50], pairs.left[:50], pairs.right[:50])
-    cells = by_measure(evaluate(Pairs(), {"own": Lengths(), "noisy": Noisy()}, PairsData(pairs, dev), resamples=100))
-    for measure in ("accuracy", "F1", "AUC"):
-        assert cells[measure][0].value == cells[measure][1].value

@@ -12,13 +12,7 @@ from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.retrieval import (
-    Retrieval,
-    embed_distinct,
-    hits_of,
-    in_pool,
-    precision_at_1,
-)
+from bgt_core.evaluation.tasks.retrieval import Retrieval, embed_distinct, hits_of, in_pool, precision_at_1
 from bgt_core.vectors.compare import ComparesByCosine, unit
 
 PAIR = ("en", "fr")

@@ -26,7 +26,6 @@ from bgt_core.evaluation.tasks.sts import (
     AGGREGATES,
     ScoreKey,
     Sts,
-    explain,
     extreme,
     hard_splits,
     negated,
@@ -128,12 +127,6 @@ def test_hard_sts_is_cut_from_the_years() -> None:
     names = {f"{key.year} {key.dataset}" for key in result.scores}
     assert {"hard Hard+", "hard Hard-", "hard negation", "2012 A", "2012 average"} <= names
     assert any("Hard STS: 385 different pairs (the paper has 13,023" in line for line in result.warnings)
-
-
-def test_sets_that_are_not_as_published_are_warned_of() -> None:
-    result = measured(Angles(), SETS)
-    assert any("2012 is without MSRpar" in line for line in result.warnings)
-    assert result.about.startswith(explain(SETS, ["mean"]))
 
 
 def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:

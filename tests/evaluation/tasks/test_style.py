@@ -18,7 +18,7 @@ from bgt_core.data.clean import copy_key
 from bgt_core.data.examples import style_sentences
 from bgt_core.data.properties import PROPERTIES
 from bgt_core.encoders.external import ExternalEncoder
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import style as module
@@ -116,17 +116,9 @@ def test_a_file_is_read_by_its_columns_and_alternatives_are_put_in_order(tmp_pat
     )
     assert second.alternatives == ("I am cold, and you?", "I'm cold, and you?")
     assert third == ("en", "formality", ('He said "yo".', 'He said "good day".'), ("thx\ta lot", "I am obliged."))
-
-
-def test_files_and_folders_are_read_together(tmp_path: Path) -> None:
-    folder = tmp_path / "stel"
-    folder.mkdir()
-    (folder / "readme.md").write_text("not a table", "utf-8")
-    plain = write(folder / "b.tsv", ROWS[:1])
-    (folder / "a.tsv.gz").write_bytes(gzip.compress(write(tmp_path / "a.tsv", ROWS[1:]).read_bytes()))
-    read = Style(lang="de").load([folder, plain], seed=0)
-    assert [each.anchors[0] for each in read] == [ROWS[1][0], ROWS[2][0], ROWS[0][0], ROWS[0][0]]
-    assert {each.lang for each in read} == {"de"}
+    (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(write(tmp_path / "b.tsv", ROWS[1:]).read_bytes()))
+    read = Style(lang="de").load([tmp_path / "b.tsv.gz", write(tmp_path / "c.tsv", ROWS[:1])], seed=0)
+    assert [(each.lang, each.anchors[0]) for each in read] == [("de", ROWS[row][0]) for row in (1, 2, 0)]
 
 
 @pytest.mark.parametrize(("rows", "message"), [
@@ -134,26 +126,15 @@ def test_files_and_folders_are_read_together(tmp_path: Path) -> None:
     ([[*ROWS[0][:4], "3", "x"]], r"a\.tsv:2: the correct alternative is '3'; expected 1 or 2\."),
     ([ROWS[0], [*ROWS[1][:3], " ", "1", "x"]], r"a\.tsv:3: expected a field for each column, and none of STEL's"),
     ([[*ROWS[0][:5], ""]], r"a\.tsv:2: expected a field"), ([[*ROWS[0], "one more"]], r"a\.tsv:2: expected a field"),
+    ("\t".join(HEADER[:-1]) + "\n", r"no column 'style type'; expected a header with Anchor 1, "),
+    ("\t".join(HEADER) + '\n0\t"never closed\n', r"a\.tsv:2: .*; quotes must be paired as in CSV"),
 ])  # fmt: skip
-def test_a_bad_row_is_named(tmp_path: Path, rows: list[list[str]], message: str) -> None:
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, rows: list[list[str]] | str, message: str) -> None:
+    path = tmp_path / "a.tsv"
+    if isinstance(rows, str):
+        path.write_text(rows, "utf-8")
     with pytest.raises(DataError, match=message):
-        read_stel(write(tmp_path / "a.tsv", rows))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("\t".join(HEADER[:-1]) + "\n", r"no column 'style type'; expected a header with Anchor 1, "),
-        ("\t".join(HEADER) + '\n0\t"never closed\n', r"a\.tsv:2: .*; quotes must be paired as in CSV"),
-    ],
-)
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.tsv").write_text(text, "utf-8")
-    with pytest.raises(DataError, match=message):
-        read_stel(tmp_path / "a.tsv")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(NotFound, match=r"empty: has no \.tsv file; expected STEL's files"):
-        Style().load([tmp_path / "empty"], seed=0)
+        read_stel(path if isinstance(rows, str) else write(path, rows))
 
 
 def test_ties_count_half() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import lzma
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from bgt_core.encoders.external import ExternalEncoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, read_triples
 from bgt_core.grammar import triples
@@ -81,13 +80,7 @@ def test_files_that_are_refused(tmp_path: Path, text: str, message: str) -> None
         read_triples(path)
 
 
-@pytest.mark.parametrize(("paths", "settings", "message"), [
-    (["a.tsv"], {"count": 9}, "count is for the grammar's triples"), (["a.tsv", "b.tsv"], {}, "data takes one file"),
-    ([], {"lang": "de"}, "lang de"),
-])  # fmt: skip
-def test_a_file_or_the_grammar(paths: list[str], settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        TriplesTask(**settings).load([Path(path) for path in paths], seed=0)
+def test_without_a_file_triples_are_drawn_from_the_grammar() -> None:
     items = TriplesTask(count=10, lang="fr").load([], seed=3)
     drawn = [each.texts["fr"] for each in triples(10, seed=3, held_out=True)]
     assert list(zip(items.sentences, items.paraphrases, items.altered, strict=True)) == drawn

@@ -15,7 +15,7 @@ from bgt_core.backend import INT8, PRECISIONS, autocast, check_precision, on_gri
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, quantised
 from bgt_core.nets.operations import PackedLayout, PaddedLayout
@@ -62,13 +62,25 @@ class Embedder:
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)
 
     def embed(
-        self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, normalize: bool = False
+        self,
+        sentences: str | Iterable[str],
+        *,
+        lang: str,
+        latent: str = SEMANTIC,
+        batch_size: int | None = None,
+        show_progress: bool = False,
+        normalize: bool = False,
     ) -> np.ndarray:
-        """N sentences of one language -> (N, D) float32, in the order given; a single string -> (D,).
+        """Embed N sentences of one language: (N, D) float32, in the order given, or (D,) for a single string.
 
-        `normalize` scales vectors to length 1. An empty sentence is embedded as the end-of-sentence token alone. Raises
-        UsageError for a language or latent the model does not have, and for anything but a string or strings in an
-        order.
+        Args:
+            sentences: An empty sentence is embedded as the end-of-sentence token alone.
+            batch_size: Maximum sentences per batch; None limits only the tokens, which suits nearly every machine.
+            show_progress: Draw a progress bar on stderr.
+            normalize: Scale vectors to length 1.
+
+        Raises:
+            UsageError: The model does not have the language or the latent, or `sentences` is a set or not text.
 
         >>> bgt = bgt_core.load()
         >>> bgt.embed("Where is the dog?", lang="en").shape
@@ -78,10 +90,12 @@ class Embedder:
         """
         lang = known_lang(lang, self.langs, "this model")
         encoder = self.encoder(lang, latent)
+        if batch_size is not None:
+            check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
         self.read, self.unread = self.read + len(ids), self.unread + self.tokenizer.unread(ids)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
-        for rows, posterior in self._read(encoder, lang, ids):
+        for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
             vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
         if normalize:
             vectors = unit(vectors)
@@ -105,16 +119,23 @@ class Embedder:
         return Gaussian(mean, log_variance)
 
     def _read(
-        self, encoder: nn.Module, lang: str, ids: Sequence[Sequence[int]]
+        self,
+        encoder: nn.Module,
+        lang: str,
+        ids: Sequence[Sequence[int]],
+        batch_size: int | None = None,
+        show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
         """Yield batches of the sentences with these token ids: n rows, and posteriors of which the first n belong to
         them."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
+        most = batch_size or budget
+        batches: Iterable[list[int]] = by_length(lengths, budget, most)
         # no_grad, not inference_mode, in which autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
-            for rows in by_length(lengths, budget):
-                full = rows_of(lengths[rows[0]], budget)
+            for rows in with_bar(batches, len(ids)) if show_progress else batches:
+                full = rows_of(lengths[rows[0]], budget, most)
                 side, layout = shaped([ids[row] for row in rows], lang, full, spare)
                 yield rows, encoder(side.to(self.device), layout)
 
@@ -167,8 +188,8 @@ class Embedder:
         return self.encoders[latent, lang]
 
 
-def by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Group all rows, the longest first, into batches of at most `budget` padded tokens.
+def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
+    """Group all rows, the longest first, into batches of at most `budget` padded tokens and `most` sentences.
 
     Every batch except the last is as large as its longest sentence allows.
     """
@@ -176,15 +197,15 @@ def by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
     batches: list[list[int]] = []
     first = 0
     while first < len(order):
-        batches.append(order[first : first + rows_of(lengths[order[first]], budget)])
+        batches.append(order[first : first + rows_of(lengths[order[first]], budget, most)])
         first += len(batches[-1])
     return batches
 
 
-def rows_of(longest: int, budget: int) -> int:
+def rows_of(longest: int, budget: int, most: int) -> int:
     """Rows of a full batch whose longest sentence has that many tokens; attention grows with their square."""
     length = on_grid(longest)
-    return max(1, min(budget // length, LONG * budget // length**2))
+    return max(1, min(most, budget // length, LONG * budget // length**2))
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
@@ -200,3 +221,15 @@ def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int)
         return Tokens.pad(sentences, lang), None
     side = Tokens.pad([*sentences, *[[EOS] * length] * (full - len(sentences))], lang, length)
     return side, None if len(side.flat_index) == side.ids.numel() else PaddedLayout.of_mask(side.mask)
+
+
+def with_bar(batches: Iterable[list[int]], sentences: int) -> Iterator[list[int]]:
+    """Yield the batches, and show on stderr the share of the sentences that are done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("sentences", total=sentences)
+        for rows in batches:
+            yield rows
+            bar.advance(task, len(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 import bgt_core
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_length
+from bgt_core.errors import UsageError
 from bgt_core.grammar import Pair
 from bgt_core.nets.operations import PackedLayout
 from tests.close import assert_close
@@ -79,8 +81,42 @@ def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) 
 
 def test_batches_hold_every_row_once_within_the_budget() -> None:
     lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
-    assert by_length(lengths, 20) == [[4], [0, 6], [7, 8], [2, 3, 9, 5, 1]]  # one is longer than the budget: alone
-    assert by_length([], 20) == []
+    assert by_length(lengths, 20, 3) == [[4], [0, 6], [7, 8], [2, 3, 9], [5, 1]]  # row 4 is longer than the budget
+    assert by_length([], 20, 3) == []
+
+
+def test_a_batch_has_at_most_batch_size_sentences(
+    model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences, sizes = [pair.texts["en"] for pair in grammar[:10]], []
+    at_once = model.embed(sentences, lang="en")
+    encoder = model.encoder("en", "semantic")
+    forward = encoder.forward
+
+    def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:
+        sizes.append(len(side.ids))
+        return forward(side, layout)
+
+    monkeypatch.setattr(encoder, "forward", spy)
+    assert_close(model.embed(sentences, lang="en", batch_size=4), at_once)
+    assert sizes == [4, 4, 2]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "2"])
+def test_a_batch_size_is_a_whole_number_of_at_least_1(model: bgt_core.Embedder, size: Any) -> None:
+    with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
+        model.embed("It is late.", lang="en", batch_size=size)
+
+
+def test_a_progress_bar_is_drawn_on_stderr_on_request(
+    model: bgt_core.Embedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["The dog sleeps.", "It is late."]
+    vectors = model.embed(texts, lang="en")
+    assert capsys.readouterr().err == ""
+    assert np.array_equal(model.embed(texts, lang="en", show_progress=True), vectors)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "sentences" in shown.err and "100%" in shown.err
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])

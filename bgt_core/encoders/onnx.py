@@ -103,7 +103,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         ids = tokenizer.encode(texts)
         vectors = np.empty((len(texts), about["width"]), np.float32)
-        for rows in by_length([len(sentence) for sentence in ids], CPU_TOKENS):
+        for rows in by_length([len(sentence) for sentence in ids], CPU_TOKENS, CPU_TOKENS):
             padded = np.full((len(rows), len(ids[rows[0]])), about["pad"], np.int64)  # (B, T), the longest first
             for place, row in zip(padded, rows, strict=True):
                 place[: len(ids[row])] = ids[row]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,12 +39,10 @@ class WriterEmbedder(Embedder):
         """The encoder; DataError if its vectors are not those of training."""
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
-    def embed(
-        self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, normalize: bool = False
-    ) -> np.ndarray:
-        """See `Embedder.embed`; semantic vectors are the encoder's own, (N, D)."""
+    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
+        """See `Embedder.embed`. Semantic vectors are the encoder's, (N, D), and its batches are its own choice."""
         if latent != SEMANTIC:
-            return super().embed(sentences, lang=lang, latent=latent, normalize=normalize)
+            return super().embed(sentences, lang=lang, latent=latent, **options)
         lang = known_lang(lang, self.langs, "this model")
         texts = sentence_list(sentences)
         vectors = matrix(self.inner.embed(texts, lang=lang), self.stored.encoder, (len(texts), "D"), texts=texts)
@@ -53,7 +51,7 @@ class WriterEmbedder(Embedder):
                 f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units; this model was trained on vectors "
                 f"of {self.width(lang)}."
             )
-        vectors = unit(vectors) if normalize else vectors
+        vectors = unit(vectors) if options.get("normalize") else vectors
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout
 from bgt_core.models.latent import WritingModel, cosine_to_targets
-from bgt_core.posterior import readout_named
+from bgt_core.posterior import sample
 
 
 class BGT(WritingModel):
@@ -17,8 +17,8 @@ class BGT(WritingModel):
 
     `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` for a language without its own);
     `decoders` p(sentence | z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under
-    each language. `readout` is the input of reconstruction: a "sample" of the posteriors or their "mean"; a readout
-    given with a batch overrides it. `teacher` maps a semantic mean to another encoder's vector of the sentence, (B, L)
+    each language. `readout` takes the input of reconstruction from a posterior: `sample` or `mean`; a readout given
+    with a batch overrides it. `teacher` maps a semantic mean to another encoder's vector of the sentence, (B, L)
     -> (B, D); only batches with targets use and train it. Without `train_decoders`, `forward` makes no predictions:
     only the semantic encoder learns, from a teacher and from translations as neighbours, in a fraction of the time.
     """
@@ -28,14 +28,14 @@ class BGT(WritingModel):
         encoders: Mapping[str, nn.Module],
         decoders: Mapping[str, nn.Module],
         translators: Mapping[str, nn.Module],
-        readout: str = "sample",
+        readout: Readout = sample,
         teacher: nn.Module | None = None,
         train_decoders: bool = True,
     ):
         super().__init__(tuple(decoders), encoders)
         self.decoders = nn.ModuleDict(decoders)
         self.translators = nn.ModuleDict(translators)
-        self.readout = readout_named(readout)
+        self.readout = readout
         self.teacher = teacher
         self.train_decoders = train_decoders
 

@@ -16,7 +16,7 @@ from bgt_core.contracts import Posterior, Readout
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.posterior.vmf import VonMisesFisher
 
-__all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "joined", "readout_named"]
+__all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "joined", "mean", "readout_named", "sample"]
 
 
 @dataclass(frozen=True, eq=False)

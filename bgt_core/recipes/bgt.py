@@ -41,7 +41,7 @@ from bgt_core.nets.encoders import (
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
 from bgt_core.nets.output import LabelPrediction, OutputLayer, PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.posterior import Point, readout_named
+from bgt_core.posterior import Point, readout_named, sample
 from bgt_core.recipes import ModelConfig, WideAsTokens
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
@@ -156,7 +156,7 @@ class BGTConfig(PaperConfig):
             },
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
-            readout=self.readout,
+            readout=readout_named(self.readout),
             teacher=teacher_head(width, self.teacher_dim),
         )
 
@@ -200,7 +200,7 @@ class BGTSmallConfig:
             },
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
-            readout=self.readout,
+            readout=readout_named(self.readout),
             teacher=teacher_head(semantic, self.teacher_dim),
             train_decoders=self.train_decoders,
         )
@@ -235,7 +235,7 @@ class Seq2SeqConfig(PaperConfig):
         body, decoder = self.nets(tokenizer.vocab_size)
         encoder = Encoder(body(), self.head())
         decoders = {lang: decoder(self.d_model) for lang in dict.fromkeys(columns[column] for column in written)}
-        return Seq2Seq(encoder, decoders, sources, role, self.readout)
+        return Seq2Seq(encoder, decoders, sources, role, readout_named(self.readout))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,8 +286,8 @@ class Seq2Seq(LatentModel):
 
     `sources` are the columns that are encoded, with their languages, and `decoders` holds one decoder for each target
     language. With the role "reconstruct" each source is generated from itself (an autoencoder), with "translate" each
-    column from its `Batch.source`, or if that is not encoded, from the first column that is. `readout` is the input of
-    decoders: a "sample" of the posterior or its "mean"; a readout given with a batch overrides it.
+    column from its `Batch.source`, or if that is not encoded, from the first column that is. `readout` takes the input
+    of decoders from a posterior: `sample` or `mean`; a readout given with a batch overrides it.
     """
 
     def __init__(
@@ -296,13 +296,13 @@ class Seq2Seq(LatentModel):
         decoders: Mapping[str, nn.Module],
         sources: Mapping[str, str],
         role: Role,
-        readout: str = "sample",
+        readout: Readout = sample,
     ):
         super().__init__(tuple(dict.fromkeys(sources.values())), {SEMANTIC: encoder})
         self.decoders = nn.ModuleDict({f"{role}/{lang}": decoder for lang, decoder in decoders.items()})
         self.sources = tuple(sources)
         self.role = role
-        self.readout = readout_named(readout)
+        self.readout = readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout

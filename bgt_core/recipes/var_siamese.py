@@ -47,7 +47,7 @@ from bgt_core.nets.layers import Dropout, make_embedding
 from bgt_core.nets.lstm import FinalStates, FirstCellDecoder
 from bgt_core.nets.operations import exact
 from bgt_core.nets.output import LabelPrediction, Perceptron, PlainOutput
-from bgt_core.posterior import Gaussian, readout_named
+from bgt_core.posterior import Gaussian, readout_named, sample
 from bgt_core.posterior.distances import FEATURES, features, terms_named
 from bgt_core.recipes import ModelConfig
 
@@ -83,7 +83,8 @@ class ParaphraseVAEConfig:
             layer = PlainOutput.untied(vocab_size, width)
             return FirstCellDecoder(table, layer, width, self.dropout, self.word_dropout)
 
-        return ParaphraseVAE(langs, encoder, {lang: decoder() for lang in langs}, self.reformulate, self.readout)
+        readout = readout_named(self.readout)
+        return ParaphraseVAE(langs, encoder, {lang: decoder() for lang in langs}, self.reformulate, readout)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ class ParaphraseVAE(WritingModel):
 
     The columns of a row are paraphrases if its label is 1, or if rows have no labels. Each is generated from its
     `Batch.source`. `decoders` holds p(sentence | z) under each language; a readout given with a batch overrides
-    `readout`, "sample" or "mean".
+    `readout`, `sample` or `mean`.
     """
 
     def __init__(
@@ -127,12 +128,12 @@ class ParaphraseVAE(WritingModel):
         encoder: nn.Module,
         decoders: Mapping[str, nn.Module],
         reformulate: bool,
-        readout: str = "sample",
+        readout: Readout = sample,
     ):
         super().__init__(langs, {SEMANTIC: encoder})
         self.decoders = nn.ModuleDict(decoders)
         self.reformulate = reformulate
-        self.readout = readout_named(readout)
+        self.readout = readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout

@@ -50,7 +50,7 @@ from bgt_core.models.latent import WritingModel
 from bgt_core.nets.encoders import Encoder, GaussianHead, MeanPooling, NoLatent, VonMisesFisherHead
 from bgt_core.nets.lstm import BiLSTM, TwoLatentDecoder
 from bgt_core.nets.output import BagOfWords, PerceptronOutput, PositionPredictor
-from bgt_core.posterior import readout_named
+from bgt_core.posterior import readout_named, sample
 
 BODIES = ("average", "lstm")
 DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")
@@ -105,7 +105,7 @@ class VGVAEConfig:
             encoders[SYNTACTIC] = Encoder(reader, head)
             position = PositionPredictor(reader.table, self.syntactic_dim, *sizes, self.positions)
         decoders = {lang: decoder() for lang in langs}
-        return VGVAE(langs, encoders, decoders, position, self.readout)
+        return VGVAE(langs, encoders, decoders, position, readout_named(self.readout))
 
 
 class VGVAE(WritingModel):
@@ -123,12 +123,12 @@ class VGVAE(WritingModel):
         encoders: Mapping[str, nn.Module],
         decoders: Mapping[str, nn.Module],
         position: nn.Module | None,
-        readout: str = "sample",
+        readout: Readout = sample,
     ):
         super().__init__(langs, encoders)
         self.decoders = nn.ModuleDict(decoders)
         self.position = position
-        self.readout = readout_named(readout)
+        self.readout = readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout

@@ -19,7 +19,7 @@ from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import CrossAttention, Transformer, make_embedding, xavier_linear
 from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import LanguageOutput, SentencePrediction, TiedOutput
-from bgt_core.posterior import Gaussian, readout_named
+from bgt_core.posterior import Gaussian, sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +249,7 @@ class VectorWriter(WritingModel):
         if not 0 <= hidden_share < 1:
             raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
         self.decoders, self.reader = nn.ModuleDict(decoders), reader
-        self.hidden_share, self.readout = hidden_share, readout_named("sample")
+        self.hidden_share, self.readout = hidden_share, sample
 
     @property
     def stored(self) -> StoredVector:

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import cosine_to_targets
 from bgt_core.nets.output import SentencePrediction
-from bgt_core.posterior import Gaussian
+from bgt_core.posterior import READOUTS, Gaussian
 from bgt_core.recipes import Recipe
 from tests.close import assert_close
 
@@ -43,7 +43,7 @@ def model(read: str) -> BGT:
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
         decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
         translators={"en": EchoDecoder(), "fr": EchoDecoder()},
-        readout=read,
+        readout=READOUTS[read],
     )
 
 

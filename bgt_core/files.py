@@ -1,7 +1,7 @@
-"""Files that are complete or absent; locks that end with their process; hashes.
+"""Write files that are complete or absent, take locks that end with their process, and hash files.
 
-Every file is first written under another name in the same folder and then renamed: a reader finds the old file or the
-new one, never half of either, even if the process or the machine stops.
+Every file is first written under another name in the same folder, and then renamed. A reader finds the old file or the
+new one, never half a file, even if the process or the machine stops.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it becomes `path` if the block ends without an error, else it is
-    deleted.
+    """Yield a temporary path beside `path`; it is renamed to `path` if the block ends without an error, else deleted.
 
-    Several processes may write the same file: the last one wins, with its whole file. Leftovers of killed processes of
-    this machine are removed. Raises NotFound if it can't be written.
+    Several processes may write the same file: the whole file of the last one stays. Leftovers of killed processes of
+    this machine are removed. Raises NotFound if the file can't be written.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
@@ -61,7 +60,7 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
 
 
 def runs(process: str) -> bool:
-    """Whether a process with this number runs on this machine; True if unknown."""
+    """Test whether a process with this number runs on this machine; True if unknown."""
     if os.name != "posix" or not process.isdecimal():
         return True
     try:
@@ -77,7 +76,7 @@ def runs(process: str) -> bool:
 def alone(path: Path) -> Iterator[None]:
     """Lock `path` against other writers until the block ends; leftovers of killed processes are removed.
 
-    Raises UsageError while another process writes it, NotFound if it can't be written.
+    Raises UsageError if another process is writing `path`, NotFound if `path` can't be written.
     """
     lock = path.with_name(f"{path.name}{PARTIAL}.lock")
     with ExitStack() as held:
@@ -92,9 +91,9 @@ def alone(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `folder` if the block ends without an error, else it is deleted.
+    """Yield a new folder to fill; it is renamed to `folder` if the block ends without an error, else deleted.
 
-    Raises UsageError if `folder` exists already or another process writes it, NotFound if it can't be written.
+    Raises UsageError if `folder` exists or another process is writing it, NotFound if it can't be written.
     """
     partial = folder.with_name(folder.name + PARTIAL)
     with alone(folder), writing(folder):
@@ -113,7 +112,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_absent(folder: Path, parameter: str = "") -> None:
-    """Raise UsageError if a new folder exists already."""
+    """Raise UsageError if `folder` exists already."""
     if folder.exists():
         raise UsageError(f"{folder}: exists already; choose another folder, or remove it.", parameter=parameter)
 
@@ -121,7 +120,7 @@ def check_absent(folder: Path, parameter: str = "") -> None:
 def lasting_name(encoder: str) -> str:
     """Name an encoder so that it is found from every folder: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
 
-    A model that ships is named without its folder; names on the hub, of modules and of baselines stay.
+    A shipped model is named without its folder. Names of hub models, modules and baselines stay as they are.
     """
     if Path(encoder).parent == PRETRAINED.parent:
         return Path(encoder).name
@@ -142,8 +141,7 @@ def remove(path: Path) -> None:
 def parse_json(text: str | bytes, source: str) -> Any:
     """Parse a JSON document strictly: NaN and infinity are errors.
 
-    Raises DataError, which names `source`, for invalid JSON, for nesting deeper than Python parses, and for integers of
-    thousands of digits.
+    Raises DataError, with the name `source`, for invalid JSON, too deep nesting, and integers of thousands of digits.
     """
     try:
         return json.loads(text, parse_constant=_refuse)
@@ -167,9 +165,9 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The objects of a file of JSON lines, each with its line.
+    """Read the objects of a file of JSON lines: (line, object).
 
-    Other lines, such as a last line cut off by a kill, are skipped. NotFound if the file can't be read.
+    Other lines are skipped, such as an incomplete last line. Raises NotFound if the file can't be read.
     """
     try:
         lines = path.read_bytes().splitlines(keepends=True)
@@ -199,9 +197,10 @@ def write_json(path: Path, value: object, indent: int | None = 2) -> None:
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Try to take a lock until the block ends; yields True once waiting succeeded, False if another process has it.
+    """Try to lock `path` until the block ends; yield True if that succeeded, False if another process has the lock.
 
-    The lock ends with its process; the lock file stays. NotFound if it can't be written.
+    With `wait`, wait until the lock is free. A lock ends with its process; the file stays. Raises NotFound if the file
+    can't be written.
     """
     lock = FileLock(path, timeout=-1 if wait else 0.25)  # long enough for short checks by others to end
     with writing(path):
@@ -218,7 +217,7 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of the file's bytes, 64 hexadecimal digits."""
+    """Return the SHA-256 of the file's bytes, 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -238,8 +237,8 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Iterator[None]:
-    """Turn pyarrow's errors on `file` into NotFound if the system can't read it, else into DataError: it is not the
-    `expected` file."""
+    """Turn pyarrow's errors on `file` into NotFound if the system can't read it, else into DataError, which says that
+    it is not the `expected` file."""
     import pyarrow as pa  # slow to import, and only this format needs it
 
     try:
@@ -254,5 +253,5 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
 
 
 def record_path(path: Path) -> Path:
-    """The path of a file's record."""
+    """Return the path of a file's record, FILE.json."""
     return path.with_name(path.name + ".json")

@@ -2,13 +2,13 @@
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-A file is complete or absent; a complete one of the same text, encoder and settings is not made again. Encoders are told
-apart by their `fingerprint`; files of an encoder without one are always made again.
+A file is complete or absent; a complete file of the same text, encoder and settings is not made again. Encoders are
+identified by their `fingerprint`; without one, files are always made again.
 
 Shards are for parallel processes, on one machine or many, and for work that may be stopped: shard (2, 4) embeds the
-second quarter of the lines into vectors-00002-of-00004.npy. The parts in order equal the whole, bit for bit, because
-shards are cut between chunks; `join` makes them one file. No two processes write to the same file, so any shared file
-system will do.
+second quarter of the lines into vectors-00002-of-00004.npy. Shards consist of whole chunks, so the parts in order equal
+the whole, bit for bit; `join` makes them one file. No two processes write to the same file, so any shared file system
+can be used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bgt_core.files import alone, atomic_file, read_json, record_path, write_jso
 
 SUFFIXES = (".npy", ".safetensors")
 CHUNK = 8_192  # lines embedded and written together
-CHUNK_BYTES = 8 * 2**20  # of text; a chunk ends early after this many, so that long lines don't fill the memory
+CHUNK_BYTES = 8 * 2**20  # of text; a longer chunk ends early, so that long lines don't fill the memory
 
 
 class Written(NamedTuple):
@@ -101,7 +101,7 @@ def embed_file(
 
 
 def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
-    """Write N vectors of D units in one file, and its record."""
+    """Write a file of vectors, and its record."""
     with alone(out), atomic_file(out) as work:
         with work.open("wb") as file:
             file.write(header(out.suffix, rows, width))
@@ -113,7 +113,7 @@ def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inpu
 
 
 def check(out: Path) -> None:
-    """Raise UsageError for a name that is not one of a file of vectors, NotFound if it can't be made."""
+    """Raise UsageError if `out` is not named as a file of vectors, NotFound if it can't be made."""
     if out.suffix not in SUFFIXES:
         raise UsageError(f"{out}: write to a .npy or .safetensors file.")
     check_output(out)
@@ -163,7 +163,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Read all text before the work: (number of lines, their SHA-256). Raises DataError for the first error in it."""
+    """Check all text before the work, and return (number of lines, SHA-256). Raises DataError for the first error."""
     total, blank, digest = 0, True, hashlib.sha256()
     for some in line_lists(file, sentences=True, name=name):
         text = b"\n".join(some) + b"\n"
@@ -177,7 +177,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(file: Path, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield lines `first` to `last`, many at a time: (lines of the file before them, the lines).
+    """Yield lines `first` (from 0) to `last` - 1 in chunks: (number of file lines before the chunk, its bytes).
 
     Chunks end at multiples of CHUNK, so that the cuts do not depend on where reading began.
     """
@@ -194,7 +194,7 @@ def _chunks(file: Path, first: int, last: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _decode(chunk: bytes, first: int, name: Path) -> str:
-    """The text of a chunk after `first` lines; DataError with file and line for bytes that are not UTF-8, and NULs."""
+    """Decode a chunk that follows `first` lines; DataError, with file and line, if it is not UTF-8 or has a NUL."""
     try:
         text = chunk.decode()
         wrong, problem = chunk.find(b"\0"), "has a NUL; expected text. To remove them: tr -d '\\0'"
@@ -215,13 +215,13 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """First row and last row + 1 of a shard: whole chunks, as even as possible."""
+    """Return first row and last row + 1 of a shard, which has whole chunks; the shards are as even as possible."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 
 
 def stat_signature(file: Path) -> tuple[int, ...] | None:
-    """A value that changes with the file; None if it is gone."""
+    """Return a value that changes with the file; None if the file is gone."""
     try:
         status = file.stat()
     except FileNotFoundError:
@@ -229,11 +229,11 @@ def stat_signature(file: Path) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-# Files of vectors: their header, and how they are read.
+# Read files of vectors.
 
 
 def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """Open a complete file of vectors: (its provenance, (N, D) float32 read from disk as it is used).
+    """Open a complete file of vectors: (its provenance, (N, D) float32, read from disk on use).
 
     Raises NotFound if the file or its record is absent, DataError if they do not belong together.
     """
@@ -255,7 +255,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def header(suffix: str, rows: int, width: int) -> bytes:
-    """The bytes before the float32 of a file of this suffix."""
+    """Return the bytes before the float32 values in a file of this suffix."""
     if suffix == ".npy":
         file = io.BytesIO()
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})

@@ -7,12 +7,12 @@ The output is a tab-separated table, one row per translation of each sentence, t
 
     reference  translation  cost  row
 
-`reference` is the bitext's own sentence in the target language, and `translation` a translation of the other side;
-`cost` is its negative log-likelihood in nats per token, "nan" if the translator gives none, and `row` the number of the
-bitext's row, from 1. In a list of columns, "_" skips one: "a,b,_,_=FILE".
+`reference` is the bitext's sentence in the target language, and `translation` is a translation of the other side.
+`cost` is its negative log-likelihood in nats per token ("nan" if the translator gives none), and `row` is the number of
+the bitext's row, from 1. To read only the texts, skip the other columns with "_": "a,b,_,_=FILE".
 
-A table is complete or absent, and a complete one of the same inputs is not made again. Shards are for parallel
-processes and for work that may be stopped, as in `bulk`: concatenated (`cat`), they are a table of all rows.
+A table is complete or absent; a complete table of the same inputs is not made again. Shards are for parallel processes
+and for work that may be stopped, as in `bulk`; concatenate them (`cat`) to a table of all rows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class BackTranslated(NamedTuple):
     """The result of `backtranslate`."""
 
     path: Path
-    rows: int  # of the table: translations
-    sentences: int  # with a translation
+    rows: int  # rows of the table, one per translation
+    sentences: int  # sentences with a translation
     untranslated: int  # sound rows of the bitext without a translation
     skipped: Skipped  # its bad rows
 
@@ -79,7 +79,7 @@ def backtranslate(
     before = list(map(stat_signature, files))
     skipped = Skipped()
     audit = Audit(source, langs, skipped, strict)
-    for rows in chunks(source, langs):  # all of them, before the work
+    for rows in chunks(source, langs):  # check all rows before the work
         audit.add(len(rows), parallel.check(rows, langs)[1])
     audit.end()
     first, last = shard_range(audit.rows, *(shard or (1, 1)), CHUNK)
@@ -96,7 +96,7 @@ def backtranslate(
                 pairs, bad = parallel.check(rows, langs)
                 sound = sorted(set(range(len(rows))) - {place for place, *_ in bad})
                 translations = translator.translate([pair[1 - reference] for pair in pairs])
-                row = first + counts["read"] + 1  # the first of them
+                row = first + counts["read"] + 1  # number of the first of these rows
                 table = [
                     [cell.encode() for cell in (pair[reference], text, f"{cost:.4f}", str(row + place))]
                     for place, pair, of_pair in zip(sound, pairs, translations, strict=True)
@@ -117,13 +117,13 @@ def backtranslate(
 
 
 def check(out: Path) -> None:
-    """Raise UsageError for a name that is not one of such a table, NotFound if it can't be made."""
+    """Raise UsageError if `out` is not named as a table, NotFound if it can't be made."""
     check_table(out)
     check_output(out)
 
 
 def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
-    """The counts of a complete table with these inputs; None for any other file, or none."""
+    """Return the counts of a complete table with these inputs; None if `out` is not such a table."""
     try:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})

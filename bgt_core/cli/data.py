@@ -33,7 +33,7 @@ def download(
     pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
     release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018.")] = None,
 ) -> None:
-    """Download a data set, verified and ready to use, or list what there is with its licence."""
+    """Download a data set, verified and ready to use. Without a name, list all data sets with their licences."""
     from bgt_core.data import fetch
     from bgt_core.data.sources import choose
 
@@ -127,7 +127,7 @@ def prepare(
     from bgt_core.data.parallel import check_table
     from bgt_core.data.scores import ScoreRange
 
-    check_table(out)  # before a model opens
+    check_table(out)  # fail early, before a model is loaded
     columns = langs.split(",")
     ranges = tuple(map(ScoreRange.parse, keep or []))
     models = sentence_models(language_model, classifier, {each.score for each in ranges})
@@ -159,7 +159,7 @@ def alter(
 ) -> None:
     """Add an altered sentence to each pair as a third column: a negation changed, or two words exchanged.
 
-    `bgt train bgt-bound --columns en,fr,altered:en` learns from such files to tell them from translations.
+    From such files, `bgt train bgt-bound --columns en,fr,altered:en` learns to distinguish altered sentences.
     """
     from bgt_core.data.alter import alter_rows
 
@@ -169,7 +169,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Open the scores by a model that --keep names; UsageError for one without its model, and the other way round."""
+    """Load the models of the scores that --keep names; UsageError unless a score and its model are given together."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):
@@ -187,7 +187,7 @@ def sentence_models(language_model: Path | None, classifier: Path | None, keep: 
 
 
 def show_written(out: Path, done: Cleaned) -> None:
-    """Print the number of rows written and left out, with the reasons."""
+    """Print the numbers of rows written and left out, with the reasons."""
     for example in done.skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}

@@ -1,8 +1,8 @@
-"""Add to each translation pair a sentence of nearly the same words that means something else.
+"""Add to each translation pair an altered sentence: nearly the same words, but another meaning.
 
 A plain negation is dropped or added (English, French), or two words are exchanged (any language with spaces between
-words). The rows with exchanged roles that the shipped models were trained on came from parsers by rule, at commit
-d1f45c03; they are kept as data.
+words). The shipped models were trained on rows with exchanged roles. Rules on parsed sentences made these rows (at
+commit d1f45c03); they are kept as data.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
-NEGATED = 0.3  # share of the sentences whose negation is changed, of those where it can be
+NEGATED = 0.3  # probability of changing the negation, if possible; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
-_ADDED = {  # language -> where a negation can be added, and how
+_ADDED = {  # language -> patterns with replacements that add a negation
     "en": ((re.compile(_FINITE + r"(?! not)(?= \w)", re.IGNORECASE), r"\1 not"),),
     "fr": ((re.compile(r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", re.IGNORECASE), r"ne \1 pas"),),
 }
@@ -35,14 +35,14 @@ _DROPPED = {
 
 
 class Altered(NamedTuple):
-    """A sentence with nearly the same words and another meaning."""
+    """A sentence with nearly the same words but another meaning."""
 
     kind: str  # NEGATION or WORDS
     text: str
 
 
 def altered(text: str, lang: str, rng: Random) -> Altered | None:
-    """Change a plain negation or exchange two words; None for a text without two different words.
+    """Change a plain negation or exchange two words; return None for a text without two different words.
 
     >>> negated("The dog is late.", "en"), negated("Il n'est pas là.", "fr")
     ('The dog is not late.', 'Il est là.')
@@ -54,7 +54,7 @@ def altered(text: str, lang: str, rng: Random) -> Altered | None:
 
 
 def negated(text: str, lang: str) -> str:
-    """Drop a plain negation, or add one; "" if neither is possible by these rules."""
+    """Drop a plain negation, or add one; return "" if no rule applies."""
     for pattern, kept in _DROPPED.get(lang, ()):
         if pattern.search(text):
             return pattern.sub(kept, text, count=1)
@@ -65,14 +65,14 @@ def negated(text: str, lang: str) -> str:
 
 
 def exchanged(text: str, rng: Random) -> Altered | None:
-    """Exchange two different words; return None if the text has only one. Marks stay where they are."""
+    """Exchange two different words; return None if the text has only one. Punctuation stays in place."""
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
     places = [place for place, core in enumerate(cores) if core]
     if len({cores[place].casefold() for place in places}) < 2:
         return None
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are as likely
+    while cores[first].casefold() == cores[second].casefold():  # so that all pairs are equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
@@ -80,7 +80,7 @@ def exchanged(text: str, rng: Random) -> Altered | None:
 
 
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
-    """Write each pair with an altered sentence; OUT.json is a card.
+    """Write each pair with an altered sentence to `out`, and a card that describes the file to OUT.json.
 
     Args:
         source: Pairs, as `bgt_core.data.parallel.read_pairs` reads them.
@@ -94,7 +94,7 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
 
     Raises:
         UsageError: `langs` are not two different languages, or `of` is not one of them.
-        DataError: A bad source, or no pair that can be altered.
+        DataError: The source is bad, or none of its pairs can be altered.
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:

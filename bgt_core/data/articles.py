@@ -1,16 +1,16 @@
-"""Swap a French or Spanish article to the other gender, by rules which prefer to skip an article rather than swap a
-pronoun:
+"""Swap a French or Spanish article to the other gender, by rules that rather skip an article than swap a pronoun:
 
 - elided l' has no gender and is never touched, nor are du, au, des, del, al, or "un" in l'un, quelqu'un;
-- after "de" and "à" (es: "a", "de") a swap would give "de le", "à le", "de el", which give it away: they
-  contract, whatever the noun;
-- "le", "la", "los", "las" may be pronouns of a verb. They are skipped after a hyphen, after a word that
-  only a verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a word that
-  looks like a verb: a frequent form, or an ending. Nouns with such an ending are lost too: le dîner, el mar;
-- "un" and "une" are skipped where no noun follows: un de, une des, un à, un ou;
-- what follows must be a word, after one space.
+- articles are skipped if the swap would give "de le", "à le" or "de el", which are always wrong, because these words
+  contract;
+- "le", "la", "los", "las" may be a verb's pronouns. They are skipped after a hyphen, after a word that
+  only a verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a frequent verb
+  form or a word with a verb's ending. So they are also skipped before nouns with such an ending: le dîner, el mar;
+- "un" and "une" are skipped if no noun follows: un de, une des, un à, un ou;
+- one space and a word must follow the article.
 
-Nouns of both genders (un élève, une élève) stay right when swapped; an unlisted verb may let a pronoun pass.
+With a noun of both genders (un élève, une élève), the swapped text is correct. Before a verb that is not listed, a
+pronoun may be swapped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = {  # language -> name of a list -> its words, in lower case
     lang: {name: frozenset(words.split()) for name, words in rules.items() if name not in ("other", "endings")}
     for lang, rules in RULES.items()
 }
-# "d'une" and "qu'un" hold an article; l'un, quelqu'un and donne-le do not
+# "d'une" and "qu'un" contain an article; l'un, quelqu'un and donne-le do not
 _ARTICLES = {
     lang: re.compile(rf"(?<![\w'’-])(?:(?:d|qu)['’])?({'|'.join(rules['other'])})(?![\w'’-])", re.IGNORECASE)
     for lang, rules in RULES.items()
@@ -34,7 +34,7 @@ _FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
 
 
 def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
-    """The articles that may be swapped, by the rules above."""
+    """Find the articles that the rules above allow to swap."""
     words, articles = _WORDS[lang], []
     for match in _ARTICLES[lang].finditer(sentence):
         article = match[1].lower()
@@ -56,7 +56,7 @@ def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
 
 
 def swap(sentence: str, lang: str, rng: Random) -> str | None:
-    """The sentence with one article of the other gender, its case kept; None if no article may be swapped."""
+    """Swap one random article and keep its letter case; return None if no article may be swapped."""
     articles = candidates(sentence, lang)
     if not articles:
         return None

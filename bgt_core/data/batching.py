@@ -1,13 +1,13 @@
-"""Turn a corpus into batches: choose the pairs of step s, and cut them to fit a device.
+"""Turn a corpus into batches: choose the pairs of each optimiser step, and split them to fit a device's memory.
 
-An optimiser step is an *update*: a uniformly random set of pairs, or one drawn by temperature and weights. It depends
-on (seed, step) alone, so training can start anywhere without a saved position, and it is the same on every device. It
-is then sorted by length and cut into micro-batches, for memory; gradients add up over them.
+The pairs of an optimiser step are an *update*. They are drawn uniformly, or by temperature and weights. An update
+depends only on (seed, step): training can resume at any step without a saved position, and on any device. Each update
+is sorted by length and split into micro-batches, whose gradients are summed.
 
-With a temperature T, the corpora of a mixture share an update in proportion to n^(1/T) (Arivazhagan et al. 2019,
-"Massively multilingual NMT in the wild"), where the size n of a corpus is its tokens, weighted by kind; the kinds of a
-corpus share its part in proportion to their tokens times their weights. With T = 1 each corpus gets its share of the
-tokens; the higher T, the more equal the shares are.
+With a temperature T, the share of a corpus in each update of a mixture is proportional to n^(1/T), where n is its
+number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"). Within a
+corpus, the share of a kind is proportional to its tokens times its weight. With T = 1, each corpus has its share of the
+tokens; a higher T makes the shares more equal.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ROUNDS = 6  # rounds of the Feistel network; 4 suffice for a random-looking perm
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Rows of each stratum in an epoch, at least one, so that an epoch has as many tokens as all strata together.
+    """Return the number of rows, at least 1, of each stratum in an epoch; an epoch has as many tokens as all strata.
 
-    `weights` are those of kinds; the default is 1.
+    `weights` maps kinds of text to weights; other kinds have the weight 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -49,10 +49,10 @@ def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mappi
 
 
 def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
-    """The rows of update `step`, int64, if `updates` make an epoch of `counts` rows of each stratum.
+    """Return the rows of update `step`, int64; an epoch has `updates` updates and `counts` rows of each stratum.
 
-    Each stratum is drawn in the order of a permutation of its rows, and then of the next permutation. So at any step,
-    each of its rows was drawn as often as any other, or once more.
+    The rows of a stratum are drawn in the order of a random permutation, then of another, and so on. So at any step,
+    the numbers of times that two rows were drawn differ by at most one.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -64,17 +64,17 @@ def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: i
 
 
 def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int = 0) -> np.ndarray:
-    """The elements at `positions` of the permutation of range(size) that (seed, epoch, stream) names; int64, same
-    shape.
+    """Return the elements at `positions` of a random permutation of range(size); int64, same shape.
 
-    A Feistel network permutes the numbers with an even count of bits without a table; results past `size` go through it
-    again until they are inside (cycle walking), which keeps it a permutation.
+    (seed, epoch, stream) determine the permutation. A Feistel network permutes all numbers of an even number of bits,
+    without a table. Results of `size` or more are permuted again until they are less (cycle walking), so the result is
+    a permutation too.
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
     keys = np.random.SeedSequence([seed, epoch, stream]).generate_state(ROUNDS, np.uint64)
 
-    def mixed(numbers: np.ndarray) -> np.ndarray:  # every bit into all 64: splitmix64 (Steele et al., 2014)
+    def mixed(numbers: np.ndarray) -> np.ndarray:  # spread every bit over all 64: splitmix64 (Steele et al., 2014)
         numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
         return numbers ^ numbers >> np.uint64(31)
@@ -95,10 +95,10 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 
 
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
-    """Permute the tokens of about `share` of the sentences, with EOS still last; `draw` determines which and how.
+    """Permute the tokens of about `share` of the sentences, with EOS still last; `draw` is the seed.
 
-    The permutation is new for every update. The released code of 2019 drew it once, so that a sentence shuffled in the
-    first epoch stayed shuffled in all.
+    Every update draws new permutations. The released code of 2019 drew them once, so that a sentence shuffled in the
+    first epoch stayed shuffled in all epochs.
     """
     if not share:
         return sentences
@@ -110,7 +110,7 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> 
     ]
 
 
-AHEAD = 2  # updates made before they are needed
+AHEAD = 2  # number of updates prepared in advance
 WINDOW = 8192  # validation pairs sorted together
 
 
@@ -120,21 +120,21 @@ class StepBatch:
 
     pairs: int  # rows of the whole update, over all workers
     batches: Mapping[int, Batch]  # its micro-batches by their number in the update
-    closes_mega_batch: bool = True  # only after such an update can a run continue from the weights alone
+    closes_mega_batch: bool = True  # True if a run can continue after this update from the weights alone
 
     def pin(self) -> StepBatch:
-        """The same in pinned memory, which a GPU copies from while it computes."""
+        """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
         return replace(self, batches={number: batch.pin() for number, batch in self.batches.items()})
 
 
 @dataclass(frozen=True)
 class Batching:
-    """How a corpus becomes updates and micro-batches.
+    """Divides a corpus into updates and micro-batches.
 
-    The anchor, which provides the semantic latent, alternates over micro-batches and steps: micro-batch i of step s
-    takes column (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its released code
-    alternates per micro-batch, by a counter that a restart resets. The column that each is predicted from changes in
-    the same way.
+    The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, it is column
+    (seed + s + i) modulo the number of columns. The paper alternates "within a batch" (sec. 3); its released code
+    alternates per micro-batch, with a counter that a restart resets. `Batch.shift`, which determines the column that
+    each column is predicted from, changes in the same way.
     """
 
     # approximate tokens per update, counted on the longest side of each row, EOS included (paper: 25,000)
@@ -153,12 +153,12 @@ class Batching:
             raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
-        """Optimiser steps per epoch. In an epoch every row comes once; with a temperature or weights, as many tokens
-        are drawn as all rows have."""
+        """Return the number of optimiser steps per epoch. An epoch has every row once or, with a temperature or
+        weights, as many tokens as all rows."""
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # this corpus has a row in every update
+        largest = max(counts) if counts else len(corpus)  # not more, so that no update is empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -184,14 +184,14 @@ class Batching:
         return permute(np.arange(first, last), len(corpus), self.seed, epoch)
 
     def _sampled(self, corpus: Corpus | Mixture) -> list[int]:
-        """Rows of each stratum in an epoch; empty without temperature and weights."""
+        """Return the number of rows of each stratum in an epoch; empty without temperature and weights."""
         if self.temperature == 1 and not self.weights:
             return []
         return rows_per_epoch(corpus.strata, self.temperature, self.weights)
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
-    """Yield make(step) for each step; a thread makes them while earlier steps are computed."""
+    """Yield make(step) for each step; a thread prepares the next ones in advance."""
     with ThreadPoolExecutor(1) as thread:
         coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
         for step in steps:
@@ -201,7 +201,7 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Every row once, or `most` of them evenly spaced, in the same batches with the same alternating anchors."""
+    """Yield every row once, or `most` evenly spaced rows; every call gives the same batches and alternating anchors."""
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
@@ -214,7 +214,7 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
 def micro_rows(
     corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
 ) -> Iterator[tuple[Corpus, np.ndarray]]:
-    """The rows of each micro-batch, with their corpus."""
+    """Yield the rows of each micro-batch, with their corpus."""
     for part, rows in corpus.parts(indices):
         lengths = part.lengths(rows)
         for portion in split_evenly(lengths, micro_batches):
@@ -223,11 +223,11 @@ def micro_rows(
 
 
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Group pairs of similar length, at most `micro_tokens` padded tokens on the longest side; return their rows.
+    """Yield groups of rows of similar length, with at most `micro_tokens` padded tokens on the longest side.
 
-    lengths (B, sides). A group that does not fit is halved into parts of equal tokens, which workers share evenly. A
-    pair that is longer than the limit is a group of its own. The longest come first: if memory is too small, the first
-    batch shows it.
+    lengths (B, sides). A group that does not fit is halved into parts of equal tokens, so that workers have equal
+    loads. A pair that is longer than the limit is a group of its own. The longest pairs come first, so that the first
+    batch fails if memory is too small.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -238,7 +238,7 @@ def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]
 
 
 def deal(sizes: Sequence[int], workers: int) -> list[int]:
-    """Assign micro-batches to workers: the largest first, each to the worker with the least so far."""
+    """Assign micro-batches to workers: the largest first, each to the worker with the smallest load so far."""
     loads, shares = [0] * workers, [0] * len(sizes)
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
         shares[number] = loads.index(min(loads))
@@ -247,8 +247,8 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Group pairs of similar length into portions of nearly equal tokens: return the rows of each, in order, with the
-    longest sentences first. lengths (B, sides)."""
+    """Divide pairs into portions of similar length and nearly equal tokens, the longest first: return the rows of each
+    portion, sorted. lengths (B, sides)."""
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
     edges = np.searchsorted(middles, tokens.sum() * np.arange(1, portions) / portions)
@@ -256,14 +256,14 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
-    """Rows (B,) by their longest side, then by all: lengths (B, sides)."""
+    """Sort rows (B,), descending, by the length of their longest side, then of all sides: lengths (B, sides)."""
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:
-    """Make a batch of these rows. `turn` determines the anchor and the column that each is predicted from; `scramble`
-    is the share of sentences with shuffled words, chosen by the numbers `draw`. A column whose name begins with
-    "altered" is not a side: it holds altered sentences of the column with its language."""
+    """Make a batch of these rows. `turn` determines the anchor and the shift; `scramble` is the share of sentences
+    whose words are shuffled, and `draw` is the seed. A column whose name begins with "altered" is not a side: it has
+    the altered sentences of the side with the same language."""
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]
     sides = {

@@ -29,7 +29,7 @@ from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check
 
 UNITS = ("words", "characters", "tokens")
 Count = Callable[[Sequence[str]], list[int]]  # N sentences -> their lengths
-Report = Callable[[int, int | None], None]  # pairs read so far, pairs in all (not known)
+Report = Callable[[int, int | None], None]  # pairs read so far, all pairs (always None: unknown)
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # of the longer to the shorter side; as in Moses' cleaning script
+    max_ratio: float = 9.0  # of the lengths of the longer and the shorter side; as in Moses' script
     unit: str = "words"
-    max_pairs: int | None = None  # size of a random sample, which is the same for any order of the sources
+    max_pairs: int | None = None  # size of a random sample, which does not depend on the order of the sources
     seed: int = 1
     keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column as a translation of the first
     # of pairs with the same first column, keep only the first that passes all other rules
@@ -57,16 +57,16 @@ class CleaningRules:
 
 @dataclass(eq=False)
 class Candidates:
-    """N sound pairs of L sides, with what the filters compare."""
+    """N sound pairs of L sides, with the values that the filters compare."""
 
     pairs: list[tuple[str, ...]]  # normalised
     keys: list[tuple[str, ...]]  # the `filters.key` of each side
     lengths: np.ndarray  # (N, L), in the unit of the rules
-    cells: list[str]  # of the column of numbers; empty without one
-    costs: np.ndarray  # (N,) float64, the same as numbers; (0,) without one
+    cells: list[str]  # texts of the column of numbers; empty without such a column
+    costs: np.ndarray  # (N,) float64, the same cells as numbers; (0,) without such a column
 
     def where(self, stays: np.ndarray) -> Candidates:
-        """The chosen pairs, (N,) bool."""
+        """Select the pairs for which `stays`, (N,) bool, is true."""
         rows = np.flatnonzero(stays).tolist()
         pairs, keys = [self.pairs[row] for row in rows], [self.keys[row] for row in rows]
         if not self.cells:
@@ -78,7 +78,7 @@ Filter = Callable[[Candidates], np.ndarray]  # -> (N,) bool: the pairs that stay
 
 
 class Cleaned(NamedTuple):
-    """The result of `clean`: the files, and why other pairs were dropped."""
+    """The result of `clean`: the numbers of pairs kept and dropped, and the lines skipped, with reasons."""
 
     kept: int
     dropped: dict[str, int]  # filter -> pairs, each counted once, for the first filter that drops it
@@ -98,21 +98,20 @@ def clean(
     strict: bool = False,
     report: Report = lambda pairs, total: None,
 ) -> Cleaned:
-    """Write the good pairs of `sources` to `out`, and OUT.json, a card that describes how.
+    """Write the pairs of `sources` that pass `rules` to `out`, and a card that records sources and rules to OUT.json.
 
     `columns` are languages, or names with their languages; one may be a column of numbers, which is also written:
     "reference:en", "translation:en", "cost:label". `exclude` are files or folders of sentences, one per line or several
-    in columns: a pair with one of them on either side is dropped, whatever its case and punctuation. `models` are
-    further scores of the second column for `rules.keep`. `licence` is recorded; by default the one that `bgt data
-    download` recorded.
+    in columns: a pair with one of them on any side is dropped, ignoring case and punctuation. `models` are further
+    scores of the second column for `rules.keep`. `licence` is written to the card; the default is the licence that
+    `bgt data download` recorded.
 
-    Raises UsageError for inconsistent settings, and DataError for bad sources (see `read_pairs`) and if no pair is
-    left.
+    Raises UsageError for inconsistent settings, and DataError for bad sources (see `read_pairs`) or if no pair is left.
     """
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # read ones, all
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # without and with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected one, and two columns of text.")
@@ -158,7 +157,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """The filter that keeps `rules.max_pairs` of all pairs, those with the smallest hashes; none if they are fewer."""
+    """Make a filter that keeps the `rules.max_pairs` pairs with the smallest hashes; {} if there are not more pairs."""
     seen = Seen()
     for candidates in pairs:
         seen.new(_identity(rules, apply(filters, candidates, Counter())))
@@ -169,7 +168,7 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """The pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
+    """Return the pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
     for name, keep in filters.items():
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -183,7 +182,7 @@ def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.nd
 
 
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hashes that must be unique among pairs, (N,) uint64."""
+    """Hash the text of each pair that must be unique among pairs, (N,) uint64."""
     texts = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in candidates.keys]
     return hashes(texts, rules.seed)
 
@@ -197,7 +196,7 @@ def _read(
     skipped: Skipped,
     report: Report,
 ) -> Iterator[Candidates]:
-    """The sound pairs of all sources, many at a time; bad rows are counted in `skipped`."""
+    """Yield the sound pairs of all sources in chunks; bad rows are counted in `skipped`."""
     done = 0
     for source in sources:
         audit = Audit(source, columns, skipped, strict)
@@ -213,7 +212,7 @@ def _read(
 
 
 def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
-    """The filters that need nothing but a pair, by name, in order."""
+    """Return the filters that judge each pair by itself, by name, in order."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
         if not len(held_out) or not candidates.pairs:
@@ -234,7 +233,7 @@ def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
 
 
 def length_unit(columns: Sequence[str]) -> str:
-    """The unit of lengths of these columns: words, or characters if a language puts no spaces between words."""
+    """Return the unit of lengths for these columns: words, or characters if a language has no spaces between words."""
     langs = parse_columns(read_columns(columns)).values()
     return "characters" if UNSPACED & set(map(primary, langs)) else "words"
 
@@ -258,7 +257,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hash the keys of every cell of these files except numbers."""
+    """Hash the keys of all cells of these files, except numbers."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
@@ -268,7 +267,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or every file of a folder except hidden ones and our records."""
+    """Return the file, or every file of a folder except hidden files and .json records."""
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
@@ -277,25 +276,25 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
-# Copies of a sentence: what must not be divided between training and testing.
+# Copies of a sentence, which must not be divided between training and test.
 
 
 def copy_key(sentence: str) -> str:
-    """A key that is the same for sentences that differ only in case, spaces, Unicode form or invisible characters.
+    """Return a key that ignores case, spaces, Unicode form and invisible characters.
 
-    Most tokenizers give them the same tokens, so most encoders give them the same vector.
+    Most tokenizers give sentences with the same key the same tokens, so most encoders give them the same vector.
     """
     return normalise(unicodedata.normalize("NFKC", normalise(sentence)).casefold())
 
 
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
-    """Join the groups of N sentences that share a copy of a sentence, directly or in a chain.
+    """Join groups of N sentences that contain copies of the same sentence, directly or through other groups.
 
     Returns:
-        The group of each sentence, (N,): that of the first sentence in the joined groups, or its own.
+        The group of each sentence, (N,); joined groups take the group of their first sentence.
     """
     place = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    heads: dict[int, int] = {}  # group -> an earlier one that it is joined to
+    heads: dict[int, int] = {}  # group -> the earlier group that it is joined to
 
     def head(group: int) -> int:
         while group in heads:

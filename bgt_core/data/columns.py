@@ -11,7 +11,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError, did_you_mean
 
 LABEL = "label"  # a column with this in place of a language holds numbers
-ALTERED = "altered"  # prefix of the names of columns whose sentences have another meaning than their row
+ALTERED = "altered"  # name prefix of columns with altered sentences, whose meaning differs from their row's
 SKIPPED = "_"  # a column with this in place of a name is skipped
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
@@ -20,7 +20,7 @@ _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rows (or prefix of line-aligned files), the columns it has, and vectors that belong to its rows."""
+    """A file of rows (or a prefix of line-aligned files), its columns, and optional target vectors of its rows."""
 
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
@@ -53,7 +53,7 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """The names of a file's columns without the `SKIPPED` ones."""
+    """Return the names of a file's columns without the `SKIPPED` ones."""
     return tuple(column for column in columns if column != SKIPPED)
 
 
@@ -78,7 +78,7 @@ def canonical_column(column: str) -> str:
 
 
 def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
-    """The name and the language of "en" or "b:en"; UsageError for an entry without a language."""
+    """Return the name and the language of "en" or "b:en"; UsageError for an entry without a language."""
     name, colon, lang = (part.strip() for part in column.partition(":"))
     lang = lang if colon else name
     if not LANG.fullmatch(lang):  # other codes stay as they are: a stored model may have them
@@ -92,7 +92,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
 
 
 def text_columns(langs: str) -> tuple[list[str], list[str]]:
-    """The columns of a file of text: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
+    """Parse the columns of a text file: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
 
     Raises UsageError for an entry without a language, and for an empty list.
     """
@@ -105,7 +105,7 @@ def text_columns(langs: str) -> tuple[list[str], list[str]]:
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
-    """["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
+    """Parse columns: ["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
 
     Raises UsageError for an entry without a language, for a repeated name, and if no column holds text.
     """
@@ -128,15 +128,15 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
-    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind;
-    "a,b,_=a.tsv" -> one whose third column is skipped.
+    """Parse a file with its columns: "en-fr=a.tsv" has these two, "a.tsv" has all `columns`.
 
-    `columns` are the known names; if empty, any name is allowed. Raises UsageError for an unknown column.
+    "news/en-fr=a.tsv" also names the kind of text, and in "a,b,_=a.tsv" the third column is skipped. `columns` are the
+    known names; if empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
     named = re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)
     if named and re.fullmatch("[a-z]{2}_[a-z]{2}", named[2]) and not matching(named[2], columns):
-        named = None  # en_fr is meant as en-fr, not as the English of a country
+        named = None  # the user means en-fr, not the English of a country
     if not equals or is_file(text) or not named:
         if equals and not is_file(text) and (is_file(path) or not columns):
             raise UsageError(f"'{text}': expected COLUMNS=FILE, as en-fr={path or 'FILE'}", parameter="data")
@@ -152,7 +152,7 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
 
 
 def is_file(text: str) -> bool:
-    """Whether a file or folder of that name exists; False for a name that the system rejects."""
+    """Test whether a file or folder of that name exists; False for a name that the system rejects."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -160,7 +160,7 @@ def is_file(text: str) -> bool:
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """ "news:3,docs:0.5" -> {"news": 3.0, "docs": 0.5}; UsageError for another form, and for weights not above 0."""
+    """Parse weights above 0: "news:3,docs:0.5" -> {"news": 3.0, "docs": 0.5}; UsageError for anything else."""
     weights: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         kind, _, weight = part.partition(":")
@@ -174,12 +174,12 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Codes of languages: one spelling for each, whatever convention a user follows.
+# Language codes: one spelling for each, whichever convention a user follows.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
 NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
-# ISO 639-1 -> ISO 639-3; of three macrolanguages the language that data sets mean
+# ISO 639-1 -> ISO 639-3; for three macrolanguages, the code of the language that data sets use
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
 _USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual script
@@ -187,9 +187,9 @@ _USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual
 
 @cache
 def lang_code(text: str) -> str:
-    """Spell a language as this toolkit does: BCP 47, with two letters where there are two, without the usual script.
+    """Spell a language code as this toolkit does: BCP 47, the two-letter code if it exists, without the usual script.
 
-    Other text, and a code of no known language, stay as they are but for letter case and "_".
+    In an unknown code, only letter case and "_" change. Text that is not a code stays as it is.
 
     >>> [lang_code(text) for text in ("EN", "eng_Latn", "zho_Hans", "pt_br", "fre", "English")]
     ['en', 'en', 'zh-Hans', 'pt-BR', 'fr', 'English']
@@ -213,7 +213,7 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """The language as `known` spells it; without any, `lang`. UsageError if `who` does not have it, or for no code."""
+    """Return the language as spelled in `known`, or `lang` if `known` is empty. UsageError, about `who`, if unknown."""
     shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
         if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):
@@ -227,14 +227,14 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
 
 
 def takes(known: Collection[str], lang: str) -> bool:
-    """Whether an encoder of these languages takes one; an encoder without a list takes any."""
+    """Test whether an encoder of the languages `known` accepts `lang`; an encoder without a list accepts any."""
     return not known or matching(lang, known) is not None
 
 
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
-    """The end of a message about an unknown language: Did you mean 'en'? "" if nothing is close.
+    """End a message about an unknown language: " Did you mean 'en'?", or "" if nothing is close.
 
-    It is the language of that name, among those known if there are some, or another form of it, as 'zh' for zh-Hans.
+    The suggestion is the language of that name, or another form of the code ('zh' for zh-Hans); one of `known`, if any.
     """
     code = NAMES.get(text.lower(), "")
     if not known:

@@ -17,11 +17,11 @@ Json = dict[str, Any]
 FORMAT = 3  # version of the store's files; increased when they change, so that an old store is never misread
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
-IDS = 2**20  # counted at a time
+IDS = 2**20  # token ids counted at a time
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a store made by `prepare`; raises `BgtError` as `Corpus.open`."""
+    """Open a store made by `prepare`; errors as `Corpus.open`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -63,9 +63,9 @@ class Corpus:
         """Use `Corpus.open`, which checks the files."""
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
-        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # of text
+        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # without labels
         self.tokens: int = store["splits"][split]["tokens"]  # sum over rows of the longest side, EOS included
-        self.strata: list[Stratum] = []  # of the kinds with a row in this split
+        self.strata: list[Stratum] = []  # only kinds with rows in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
             if rows:
@@ -80,7 +80,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Raises NotFound if `folder` is not a token store, DataError for a damaged one or one of another format."""
+        """Open a store; raises NotFound if `folder` is not one, DataError if it is damaged or of another format."""
         folder = Path(folder)
         check_choice(SPLITS, split=split)
         try:
@@ -102,44 +102,44 @@ class Corpus:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """Itself, as a mixture of one."""
+        """A list of this corpus alone, as `Mixture.corpora`."""
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Split rows by corpus, with their numbers there: here, itself and all rows."""
+        """Return this corpus with all the rows, as `Mixture.parts`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
-        """Lengths of each side of B rows in tokens, EOS included, (B, columns)."""
+        """Return the number of tokens of each side of B rows, EOS included, (B, columns)."""
         rows = self._index[indices]
         return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
 
     def take(self, column: str, indices: np.ndarray) -> list[np.ndarray]:
-        """Token ids of one side of B rows, each ending in EOS: B arrays (T,), read-only views of the file."""
+        """Return the token ids of one side of B rows: B arrays (T,), ending in EOS, read-only views of the file."""
         ids, rows = self._ids[column], self._index[indices]
         starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def used_tokens(self, lang: str, vocab_size: int) -> np.ndarray:
-        """The tokens that occur in its text of a language, held-out rows included: (V,) bool."""
+        """Find the tokens that occur in the text of a language, including held-out rows, (V,) bool."""
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), IDS):  # counting copies them to 64 bits
+                for start in range(0, len(self._ids[column]), IDS):  # in blocks: bincount copies ids to 64 bits
                     occurs |= np.bincount(self._ids[column][start : start + IDS], minlength=vocab_size) > 0
         return occurs
 
     def labels(self, indices: np.ndarray) -> np.ndarray | None:
-        """The labels of B rows, (B,) float32; None if the corpus has none."""
+        """Return the labels of B rows, (B,) float32; None if the corpus has none."""
         return None if self._labels is None else self._labels[self._index[indices]]
 
     def targets(self, indices: np.ndarray) -> np.ndarray | None:
-        """The target vectors of B rows, (B, D) float32; None if the corpus has none."""
+        """Return the target vectors of B rows, (B, D) float32; None if the corpus has none."""
         return None if self._targets is None else self._targets[self._index[indices]]
 
 
 class Mixture:
-    """Corpora with different columns as one: their rows follow one another."""
+    """Several corpora with different columns, as one: the rows of one follow those of another."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)
@@ -161,7 +161,7 @@ class Mixture:
         return np.logical_or.reduce([corpus.used_tokens(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Split rows by corpus, with their numbers there."""
+        """Group rows by corpus: (corpus, the numbers of these rows in it)."""
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
@@ -174,7 +174,7 @@ def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:
 
 
 def _sizes(store: Json) -> dict[str, int]:
-    """The size in bytes of each file of a complete store."""
+    """Return the size in bytes of each file of a complete store."""
     item, pairs, columns = np.dtype(store["dtype"]).itemsize, store["pairs"]["kept"], store["settings"]["columns"]
     sizes = {f"{split}.index": 8 * store["splits"][split]["pairs"] for split in SPLITS}
     for column, lang in columns.items():

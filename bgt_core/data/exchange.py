@@ -1,8 +1,8 @@
-"""Sentences with one property of their wording exchanged by rule: "I'm late." and "I am late.", "tu viens ?" and
-"est-ce que tu viens ?". Decoders learn from such pairs to take the property from the language latent.
+"""Change one property of a sentence's wording by rule: "I'm late." -> "I am late.", "tu viens ?" -> "est-ce que tu
+viens ?". From such pairs, decoders learn to take the property from the language latent.
 
-A rule that is not sure of a sentence returns nothing. A form is kept only if it shows another value of the property
-(`data.properties`) than its sentence.
+A rule returns nothing if it is not sure. A form is kept only if its value of the property (`data.properties`) differs
+from its sentence's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bgt_core.data.properties import APOSTROPHES, PROPERTIES, WORDING
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # the property that each language's rules exchange; of tu and vous there are many paraphrases
+EXCHANGED = {  # language -> the property that its rules change; for tu and vous, paraphrases are common enough
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -26,15 +26,15 @@ EXCHANGED = {  # the property that each language's rules exchange; of tu and vou
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """The rules of a language, with the words that German and Japanese take from text.
+    """Return the rules of a language; those of German and Japanese learn words from `texts`.
 
     Args:
         lang: One of `EXCHANGED`.
         texts: Sentences of that language, thousands.
-        paraphrases: Pairs of them with one meaning.
+        paraphrases: Pairs of such sentences with the same meaning.
 
     Returns:
-        A function of a sentence: it with another value of the property, in each form that the rules know.
+        A function from a sentence to its forms with another value of the property; empty if no rule is sure.
     """
     if lang == "de":
         rule: Forms = _german(texts, paraphrases)
@@ -52,7 +52,7 @@ def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[st
 
 
 def capitalised_like(word: str, model: str) -> str:
-    """`word` with a first capital if `model` has one."""
+    """Return `word`, with a first capital if `model` has one."""
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
@@ -60,7 +60,7 @@ _RULES = WORDING["exchange"]
 
 
 def _pattern(lang: str, pattern: str) -> str:
-    """The pattern with the parts that it names."""
+    """Replace the {names} in a pattern by their patterns."""
     for name, part in _RULES[lang].items():
         if isinstance(part, str):
             pattern = pattern.replace(f"{{{name}}}", part)
@@ -74,7 +74,7 @@ _CUT = {"ca": "can", "wo": "will"}  # before n't
 
 
 def _english(text: str) -> list[str]:
-    """The sentence with every contraction written out, and with every pair of words contracted."""
+    """Return the sentence with all contractions written out, and with all possible contractions made."""
     straight, forms = text.replace("’", "'"), []
     for rules in _EN:
         form = straight
@@ -94,7 +94,7 @@ _NO_FRENCH_VERB = ("en", "y", "pas", "plus", "jamais")
 
 
 def _french(text: str) -> list[str]:
-    """The question in the other forms; "viens-tu ?" -> "est-ce que tu viens ?", "tu viens ?"."""
+    """Return the question in its other forms: "viens-tu ?" -> "est-ce que tu viens ?", "tu viens ?"."""
     if text.count("?") != 1 or re.search(r"est-ce pas|\by a\b", text):
         return []
     straight = text.translate(APOSTROPHES).rstrip(" ?\u202f\u00a0")
@@ -118,19 +118,19 @@ def _french(text: str) -> list[str]:
 
 
 def _elided(word: str, following: str) -> str:
-    """ "que " or "qu'"."""
+    """Elide a word before a vowel: "qu'"; before a consonant: "que "."""
     return f"{word[:-1]}'" if following[:1].lower() in _VOWELS else f"{word} "
 
 
 # German du to Sie: "Hast du Zeit?" -> "Haben Sie Zeit?".
 
 _NO_DU_VERBS = frozenset(_RULES["de"]["no-du-verbs"].split())
-_PLURALS = 3  # times that a plural form must occur
+_PLURALS = 3  # minimum number of times that a plural form must occur in the texts
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
-    """The rule; the verb's form with Sie is that of paraphrases, or the plural that occurs in the texts."""
+    """Make the rule; it takes verb forms for Sie from the paraphrases, or else from the plural forms in the texts."""
     plurals = Counter(word for text in texts for word in _WORDS.findall(text.lower()) if word.endswith("n"))
     learnt = _formal_verbs(paraphrases)
 
@@ -170,7 +170,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The most common form with Sie of each verb form with du, from paraphrases of equally many words."""
+    """Map each verb form with du to its most common form with Sie, by paraphrases with equal numbers of words."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -188,7 +188,7 @@ _ES = _RULES["es"]
 
 
 def _spanish(text: str) -> list[str]:
-    """The sentence in the other form of address, where its one verb with that subject is sure."""
+    """Return the sentence in the other form of address, if the verb of that subject is certain."""
     value = PROPERTIES["address"].value(text, "es")
     unsure, rule = {"tú": ("unsure-tu", _usted), "usted": ("unsure-usted", _tu)}.get(value, ("", None))
     form = rule(text) if rule and not re.search(_ES[unsure], text, re.IGNORECASE) else ""
@@ -196,7 +196,7 @@ def _spanish(text: str) -> list[str]:
 
 
 def _replaced(pattern: str, other: str, text: str) -> str:
-    """The words of a pattern as another word, with their capitals."""
+    """Replace the matches of a pattern by `other`, and keep first capitals."""
     return re.sub(pattern, lambda found: capitalised_like(found.expand(other), found[0]), text, flags=re.IGNORECASE)
 
 
@@ -224,7 +224,7 @@ def _tu(text: str) -> str:
 
 
 def _conjugated(verb: str, formal: bool) -> str:
-    """ "tienes" -> "tiene" if formal, else "tiene" -> "tienes"; "" for a word that is no such form."""
+    """Conjugate: "tienes" -> "tiene" if `formal`, else "tiene" -> "tienes"; return "" for other words."""
     known = _ES["to-usted" if formal else "to-tu"].get(verb.lower())
     if known:
         return capitalised_like(known, verb)
@@ -266,14 +266,14 @@ def _turkish(text: str) -> list[str]:
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
-_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite, and which of the forms is its plain one
-_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # they end in い like others
-_LONGEST = 4  # characters at the end of a form that must occur in text
+_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, index of the plain form
+_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # they end in い like i-adjectives
+_LONGEST = 4  # maximum number of last characters of a form that are looked up in the texts
 _OCCURRENCES = 4
 
 
 def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
-    """The rule; of the forms that a stem could have, that whose end is most common in the texts."""
+    """Make the rule; of all possible forms of a stem, it takes the one whose ending is most common in the texts."""
     lengths = range(2, _LONGEST + 1)
     pieces = Counter(text[at : at + length] for text in texts for at in range(len(text)) for length in lengths)
 
@@ -281,7 +281,7 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
         return pieces[form[-3:]] + (3 * pieces[form[-_LONGEST:]] if len(form) >= _LONGEST else 0)
 
     def plain(stem: str, number: int) -> str:
-        """The dictionary (0), negative (1) or past form (2) of a verb; "" if none is sure."""
+        """Return the dictionary (0), negative (1) or past form (2) of a verb; "" if none is sure."""
         if stem.endswith("来"):
             return stem + _ICHIDAN[number]
         if stem.endswith("あり"):

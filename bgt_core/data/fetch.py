@@ -2,8 +2,8 @@
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all; `LAYOUTS` turn the
-unpacked files into ours; the manifest OUT/bgt-data.json records source, SHA-256 and licence.
+`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all. `LAYOUTS` convert
+the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from bgt_core.data.textfile import lines
 from bgt_core.errors import BgtError, DataError
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 
-SMALL, MOST = 2**26, 100  # an archive may grow to so many bytes, or to this multiple of its size: text has 3 to 20
+SMALL, MOST = 2**26, 100  # an archive may unpack to SMALL bytes, or MOST times its size: 3 to 20 times is usual
 UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not give
 CHUNK = 4096  # rows written together
 STS_COLUMNS = ("gold", "sentence", "sentence")
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of replies that are not the requested text
 
-Report = Callable[[int, int | None], None]  # bytes so far, and bytes in all if the server gives them
+Report = Callable[[int, int | None], None]  # bytes so far, all bytes (None if unknown)
 
 
 class Downloaded(NamedTuple):
@@ -48,7 +48,7 @@ class Downloaded(NamedTuple):
 
 
 class OutputFile(NamedTuple):
-    """A file made by a layout, with its columns and rows if it is a table of ours."""
+    """A file made by a layout, with its columns and number of rows if it is a table."""
 
     path: Path
     columns: Sequence[str] = ()
@@ -59,19 +59,19 @@ Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
 
 
 def download(choice: Choice, out: Path, *, report: Report = lambda done, total: None) -> Downloaded:
-    """Download the chosen data into the folder `out`, unless it is there.
+    """Download the chosen data into the folder `out`, unless they are already there.
 
     Args:
         choice: What to download, from `sources.choose`.
         out: A folder, which is made if it does not exist.
-        report: Gets the bytes of the current archive.
+        report: Called with the bytes read of the current archive, and its size.
 
     Returns:
         The files in `out`, and the numbers of rows left out, by reason.
 
     Raises:
         NotFound: A server fails, or the disk is full; finished archives stay for the next call.
-        DataError: An archive is damaged, or its SHA-256 is not the published one, or not that of the first download.
+        DataError: An archive is damaged, or its SHA-256 differs from the published one, or from the first download's.
     """
     addresses = choice.archives
     records = manifest.read_manifest(out)
@@ -79,7 +79,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())
     if there and whole and choice.stem in records["sources"]:
         return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
-    sizes = [remote_size(address) for address in addresses]  # a wrong address is an error before anything is made
+    sizes = [remote_size(address) for address in addresses]  # fail early for a wrong address
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
     trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
     work, left_out = out / ".download" / choice.stem, Counter[str]()
@@ -97,7 +97,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
             raise
         _write_down(choice, archives, made, left_out, out)
         shutil.rmtree(work)
-    with suppress(OSError):  # another process has downloads of its own
+    with suppress(OSError):  # another process may be downloading
         if [path.name for path in work.parent.iterdir()] == ["manifest.lock"]:
             shutil.rmtree(work.parent)
     return Downloaded([file.path for file in made], dict(left_out), new=True)
@@ -106,7 +106,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 def _write_down(
     choice: Choice, archives: manifest.Json, made: Sequence[OutputFile], left_out: Counter[str], out: Path
 ) -> None:
-    """Add files and source to the manifest, under a lock: another process may be adding its own."""
+    """Add the files and their source to the manifest, under a lock, because other processes may do the same."""
     entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
     entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
     with file_lock(out / ".download" / "manifest.lock", wait=True):
@@ -145,7 +145,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, r
 
 
 class _Bar:
-    """What `pooch` takes for a progress bar; DataError if more than `most` bytes come."""
+    """A progress bar for `pooch`; raises DataError if the server sends more than `most` bytes."""
 
     def __init__(self, address: str, report: Report, most: int):
         self.address, self.report, self.most = address, report, most
@@ -161,7 +161,7 @@ class _Bar:
         self.done = 0
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; `pooch` calls this."""
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
@@ -169,14 +169,14 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
     Args:
         archive: The file; names in it are not trusted.
-        folder: Where to; replaced if it exists.
+        folder: The folder to unpack to; replaced if it exists.
 
     Returns:
-        The files in the order of their names, without what systems add to their archives.
+        The files, sorted by name, without those that macOS adds to archives.
 
     Raises:
-        DataError: The archive is damaged, holds a link or a device, or grows as no text does.
-        NotFound: The disk is full, or a name is impossible.
+        DataError: The archive is damaged, contains a link or a device, or grows more than text does.
+        NotFound: The disk is full, or the system does not allow a file name.
     """
     damage = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError)
     shutil.rmtree(folder, ignore_errors=True)
@@ -186,11 +186,11 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as inside:
                     _check_size(archive, sum(entry.file_size for entry in inside.infolist()))
-                    inside.extractall(folder)  # which keeps every name inside, and writes links as files
+                    inside.extractall(folder)  # writes only inside the folder, and links as files
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0
-                    for member in tar:  # in a compressed archive, listing means unpacking
+                    for member in tar:  # one by one: even a list of all would decompress everything
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
@@ -321,7 +321,7 @@ def _moved(path: Path, out: Path) -> OutputFile:
 
 
 def _check_text(path: Path) -> None:
-    """Raise DataError for common replies in place of a text: a web page, or the pointer of a large file."""
+    """Raise DataError if the server sent a web page or a Git LFS pointer in place of the text."""
     with path.open("rb") as file:
         if (start := file.read(64).lower().lstrip()).startswith(NOT_TEXT):
             raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")

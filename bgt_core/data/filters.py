@@ -1,4 +1,4 @@
-"""Copies of text: keys that ignore case and punctuation, their hashes, and a set of hashes in 8 bytes each."""
+"""Find copies of text: keys that ignore case and punctuation, hashes of the keys, and a compact set of hashes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import numpy as np
 
 
 def key(sentence: str) -> str:
-    """Reduce a normalised sentence to a key, without case, punctuation, symbols, spaces and compatibility forms.
+    """Reduce a normalised sentence to a key: lower case, without punctuation, symbols, spaces or compatibility forms.
 
-    Letters, marks and digits remain; two sentences with the same key count as copies. A sentence without any of these
-    is its own key.
+    Two sentences with the same key count as copies. If nothing would remain, the key is the sentence in lower case.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
     return folded.translate(_not_in_keys()) or folded
 
 
 def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
-    """Hash each into 64 bits, (N,) uint64; another seed gives other hashes."""
+    """Hash N texts to 64 bits each, (N,) uint64; different seeds give different hashes."""
     salt = seed.to_bytes(16, "little")
     return np.frombuffer(
         b"".join([blake2b(text.encode(), digest_size=8, salt=salt).digest() for text in texts]), np.dtype("<u8")
@@ -30,10 +29,10 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes, 8 bytes each, and twice as much during a merge.
+    """A growing set of hashes. It takes 8 bytes per hash, and up to 24 during a merge.
 
-    They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does. Among
-    a hundred million texts two share a hash in one case of 3,700; one of them is then dropped as a copy.
+    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. The
+    probability that two of a hundred million different texts share a hash, so that one is lost, is 1 in 3,700.
     """
 
     def __init__(self) -> None:
@@ -43,7 +42,7 @@ class Seen:
         return sum(map(len, self._runs))
 
     def holds(self, some: np.ndarray) -> np.ndarray:
-        """Which hashes are in the set, (N,) bool."""
+        """Test which hashes are in the set, (N,) bool."""
         held = np.zeros(len(some), bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
@@ -51,7 +50,7 @@ class Seen:
         return held
 
     def add(self, some: np.ndarray) -> None:
-        """Add the hashes that it does not hold yet, each once."""
+        """Add hashes, which must be distinct and not in the set yet."""
         self._runs.append(np.sort(some))
         while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
             last = self._runs.pop()
@@ -67,11 +66,11 @@ class Seen:
         return fresh
 
     def smallest(self, count: int) -> int:
-        """The largest of the `count` smallest hashes."""
+        """Return the largest of the `count` smallest hashes."""
         return int(np.partition(np.concatenate(self._runs), count - 1)[count - 1])
 
 
 @functools.cache
 def _not_in_keys() -> dict[int, None]:
-    """Punctuation, symbols and spaces, for `str.translate` to drop."""
+    """Map punctuation, symbols and spaces to None, so that `str.translate` drops them."""
     return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZ"}

@@ -1,4 +1,4 @@
-"""Records of a data folder: the manifest FOLDER/bgt-data.json, and a card for each file that we made.
+"""Records of a data folder: the manifest FOLDER/bgt-data.json, and a card for each file that `bgt data` made.
 
 A manifest has these parts:
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def read_manifest(folder: Path) -> Json:
-    """The manifest of `folder`, empty if it has none; DataError for a damaged one."""
+    """Read the manifest of `folder`, empty if it does not exist; DataError if it is damaged."""
     path = folder / NAME
     if not path.exists():
         return {"schema": SCHEMA, "sources": {}, "files": {}}
@@ -41,7 +41,7 @@ def read_manifest(folder: Path) -> Json:
 
 
 def facts(path: Path) -> Json:
-    """Bytes and SHA-256 of a file; NotFound if it can't be read."""
+    """Return size in bytes and SHA-256 of a file; NotFound if it can't be read."""
     try:
         return {"bytes": path.stat().st_size, "sha256": files.sha256_file(path)}
     except OSError as error:
@@ -49,7 +49,7 @@ def facts(path: Path) -> Json:
 
 
 def read_card(path: Path) -> Json | None:
-    """The card that `bgt data` wrote for the file `path`, None if it has none; DataError for a damaged one."""
+    """Read the card that `bgt data` wrote for the file `path`, None without a card; DataError if it is damaged."""
     card_path = files.record_path(path)
     try:
         if not card_path.exists():
@@ -65,9 +65,9 @@ def read_card(path: Path) -> Json | None:
 def write_card(
     path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
 ) -> None:
-    """Write the card of a table: its content, its source files with their licences, and `about`.
+    """Write the card of a table: its content, its source files, their licences, and `about`.
 
-    Replaces an older card. Raises NotFound if it can't be written.
+    An older card is replaced. Raises NotFound if the card can't be written.
     """
     licences = licence or "; ".join(sorted({licence_of(file) for file in sources}))
     made = {"sources": {str(file): facts(file) for file in sources}, "licence": licences}
@@ -76,7 +76,7 @@ def write_card(
 
 
 def licence_of(path: Path) -> str:
-    """The licence of a file that `bgt data` made or downloaded; "not recorded" for any other."""
+    """Return the licence of a file that `bgt data` made or downloaded; "not recorded" for other files."""
     if card := read_card(path):
         return card["licence"]
     for folder in path.absolute().parents:

@@ -1,8 +1,8 @@
-"""Files of translations: read as pairs of normalised sentences (TSV, Moses, Parquet), and written (TSV).
+"""Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write them (TSV).
 
-    `chunks` -> `check` -> `Audit`: rows of bytes, sound pairs, reports of bad rows
+    `chunks` (rows of bytes) -> `check` (sound pairs) -> `Audit` (reports of bad rows)
 
-Nothing here holds a file in memory: lines stream in, pairs stream out. The same pairs give the same bytes.
+Files are never held in memory: lines stream in, pairs stream out. The same pairs give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from bgt_core.files import alone, atomic_file, reading_parquet
 
 EXAMPLES = 20  # number of bad lines that are kept as examples
 ROWS = 4096  # rows of a Parquet file to read at once
-SAMPLE = 1_000  # rows that show whether cells are quoted
+SAMPLE = 1_000  # number of first rows that are tested for quotes around all cells
 CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
-TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # of tables that are written
+TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of tables that are written
 LEVEL = 3  # Zstandard level: as small as gzip in a fifth of the time
 
 Row = Sequence[bytes]  # one translation, one side per language
@@ -41,7 +41,7 @@ Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a mes
 
 @dataclass
 class Skipped:
-    """Lines that reading left out: their number for each reason, and the first of them."""
+    """Lines that were skipped in reading: their number for each reason, and messages for the first ones."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> lines
     examples: list[str] = field(default_factory=list)  # "file:line: message"
@@ -79,7 +79,7 @@ def sentences(
     strict: bool = False,
     without: int | None = None,
 ) -> Iterator[str]:
-    """Every sentence of every column, except the column `without`, to train a tokenizer on; errors as in
+    """Yield every sentence of every column except number `without`, to train a tokenizer on; errors as in
     `read_pairs`."""
     for source in sources:
         for row in read_pairs(source, columns, Skipped() if skipped is None else skipped, strict):
@@ -87,9 +87,9 @@ def sentences(
 
 
 def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False) -> list[Path]:
-    """The file that `source` names, stdin ("-") or a pipe too, or one per language for a Moses prefix.
+    """List the files of a source: a single file, stdin ("-") or pipe, or a file per language for a Moses prefix.
 
-    Raises NotFound if none exists, UsageError for stdin or a pipe unless the source is only read `once`.
+    Raises NotFound if a file is missing, UsageError for stdin or a pipe unless the source is only read `once`.
     """
     source = Path(source)
     pipe = str(source) == STDIN or source.is_fifo() or source.is_char_device()
@@ -98,7 +98,7 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{lang}{end}")).is_file()] for lang in langs]
-    if not all(sides):  # files may be named by other codes, as corpus.eng_Latn
+    if not all(sides):  # files may have other language codes, as corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(lang, beside) for lang in langs]
@@ -115,7 +115,7 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
 
 
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
-    """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
+    """Yield the rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
     files = source_files(source, langs, once=True)
     if len(files) == 1 and files[0].suffix != ".parquet":
         for part, some in enumerate(line_lists(files[0])):
@@ -130,7 +130,7 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     size = 0
     for row in _moses(files) if len(files) > 1 else _parquet(files[0], langs):
         chunk.append(row)
-        size += len(row) + sum(map(len, row))  # with the end of each side, so that empty lines count too
+        size += len(row) + sum(map(len, row))  # counts the separators too, so that empty lines have a size
         if size >= CHUNK:
             yield chunk
             chunk, size = [], 0
@@ -138,18 +138,18 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
 
 
 def _check_plain(source: Path | str, rows: Sequence[Row], langs: Sequence[str]) -> None:
-    """Raise DataError if a TSV begins with the names of its columns, or quotes all its cells: they would be text."""
+    """Raise DataError if a TSV begins with column names, or has quotes around all cells: both would be read as text."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]] if rows else []
     if len(names) == len(langs) and all(
         lang in (SKIPPED, name) or NAMES.get(name) == primary(lang) for name, lang in zip(names, langs, strict=True)
     ):
         raise DataError(f"{source}:1: names the columns, and would be read as a translation; remove the line")
     if len(rows) > 1 and all(len(cell) > 1 and cell[:1] == cell[-1:] == b'"' for row in rows for cell in row):
-        raise DataError(f"{source}: quotes around every cell would be read as text; save it without, or as Parquet")
+        raise DataError(f"{source}: every cell is quoted, and the quotes would be read as text; save it without quotes")
 
 
 def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
-    """Split rows into sound ones, as normalised pairs without `SKIPPED` columns, and the errors of the others."""
+    """Return the sound rows, as normalised pairs without `SKIPPED` columns, and the errors of the other rows."""
     wanted = [number for number, lang in enumerate(langs) if lang != SKIPPED]
     if (sound := _all_sound(rows, len(langs), wanted)) is not None:
         return sound, []
@@ -179,7 +179,7 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
 
 
 def _all_sound(rows: Sequence[Row], columns: int, wanted: Sequence[int]) -> list[tuple[str, ...]] | None:
-    """The pairs of rows without an error, each column decoded at once: twice as fast; None if there may be one."""
+    """Return the pairs if no row has an error, else None; decoding whole columns is twice as fast as single rows."""
     if not all(len(row) == columns for row in rows):
         return None
     try:
@@ -194,17 +194,17 @@ def _all_sound(rows: Sequence[Row], columns: int, wanted: Sequence[int]) -> list
 
 
 class Checked(NamedTuple):
-    """N sound rows, a column of numbers apart, and the errors of the others."""
+    """N sound rows, with texts and numbers separated, and the errors of the other rows."""
 
     pairs: list[tuple[str, ...]]  # texts
-    cells: list[str]  # of the column of numbers; empty without one
-    values: np.ndarray  # (N,) float64, of the same
-    places: np.ndarray  # (N,) int64: their rows
+    cells: list[str]  # texts of the column of numbers; empty without such a column
+    values: np.ndarray  # (N,) float64, the same cells as numbers
+    places: np.ndarray  # (N,) int64, the indices of the sound rows
     bad: list[Bad]
 
 
 def check_labelled(rows: Sequence[Row], langs: Sequence[str], label: int) -> Checked:
-    """As `check`, with the column of index `label` among those read as numbers; -1 if there is none."""
+    """Check rows as `check` does, and parse column `label` (an index among the columns read, or -1) as numbers."""
     pairs, bad = check(rows, langs)
     places = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])
     if label < 0:
@@ -220,7 +220,7 @@ def check_labelled(rows: Sequence[Row], langs: Sequence[str], label: int) -> Che
 
 @dataclass
 class Audit:
-    """Handles the rows of one source: counts and names bad ones, or with `strict` rejects them."""
+    """Counts the rows of one source and reports the bad ones, or with `strict` raises an error for the first."""
 
     source: Path | str
     langs: Sequence[str]
@@ -231,8 +231,8 @@ class Audit:
     first: str = ""  # the error of the first bad row
 
     def add(self, rows: int, bad: Sequence[Bad]) -> None:
-        """Record the next chunk: its number of rows, and the bad ones; with `strict`, raise `BgtError` for the first of
-        them."""
+        """Record the next chunk: its number of rows, and its bad rows; with `strict`, raise `BgtError` for the first
+        bad row."""
         for place, reason, found in bad:
             message = f"{self.source}:{self.rows + place + 1}: {found}"
             if self.strict:
@@ -243,7 +243,7 @@ class Audit:
         self.bad += len(bad)
 
     def end(self) -> None:
-        """Raise `BgtError` if there was no row, or no good one."""
+        """Raise `BgtError` if there was no row, or no sound row."""
         if not self.rows:
             raise DataError(f"{self.source} is empty; expected one translation per line, in {', '.join(self.langs)}")
         if self.bad == self.rows:
@@ -282,11 +282,10 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
 
 @contextmanager
 def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """A function that adds rows of UTF-8 to `out`, which appears, complete, when the `with` block ends without an
-    error.
+    """Yield a function that adds rows of UTF-8 to `out`; the file appears, complete, if the block ends without error.
 
-    A part that a killed process left is removed. Raises UsageError for a suffix that is not in `TABLES` and while
-    another process writes it, NotFound if it can't be written.
+    Unfinished files of killed processes are removed. Raises UsageError if the suffix is not in `TABLES` or if another
+    process is writing the file, NotFound if the file can't be written.
     """
     check_table(out)
     with alone(out), atomic_file(out) as partial, partial.open("wb") as raw, _compressed(raw, out.suffix) as file:

@@ -1,8 +1,8 @@
-"""What a language adds to a meaning: properties of wording that a translation need not show, told by rules on text.
+"""Find properties of wording that a translation need not preserve, such as the form of address, by rules on text.
 
 The probing tasks of the same names (`probes.tasks`) state each rule's source and its accuracy on sentences labelled by
-hand. The rules ignore case, but for German, whose formal Sie only its capital tells from "she" and "they". Text without
-any capital has lost it: there "sie" with a plural verb counts as formal.
+hand. The rules ignore case, except in German, where only the capital distinguishes the formal Sie from "she" and
+"they". In German text without any capitals, "sie" with a plural verb counts as formal.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 _CLOSING = " \u00a0\u202f\"'»”’)]」』"  # quotes and brackets after a closing mark
 
-Rule = Callable[[str], str]  # text -> one of the property's values, or "": it has none, or several
+Rule = Callable[[str], str]  # text -> its value of the property; "" if it shows none or several
 
 
 def final_mark(text: str) -> str:
-    """ ".", "?", "!", "..." or "": the mark that ends the sentence, quotes and brackets ignored.
+    """Return the mark that ends the sentence, ".", "?", "!", "..." or ""; quotes and brackets are ignored.
 
     >>> final_mark("« Où est-il ? »")
     '?'
@@ -40,7 +40,7 @@ def _patterns(patterns: Mapping[str, Iterable[str]], flags: int = re.IGNORECASE)
 
 
 def _one_of(patterns: Mapping[str, Iterable[str]]) -> Rule:
-    """The rule that a text has the value whose pattern alone occurs in it."""
+    """Make a rule that returns the value whose pattern occurs in a text, if no other value's pattern does."""
     compiled = _patterns(patterns)
 
     def rule(text: str) -> str:
@@ -85,10 +85,10 @@ def _politeness(text: str) -> str:
 class Property(NamedTuple):
     """A property of wording: a rule for each language that has it."""
 
-    rules: Mapping[str, Rule]  # no language: the same rule for all
+    rules: Mapping[str, Rule]  # language -> rule; the key "" is for all other languages
 
     def value(self, text: str, lang: str) -> str:
-        """The value that `text` shows; "" if it shows none or several, or if the language has no such property."""
+        """Return the value that `text` shows; "" if it shows none or several, or the language lacks the property."""
         rule = self.rules.get(primary(lang), self.rules.get(""))
         return rule(text.translate(APOSTROPHES)) if rule else ""
 
@@ -104,12 +104,12 @@ PROPERTIES = {
 
 
 def values(text: str, lang: str) -> tuple[str, ...]:
-    """The value of each of `PROPERTIES` that a text shows, "" for those without one."""
+    """Return the value that a text shows of each of `PROPERTIES`, or ""."""
     return tuple(each.value(text, lang) for each in PROPERTIES.values())
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """What tells a sentence's style in its language: the value of each property, and which wordings it has.
+    """Describe a sentence's style: the value of each property, and whether it has each wording of its language.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True

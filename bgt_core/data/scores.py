@@ -1,7 +1,7 @@
-"""Scores of a translation, by itself or against its reference, and ranges of scores for the pairs to keep.
+"""Score translations, alone or against their references, and keep pairs whose scores are in a range.
 
-The filters of back-translated text of Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7). In their order of columns: the
-first is the reference, written by people, the second its machine translation.
+These are the filters for back-translated text of Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7). As there, the first
+column is the reference, written by people, and the second is its machine translation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST = 100  # words: longer translations count as this long (released code)
 
-# pairs of texts, and the costs of the translations, (N,), which only "cost" needs -> (N,) float64
+# N pairs of texts, costs of the translations (N,), used only by "cost" -> scores (N,) float64
 Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
 
 
@@ -39,7 +39,7 @@ class SentenceScore(Protocol):
         """A fingerprint of the scores, in one line."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """N sentences -> (N,) float64."""
+        """Score N sentences, (N,) float64."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ScoreRange:
 
     @classmethod
     def parse(cls, text: str) -> ScoreRange:
-        """ "bleu=0.1..0.7", "cost=..0.5", "classifier=0.3.."; UsageError for any other form."""
+        """Parse "bleu=0.1..0.7", "cost=..0.5" or "classifier=0.3.."; UsageError for any other form."""
         number = r"(-?\d+(?:\.\d+)?)?"
         if not (parts := re.fullmatch(rf"([\w-]+)={number}\.\.{number}", text)) or not any(parts.groups()[1:]):
             raise UsageError(
@@ -74,21 +74,21 @@ class ScoreRange:
 
 
 def word_count(translation: str) -> int:
-    """The number of words, at most 100."""
+    """Count the words, up to 100."""
     return min(LONGEST, len(translation.split()))
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """All n-grams, in order: k words give k - n + 1, or none if there are fewer than n."""
+    """List all n-grams in order: k - n + 1 of k words, or none if k < n."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def overlap(reference: str, translation: str, n: int) -> float:
-    """Share, from 0 to 1, of the n-grams of the side with fewer of them that the other side has too (sec. 5.7).
+    """Return the share, from 0 to 1, of the shorter side's n-grams that also occur in the other side (sec. 5.7).
 
-    As in the released code, an n-gram that occurs twice counts twice, however often the other side has it; BLEU would
-    clip it to that number. "the the cat" and "the dog ran off" overlap by 2 of 3; clipped, 1 of 3. If both sides have
-    equally many, the reference's are counted. 0 if the shorter side has no n-gram. Case matters.
+    As in the released code, a repeated n-gram counts each time, even if the other side has it once; BLEU would clip the
+    count. So "the the cat" and "the dog ran off" overlap by 2/3; with clipping, by 1/3. If both sides have equally many
+    n-grams, the reference's are counted. If the shorter side has no n-gram, the overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
@@ -98,25 +98,25 @@ def overlap(reference: str, translation: str, n: int) -> float:
 
 
 def sentence_bleu(reference: str, translation: str) -> float:
-    """sacrebleu's sentence BLEU over 100, from 0 to 1, of words at spaces, smoothed by "add-k" with k = 1.
+    """Return sacrebleu's sentence BLEU divided by 100, from 0 to 1; words are split at spaces, smoothing is "add-k".
 
-    One is added to the matches and to the number of n-grams of every order but the first (Lin & Och 2004). The paper
-    smooths unigrams and the brevity penalty too (Nakov et al. 2012), which sacrebleu does not: sentences without a
-    common word score 0 here.
+    For every order except unigrams, 1 is added to the number of matches and of n-grams (Lin & Och 2004). The paper also
+    smooths unigrams and the brevity penalty (Nakov et al. 2012). sacrebleu does not, so a pair without a common word
+    scores 0.
     """
     return bleu_metric().sentence_score(translation, [reference]).score / 100
 
 
 @functools.cache
 def bleu_metric() -> BLEU:
-    """sacrebleu's."""
+    """Make sacrebleu's metric once."""
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize="none", smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
 
 
 def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """All scores, the fast ones first: of the text alone, and of the translation by each of `models`."""
+    """Return all scores by name, the fast ones first: scores of the texts, then of the translation by `models`."""
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
         return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
@@ -134,7 +134,7 @@ def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
 
 
 def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> dict[str, ScoreRange]:
-    """The ranges by their score, in the order of `scores`.
+    """Return the ranges by the name of their score, in the order of `scores`.
 
     Raises UsageError for an unknown or a repeated score.
     """
@@ -159,16 +159,16 @@ START, END = "<s>", "</s>"
 
 
 class Perplexity:
-    """nltk's interpolated Witten-Bell model of some sentences, as a score of others.
+    """Scores sentences by their perplexity under nltk's interpolated Witten-Bell model of the training sentences.
 
-    The paper's models are KenLM's (Wieting, Mallinson & Gimpel 2017, sec. 5.6), trained on 40,000 references. KenLM's
-    Python package reads models but can't train them, and nltk's Kneser-Ney scans all its n-grams for each word it
-    scores; so this one is smoothed by Witten & Bell's method. Perplexities of two methods are not comparable: choose a
-    limit from those of your own text.
+    The paper trains KenLM on 40,000 references (Wieting, Mallinson & Gimpel 2017, sec. 5.6). KenLM's Python package
+    can't train models, and nltk's Kneser-Ney model scans all its n-grams for each word, so this class uses Witten-Bell
+    smoothing. Perplexities of different methods are not comparable: choose a limit from the perplexities of your own
+    text.
     """
 
     def __init__(self, sentences: Iterable[str]):
-        """Training takes half a minute and half a gigabyte for 40,000 sentences of ten words.
+        """Train the model: 40,000 sentences of ten words take half a minute and half a gigabyte.
 
         Raises DataError without sentences, NotFound if nltk is not installed.
         """
@@ -200,12 +200,12 @@ class Perplexity:
         return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """N sentences -> (N,) float64: 2 to the cross-entropy, in bits per word, of the words and the end."""
+        """Return the perplexity of N sentences, (N,) float64: 2^(cross-entropy in bits per word, end included)."""
         from nltk.util import ngrams
 
         return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)
 
 
 def padded_words(sentence: str) -> list[str]:
-    """The words of a sentence between the marks of its ends."""
+    """Return the words of a sentence with start and end marks."""
     return [*[START] * (ORDER - 1), *sentence.split(), END]

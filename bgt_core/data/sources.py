@@ -1,9 +1,9 @@
-"""The data sets of `bgt data download`, with their licences (sources.tsv); requests to servers.
+"""The data sets of `bgt data download`, with their licences (sources.tsv), and requests to servers.
 
 Addresses come from public code of 2020-2026, and licences from the sources' own pages; none was checked against the
-server when this was written. If a checksum is published (published.tsv: as recorded by the `datasets` library in the
-dataset_infos.json of open_subtitles, giga_fren, sick), it decides; otherwise the first download is trusted, and later
-ones must have the same SHA-256.
+server when this was written. A file must have its published SHA-256 (published.tsv, from the dataset_infos.json of
+open_subtitles, giga_fren and sick in the `datasets` library). If none is published, the first download is trusted, and
+later ones must have the same SHA-256.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_lan
 from bgt_core.errors import NotFound, UsageError
 
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
-LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # of a corpus or release: also a part of our files' names
+LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # name of a corpus or release; output file names contain it
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language of OPUS: fr, pt_BR
 TIMEOUT = (10.0, 60.0)  # seconds: to connect, and between two blocks
-HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # as stored, so that sizes fit the file
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # uncompressed, so that the announced size is the file's
 
 
 class DataSource(NamedTuple):
@@ -32,13 +32,13 @@ class DataSource(NamedTuple):
     what: str
     licence: str
     addresses: tuple[str, ...]
-    layout: str = "files"  # how its files become ours: one of `fetch.LAYOUTS`
+    layout: str = "files"  # the conversion of its files: one of `fetch.LAYOUTS`
     pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or "" if there is no choice
-    release: str = ""  # the default release; "needed" if there is none
+    release: str = ""  # the default; "needed" if users must choose one, "" if the source has no releases
 
 
 def _table(name: str) -> list[list[str]]:
-    """The rows of a table of the package, without its header."""
+    """Read the rows of a table of the package, without its header."""
     lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines[1:]]
 
@@ -51,8 +51,8 @@ PUBLISHED = dict(_table("published.tsv"))
 
 
 def source(name: str) -> DataSource:
-    """Find a source by name, or "opus:NAME" for any other corpus of OPUS, spelled as there; UsageError for another
-    name."""
+    """Find a source by its name; "opus:NAME" is any other corpus of OPUS, spelled as on OPUS. Raises UsageError for an
+    unknown name."""
     if name.lower().startswith("opus:") and len(name) > 5:
         address = OPUS.replace("{corpus}", name[5:])
         licence = "not known here; see its LICENSE and https://opus.nlpl.eu"
@@ -65,7 +65,7 @@ def source(name: str) -> DataSource:
 
 
 def languages(pair: str) -> tuple[str, str]:
-    """ "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"), in the order given; regions stay as they are, as in pt_BR."""
+    """Split a pair: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"), in the same order; regions stay, as in pt_BR."""
     given = split_langs(pair)
     first, *rest = [code if "-" not in (code := lang_code(lang)) else lang for lang in given] or [""]
     if len(rest) != 1 or rest[0] == first or not all(re.fullmatch(CODE, lang) for lang in (first, *rest)):
@@ -89,14 +89,14 @@ class Choice(NamedTuple):
 
     @property
     def archives(self) -> list[str]:
-        """The addresses of its archives."""
+        """The addresses of the source's archives."""
         other = next((lang for lang in self.langs if lang != "en"), "")
         values = {"opus_pair": "-".join(sorted(self.langs)), "iso": THREE_LETTERS.get(other, other)}
         return [address.format(**values, release=self.release) for address in self.source.addresses]
 
 
 def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
-    """Check what a user chose of a source; UsageError for choices that it does not have."""
+    """Check a user's choice of a source, languages and release; UsageError if the source does not offer them."""
     chosen = source(name)
     only = chosen.pairs if "-" in chosen.pairs else None
     pair = pair or only
@@ -134,7 +134,7 @@ def _is_label(text: str) -> bool:
 
 
 def remote_size(url: str) -> int | None:
-    """The size of the file at `url`, or None if the server doesn't give it.
+    """Return the size in bytes of the file at `url`, or None if the server doesn't give it.
 
     Raises NotFound if the server can't be reached, refuses, or redirects to an unencrypted address. Proxies and
     certificates come from the environment.
@@ -178,7 +178,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def proxy_of(url: str) -> str:
-    """The proxy for an address and the variable that names it, as messages show them; "" without one."""
+    """Name the proxy of an address and the variable that sets it, for messages; "" without a proxy."""
     from requests.utils import get_environ_proxies, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

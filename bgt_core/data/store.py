@@ -26,7 +26,7 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.vectors.convert import read_npy
 
-BLOCK = 2**16  # positions handled together
+BLOCK = 2**16  # rows handled together
 
 
 def prepare(
@@ -46,11 +46,11 @@ def prepare(
     `columns` are as `DataConfig.columns`. A plain path is a file of all columns; sources with different columns make a
     mixture of corpora, one for each set of columns. A row is kept if every side has `min_tokens` to `max_tokens`
     tokens, EOS not counted (paper, sec. 4: 5 to 100). About `valid_pairs` of all rows are held out, by a hash of the
-    first column's case-folded text. So all translations of a sentence are in the same split, in every corpus where it
-    is in the first column, and a few rows more may be held out.
+    first column's case-folded text. So all translations of a sentence are in the same split, in every corpus that has
+    the sentence in its first column. A few more rows may be held out for this.
 
-    The store appears at `out` complete or not at all. A store made before from the same files, tokenizer and settings
-    is reused. Raises `BgtError` for bad sources (see `read_pairs`), if no row is left to train on, and if `out` holds
+    The store appears at `out` complete or not at all. A store that was made from the same files, tokenizer and settings
+    is reused. Raises `BgtError` for bad sources (see `read_pairs`), if no row is left to train on, and if `out` is
     anything else.
     """
     out = Path(out)
@@ -74,7 +74,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # an error is raised before the long work
+        target_width(of_part)  # fail early, before the long work
     if out.exists():
         return _reuse(out, settings, strict)
     with atomic_folder(out) as work:
@@ -97,7 +97,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 
 def _files(source: Source) -> list[Path]:
-    """Every file that determines the rows of a source."""
+    """List the files that determine the rows of a source."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
         raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
@@ -111,7 +111,7 @@ def _write(
     tokenizer: Tokenizer,
     strict: bool,
 ) -> None:
-    """Write the store into the new folder `work`: a corpus, or a folder for each corpus of a mixture."""
+    """Write the store to the new folder `work`: one corpus, or a folder for each corpus of a mixture."""
     mixed = len(parts) > 1
     folders = [work / "-".join(names) if mixed else work for names in parts]
     stores: list[Json] = []
@@ -153,7 +153,7 @@ class Tokenised(NamedTuple):
 
     kept: np.ndarray  # int64: the indices of the rows that stay
     bad: list[Bad]
-    short: int  # dropped rows that are too short
+    short: int  # number of dropped rows that are too short
     long: int
     lengths: np.ndarray  # int64 (texts, kept rows): tokens, EOS included
     ids: list[np.ndarray]  # for each column of text: the tokens of the kept rows, one sentence after another
@@ -192,7 +192,7 @@ def _dtype(tokenizer: Tokenizer) -> np.dtype:
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
-    """Write ids, offsets, labels, targets and a hash of every kept row, and counts."""
+    """Write ids, offsets, labels, targets and hash of every kept row; return the counts."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
@@ -240,7 +240,7 @@ def _encode(
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
-    """The largest hash of a held-out row, so that about `valid_pairs` rows of all corpora are held out."""
+    """Return the largest hash of a held-out row, so that about `valid_pairs` rows of all corpora are held out."""
     smallest = np.zeros(0, np.uint64)
     for folder in folders:
         for start in range(0, (folder / "hashes").stat().st_size // 8, BLOCK):
@@ -282,7 +282,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Units of the vectors of one corpus's rows; 0 without vectors."""
+    """Return the size of the target vectors of one corpus; 0 without vectors."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):

@@ -17,8 +17,8 @@ import sentencepiece
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of a larger text, to bound its memory
-MANY = 512  # sentences; fewer are tokenised before other threads have started
+TRAINING_SENTENCES = 2_000_000  # of a longer text, a tokenizer is trained on a random sample, to limit memory
+MANY = 512  # sentences; for fewer, starting threads takes longer than tokenising
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 CLOSING_MARKS = set(".!?…。！？؟")
 INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
@@ -37,7 +37,7 @@ def normalise(text: str) -> str:
         )
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    text = text.strip(" ")  # by now the only white space
+    text = text.strip(" ")  # the only white space left
     return " ".join(text.split()) if "  " in text else text
 
 
@@ -45,14 +45,14 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
     """Make a list of sentences; a single string is one sentence.
 
     Args:
-        sentences: a string, or strings in an order: a list, an array, a pandas Series, a generator.
-        parameter: what messages call them.
+        sentences: a string, or an ordered collection of strings: a list, an array, a pandas Series, a generator.
+        parameter: the name of the sentences in error messages.
 
     Returns:
         The N sentences, in their order.
 
     Raises:
-        UsageError: for anything else, as a table or bytes, and for a row that is not a string, which it names.
+        UsageError: for other types, such as a table or bytes, and for a row that is not a string (it names the row).
     """
     if isinstance(sentences, str):
         return [sentences]
@@ -71,13 +71,13 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
 
 
 class Tokenizer:
-    """One SentencePiece model, held as the bytes of its file, shared by all languages (paper, sec. 4).
+    """A SentencePiece model for all languages (paper, sec. 4), kept as the bytes of its file.
 
-    The bytes alone say how text is treated (lower-cased or not), so they travel with every checkpoint.
+    These bytes are in every checkpoint, because they determine how text is treated (for example lower-cased).
     """
 
     def __init__(self, model: bytes):
-        """Raises DataError if `model` is not a SentencePiece model, or has other special ids than ours."""
+        """Raises DataError if `model` is not a SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
@@ -122,7 +122,7 @@ class Tokenizer:
                 num_threads=1,  # the number of threads would change the order of sums
                 minloglevel=2,
             )
-        except RuntimeError as error:  # whose checks are internal
+        except RuntimeError as error:  # its message is about SentencePiece's internal checks
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
@@ -150,7 +150,7 @@ class Tokenizer:
         Path(path).write_bytes(self.model)
 
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
-        """Encode N sentences, first cleaned up by `normalise`, as N lists of token ids, each ending in EOS.
+        """Encode N sentences as N lists of token ids, each ending in EOS. `normalise` is applied unless `normalised`.
 
         Raises UsageError as `sentence_list`.
         """
@@ -158,7 +158,7 @@ class Tokenizer:
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
 
     def unread(self, ids: Iterable[Sequence[int]]) -> int:
-        """Count the sentences, of the ids of `encode`, that hold no known token; empty ones do not count."""
+        """Count the sentences without any known token, except empty ones; `ids` is the result of `encode`."""
         says_nothing = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
         return sum(len(sentence) > 1 and says_nothing.issuperset(sentence) for sentence in ids)
 
@@ -168,26 +168,26 @@ class Tokenizer:
         return [self._pieces.decode([int(token) for token in ids if token not in silent]) for ids in sentences]
 
     def probabilities(self) -> np.ndarray:
-        """Unigram probability of each token, (V,) float32, as the model estimated it; special tokens get 1."""
+        """Return the model's unigram probability of each token, (V,) float32; 1 for special tokens."""
         scores = [self._pieces.get_score(token) for token in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
 
     def texts(self) -> list[str]:
-        """The text of each of the V tokens; one that begins a word begins with a space, special ones are empty."""
+        """Return the text of each of the V tokens: with a space in front if it begins a word, empty if special."""
         space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
         tokens = map(self._pieces.id_to_piece, range(self.vocab_size))
         return ["" if token in special else text.replace(space, " ") for token, text in enumerate(tokens)]
 
     def closing_marks(self) -> np.ndarray:
-        """The tokens that consist of sentence-final marks, (V,) bool."""
+        """Find the tokens that consist of sentence-final marks, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
         return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
-    """Draw `size` of the sentences with equal chances (reservoir sampling); all of them if there are fewer.
+    """Draw `size` sentences uniformly (reservoir sampling); all of them if there are fewer.
 
-    SentencePiece has its own sampler, but that draws differently in every process.
+    SentencePiece's own sampler draws differently in every process.
     """
     kept: list[str] = []
     draw = random.Random(1)

@@ -1,6 +1,6 @@
-"""Text files, line by line, and numbers in their cells.
+"""Read text files line by line, and numbers in their cells.
 
-Lines end at a line feed only; other characters are read as written, or refused by name.
+Lines end at a line feed only. Other characters are read as written, or raise an error that names them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory
+LONGEST_LINE = 16 * 2**20  # bytes; longer lines are an error: they are hardly text, and would fill the memory
 BLOCK = 2**20  # bytes read together
 STDIN = "-"
-NOT_TEXT = {  # how a file begins -> what it is, and the way out
+NOT_TEXT = {  # first bytes of a file -> its format, and the way out
     b"\x1f\x8b": "compressed by gzip; end its name in .gz",
     b"\xfd7zXZ\0": "compressed by xz; end its name in .xz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; end its name in .zst",
@@ -46,17 +46,17 @@ NOT_TEXT = {  # how a file begins -> what it is, and the way out
 WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 NEW_LINES = r"tr '\r' '\n'"
-SAMPLE = 4_096  # bytes that tell the encoding; a multiple of 4
+SAMPLE = 4_096  # number of first bytes from which the encoding is guessed; a multiple of 4
 UNPACK = {".gz": "gzip -dc", ".xz": "xz -dc", ".zst": "zstd -dc"}
 QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
 RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # files of records, which are never one sentence per line
 
 
 def text_lines(path: Path, *, sentences: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield (number, line) of a UTF-8 file, plain, .gz, .xz or .zst, or of stdin, "-"; numbered from 1, without line
-    ends and without a byte order mark.
+    """Yield (number from 1, line) of a UTF-8 file (plain, .gz, .xz or .zst) or of stdin ("-").
 
-    Raises DataError with file and line for text that is not UTF-8 or has a NUL, and otherwise as `line_lists` does.
+    Line ends and a byte order mark are removed. Raises DataError, with file and line, for text that is not UTF-8 or
+    contains a NUL, and the errors of `line_lists`.
     """
     for number, line in enumerate(chain.from_iterable(line_lists(path, sentences=sentences)), 1):
         try:
@@ -69,24 +69,24 @@ def text_lines(path: Path, *, sentences: bool = False) -> Iterator[tuple[int, st
 
 
 def lines(file: Path) -> Iterator[bytes]:
-    """The lines of `line_lists`, one by one."""
+    """Yield the lines of `line_lists` one by one."""
     return chain.from_iterable(line_lists(file))
 
 
 def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[list[bytes]]:
-    """Lists of lines as bytes, without their line feed and a carriage return before it, one for each block of a file.
+    """Yield the lines of a file as bytes, one list per block that is read, without line feed and carriage return.
 
     Args:
         file: Plain, .gz, .xz, .zst, or "-" for stdin.
-        sentences: Whether a line must be one sentence. A file of records is then refused: one named so, JSON, a table
-            (its first line has a tab, or most lines of the first block have), and a line with a carriage return inside.
-            A tab elsewhere is white space.
-        name: The name of the file in messages, if it is a copy.
+        sentences: Whether each line must be one sentence. Then these raise an error: files of records by name, JSON,
+            tables (the first line has a tab, or most lines of the first block do), and a carriage return inside a line.
+            Tabs elsewhere are white space.
+        name: The name of the file in messages, if `file` is a copy.
 
     Raises:
         NotFound: The file can't be read.
-        DataError: It is cut short or damaged, not text, in UTF-16 or UTF-32, ends its lines in carriage returns alone,
-            or has a line of more than 16 MiB.
+        DataError: The file is cut short, damaged, not text, or in UTF-16 or UTF-32; its lines end in carriage returns
+            alone, or one is longer than 16 MiB.
     """
     name, rest, count = name or file, b"", 0
     for block in chain(filter(None, _blocks(file, name)), [b""]):
@@ -110,13 +110,13 @@ def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None)
 
 
 def uncompressed(name: str) -> str:
-    """The name of a file without the suffix of its compression: "fr.txt.xz" -> "fr.txt"."""
+    """Remove the suffix of compression from a file name: "fr.txt.xz" -> "fr.txt"."""
     suffix = Path(name).suffix
     return name.removesuffix(suffix) if suffix in SUFFIXES else name
 
 
 def column_hint(line: str, columns: int) -> str:
-    """The end of a message about a line with another number of columns: what may separate them; "" if nothing does."""
+    """End a message about a wrong number of columns: name the separator that the line seems to use; "" if unknown."""
     if "\r" in line:
         return "; it has a carriage return inside: end lines in a line feed"
     for mark in ";,|" if "\t" not in line else "":
@@ -129,7 +129,7 @@ def column_hint(line: str, columns: int) -> str:
 
 
 def _check_start(block: bytes, name: Path) -> None:
-    """Raise DataError if a file that begins so is not text in UTF-8 with line feeds."""
+    """Raise DataError if the first block shows that a file is not UTF-8 text with line feeds."""
     if what := next((what for start, what in NOT_TEXT.items() if block.startswith(start)), ""):
         raise DataError(f"{name}: {what}.")
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
@@ -139,7 +139,7 @@ def _check_start(block: bytes, name: Path) -> None:
 
 
 def _piped(command: str, name: Path) -> str:
-    """A command line that reads a file, compressed or not, or stdin."""
+    """Return a command line that runs `command` on a file, compressed or not, or on stdin."""
     if str(name) == STDIN:
         return command
     unpack = UNPACK.get(name.suffix)
@@ -147,7 +147,7 @@ def _piped(command: str, name: Path) -> str:
 
 
 def _wide(block: bytes) -> str:
-    """The encoding in 16 or 32 bits that makes text with line ends of bytes with NULs; "" if none does."""
+    """Return the 16-bit or 32-bit encoding in which a block with NULs is text with line feeds; "" if none fits."""
     sample = block[:SAMPLE]
     for encoding in WIDE if b"\0" in sample else ():
         text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
@@ -158,7 +158,7 @@ def _wide(block: bytes) -> str:
 
 
 def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
-    """Raise DataError if these lines, after `before` others, are not one sentence each."""
+    """Raise DataError unless each of these lines is one sentence; `before` is the number of earlier lines."""
     expected = "expected one sentence per line"
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:
@@ -204,7 +204,7 @@ def _blocks(file: Path, name: Path) -> Iterator[bytes]:
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:
-    """Decompress frame by frame: zstandard's own file reader takes a truncated file for a complete one."""
+    """Decompress frame by frame, because zstandard's own file reader accepts truncated files."""
     frame = None
     while block := raw.read(BLOCK // 8):
         while block:
@@ -217,7 +217,7 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
 
 # Numbers in the cells of a table.
 
-_SPELT = str.maketrans({"٫": ",", "٬": "'"})  # Arabic separators of decimals and of thousands
+_SPELT = str.maketrans({"٫": ",", "٬": "'"})  # Arabic decimal and thousands separators
 
 
 def number(text: str) -> float:
@@ -230,13 +230,13 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Say why `number` can't parse a cell, and what to write instead, after the name of its column.
+    """Return a message, to follow a column's name, for a cell that `number` can't parse, with the correct form.
 
     >>> no_number("5,5")
     "is not a number: '5,5'; write 5.5, with a point"
     """
     plain = re.sub(r"[\s'’_]", "", unicodedata.normalize("NFKC", text).translate(_SPELT))
-    if {",", "."} <= set(plain):  # the last of them is that of decimals
+    if {",", "."} <= set(plain):  # the last one is the decimal separator
         last = max(plain.rfind(","), plain.rfind("."))
         plain = re.sub("[,.]", "", plain[:last]) + "." + plain[last + 1 :]
     elif plain.count(",") + plain.count(".") > 1:

@@ -1,9 +1,9 @@
-"""Files of parsed sentences: bracketed trees (Penn Treebank) and CoNLL-U; and tokens turned back into ordinary text.
+"""Read parsed sentences, as bracketed trees (Penn Treebank) or CoNLL-U, and join tokens to ordinary text.
 
-SentEval's files are tokenised as by Moses ("I can 't", "&quot;"), xprobe's in a way of their own ("l' action",
-"Madrid ' in"), trees as in the Penn Treebank ("ca n't", "-LRB-"). The models read text, so tokens are joined before
-use. Lost information is guessed: straight quotes open and close in turn, French keeps a space within « » and
-before ! ? : ;.
+SentEval's files are tokenised by Moses' rules ("I can 't", "&quot;"), xprobe's by its own ("l' action", "Madrid ' in"),
+and trees by those of the Penn Treebank ("ca n't", "-LRB-"). The models read ordinary text, so the tokens are joined
+first. Lost spaces are guessed: straight quotes open and close in turn, and French has a space inside « » and before
+! ? : ;.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 
 
 def detokenise(sentence: str, lang: str) -> str:
-    """Tokens separated by spaces -> normalised text."""
+    """Join tokens, separated by spaces, to normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
     text, glued = "", True  # glued: no space between the text and the next token
     quoting: set[str] = set()  # the kinds of quotes that are open
@@ -57,7 +57,7 @@ def detokenise(sentence: str, lang: str) -> str:
 
 
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Whether a token is written without a space before it, and without one after."""
+    """Return whether a token has no space before it, and whether it has none after it."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
             return True, True
@@ -90,9 +90,9 @@ _EMPTY = "-NONE-"  # label of a trace
 
 @dataclass(frozen=True)
 class Tree:
-    """A constituent with its parts, or a part of speech with its word; a sentence is its top constituent.
+    """A constituent with its children, or a part of speech with its word; a sentence is its top constituent.
 
-    Labels have no function ("NP" for "NP-SBJ"); traces, and constituents of traces alone, are left out.
+    Labels are without functions ("NP" for "NP-SBJ"). Traces, and constituents that contain only traces, are left out.
     """
 
     label: str
@@ -106,7 +106,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Depth in constituents of the deepest word; its part of speech does not count."""
+        """The number of constituents above the deepest word; its part of speech does not count."""
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
@@ -115,16 +115,16 @@ class Tree:
 
 
 def read_trees(files: Sequence[Path]) -> list[Tree]:
-    """Read the trees of all files (plain, .gz, .xz, .zst), on one line or several each, without a bracket around the
-    whole sentence such as (ROOT ...).
+    """Read the trees of all files (plain, .gz, .xz, .zst); a tree may have several lines.
 
-    Raises DataError with file and line for a bad one.
+    A bracket around the whole sentence, such as (ROOT ...), is removed. Raises DataError, with file and line, for a
+    bad tree.
     """
     return [tree for file in files for tree in _trees(file)]
 
 
 def _trees(file: Path) -> Iterator[Tree]:
-    stack: list[tuple[str, list[Tree], list[str]]] = []  # of open brackets: location, children, label and word
+    stack: list[tuple[str, list[Tree], list[str]]] = []  # open brackets: location, children, label and word
     after_bracket = False
     for number, line in text_lines(file):
         location = f"{file}:{number}"
@@ -155,8 +155,8 @@ def _trees(file: Path) -> Iterator[Tree]:
 
 
 def _closed(children: list[Tree], names: list[str]) -> Tree | None:
-    """The node of a closed bracket, its label without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays. None
-    without a word."""
+    """Make the node of a closed bracket; None if it has no word. Functions and numbers are removed from the label:
+    NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
     full, word = [*names, "", ""][:2]
     label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
     if children:
@@ -167,7 +167,7 @@ def _closed(children: list[Tree], names: list[str]) -> Tree | None:
 # CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that they are trees.
 
 COLUMNS = 10
-FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # that are read here
+FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the columns that are read
 
 
 @dataclass(frozen=True)
@@ -182,30 +182,30 @@ class Word:
     relation: str  # with its subtype, as in nsubj:pass
 
     def is_a(self, relation: str) -> bool:
-        """Whether this is the relation to the head, whatever its subtype."""
+        """Test whether `relation`, with any subtype, is the relation to the head."""
         return self.relation.partition(":")[0] == relation
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A run of written text: one word, or several as one (French "du", words 3 and 4)."""
+    """A written token: one word, or several written as one (French "du" is two words)."""
 
     first: int
     last: int
     form: str
-    space: bool  # follows
+    space: bool  # whether a space follows
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A sentence: one root, no cycle."""
+    """A parsed sentence; its words form a tree with one root."""
 
     words: list[Word]
     surfaces: list[Surface]
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """Number of a head -> its dependents in order; 0 -> the root alone."""
+        """The dependents of each head in order, by the head's number; 0 has only the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)
@@ -216,7 +216,7 @@ class Parsed:
         return self.children[0][0]
 
     def under(self, word: Word) -> set[int]:
-        """Numbers of a word and of all its descendants."""
+        """Return the numbers of a word and of all its descendants."""
         numbers, stack = set(), [word]
         while stack:
             numbers.add(stack[-1].number)
@@ -224,15 +224,15 @@ class Parsed:
         return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
-        """The sentence, or part of it, as written."""
+        """Return the sentence, or only these surfaces, as written."""
         parts = self.surfaces if surfaces is None else surfaces
         return normalise("".join(part.form + " " * part.space for part in parts))
 
 
 def read_conllu(files: Sequence[Path]) -> list[Parsed]:
-    """The sentences of all files (plain, .gz, .xz, .zst).
+    """Read the sentences of all files (plain, .gz, .xz, .zst).
 
-    Raises DataError with file and line for a sentence that is not CoNLL-U or not a tree.
+    Raises DataError, with file and line, for a sentence that is not CoNLL-U or not a tree.
     """
     return [sentence for file in files for sentence in _sentences(file)]
 
@@ -245,18 +245,18 @@ def _sentences(file: Path) -> Iterator[Parsed]:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of words, and empty ones between sentences."""
+    """Yield (number, line) of the words, and of the empty lines between sentences."""
     for number, line in text_lines(file):
         if line.startswith("#"):
             continue
         if line.strip() and (columns := line.count("\t") + 1) != COLUMNS:
             raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
-        # the library would take two spaces for a tab
+        # the library would read two spaces as a tab
         yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 
 def _parsed(rows: list[str], location: str) -> Parsed:
-    """`location` is the file and the first word's line."""
+    """Parse and check one sentence; `location` is the file and the line of its first word."""
     words: list[Word] = []
     surfaces: list[Surface] = []
     try:

@@ -1,6 +1,6 @@
-"""The words and marks of a sentence, and the sentence without each of them; how similar two languages' writing is.
+"""Find the words and marks of a sentence, remove each in turn, and measure how similar two languages' writing is.
 
-The names in capitals are parts of regular expressions, for all that tells words from marks.
+The names in capitals are parts of regular expressions, shared by all modules that tell words from marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bgt_core.errors import DataError
 
 
 def _characters(categories: set[str]) -> str:
-    """The ranges of characters of these categories, without spaces, for the brackets of a regular expression."""
+    """Return the ranges of characters of these categories, except spaces, for the brackets of a regular expression."""
     codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
     kinds = map(unicodedata.category, map(chr, codes))
     chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
@@ -26,10 +26,10 @@ def _characters(categories: set[str]) -> str:
 
 
 COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs, points: they belong to the character before them
-HIDDEN = _characters(INVISIBLE)  # joiners, directions, controls: neither words nor marks, and encoders never see them
+HIDDEN = _characters(INVISIBLE)  # joiners, directions, controls: neither words nor marks; `normalise` removes them
 WITHIN = COMBINING + HIDDEN
 LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens
-_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # with its variation or skin tone
+_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # with its variation selector or skin tone
 MARK = rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_SIGN}(?:(?<=\u200d){_SIGN})*"  # a flag, a mark, or joined emojis
 WORD = re.compile(f"{LETTERS}|{MARK}")
 _SCRIPTS = ("\u3040-\u309f", "\u30a0-\u30ff", "\u3400-\u9fff々")  # hiragana, katakana, Chinese characters
@@ -40,27 +40,27 @@ RUN = re.compile(
 
 
 def spans(text: str, lang: str) -> list[tuple[int, int]]:
-    """The spans of words and marks; in languages without spaces, as Japanese and Thai, runs of one script."""
+    """Find the spans of words and marks or, in languages without spaces such as Japanese, of runs of one script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
 
 def without(text: str, lang: str) -> Iterator[str]:
-    """The text without each of its words and marks in turn; all at once take the square of its length."""
+    """Yield the text without each of its words and marks in turn. A list of all texts grows as the length squared."""
     return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))
 
 
-# How similar the writing of two languages is: the overlap of their letters, and of the tokens of one vocabulary.
+# Similarity of the writing of two languages: the overlap of their letters, or of their tokens in one vocabulary.
 
 SENTENCES = 20_000  # maximum number of translations to measure an overlap on
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
-    """The share, from 0 to 1, of one language's letters, ignoring case, that the other's frequencies cover."""
+    """Return the `overlap` of two languages' letter frequencies, from 0 to 1, ignoring case."""
     return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
 
 
 def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) -> float:
-    """The same for the tokens of one tokenizer, trained on both sides in lower case; DataError as for its training."""
+    """Return the `overlap` of the tokens of a tokenizer trained on both sides in lower case; errors of its training."""
     tokenizer = Tokenizer.train([*first, *second], vocab_size, lowercase=True)
     return overlap(
         *(Counter(token for ids in tokenizer.encode(texts) for token in ids[:-1]) for texts in (first, second))
@@ -68,12 +68,12 @@ def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) 
 
 
 def is_letter(char: str) -> bool:
-    """Count letters and marks: scripts of Asia write vowels as marks."""
+    """Test for a letter or a combining mark: Asian scripts write vowels as marks."""
     return unicodedata.category(char)[0] in "LM"
 
 
 def overlap(first: Counter, second: Counter) -> float:
-    """The sum over kinds of the smaller relative frequency: 1 minus the total variation distance.
+    """Sum the smaller of the two relative frequencies over all kinds: 1 minus the total variation distance.
 
     Raises DataError if one side is empty.
     """

@@ -1,13 +1,14 @@
 """Sentences of an English-French grammar with known factors, for tests, benchmarks and tutorials: fixed tables.
 
-    pairs               a meaning in both languages, each with a style of its own: final mark, filler word, place of the
-                        time, synonyms, contractions, register; styles are independent
+    pairs               a meaning in both languages, each with its own, independent style: final mark, filler word,
+                        place of the time, synonyms, contractions, register
     triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
                         same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
-                        thanked the king."; training and held-out ones share function words only
-    role pairs          two sentences of the same words that differ in who does it and to whom
+                        thanked the king."; training and held-out triples share only function words
+    role pairs          two sentences of the same words with exchanged roles: "The singer saw the man.", "The man saw
+                        the singer."
 
-The generator that drew them is in the history of the repository, at commit 5411f3dd.
+The generator of the tables is in the history of the repository, at commit 5411f3dd.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from bgt_core.errors import UsageError
 
 LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # rows of the tables
-GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"  # kinds that others name
-KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # of triples; role pairs are of the first two
-STEP = 1_010  # rows between the beginnings of two seeds: a multiple of the number of kinds, which come in turn
+GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"  # kinds that other modules use
+KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # of triples; role pairs have the first two
+STEP = 1_010  # rows between the first rows of two seeds: a multiple of the number of kinds, which take turns
 
 
 class Pair(NamedTuple):
@@ -47,15 +48,15 @@ class RolePair(NamedTuple):
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
-    persons: dict[str, tuple[str, str]]  # language -> who does it, who stands first, and to whom, in lower case; the
-    # twin has them the other way round
+    persons: dict[str, tuple[str, str]]  # language -> the person who acts, named first, and the other person, in
+    # lower case; in the twin they are exchanged
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
     """Return `count` pairs; all meanings and texts differ.
 
-    The first pairs of a longer list are those of a shorter one with the same seed. A seed sets the row to begin with,
-    so few pairs of different seeds are different. Raises UsageError if `count` exceeds LIMIT.
+    With the same seed, a longer list begins with the pairs of a shorter one. The seed sets the first row, so short
+    lists of different seeds do not overlap. Raises UsageError if `count` exceeds LIMIT.
 
     >>> pairs(1)[0].texts["fr"]
     'Ah, votre luge est verte.'
@@ -74,11 +75,11 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples, the kinds in turn, no two with the same sentence; seeds as for `pairs`.
+    """Return `count` triples with different sentences; the kinds take turns.
 
     Args:
         count: Number of triples.
-        seed: Sets the row to begin with.
+        seed: Sets the first row, as for `pairs`.
         held_out: Use the held-out nouns, verbs, adjectives, times and frames.
 
     Raises:
@@ -92,7 +93,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different pairs, both kinds in turn; seeds as for `pairs`.
+    """Return `count` different pairs; the two kinds take turns. The seed is as for `pairs`.
 
     Raises UsageError if `count` is not between 0 and ROLE_PAIRS.
 
@@ -106,7 +107,7 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
 
 
 def _drawn(name: str, size: int, count: int, seed: int) -> list[list[str]]:
-    """The cells of `count` rows of a table of `size`, from the row on that the seed sets."""
+    """Return the cells of `count` rows of a table of `size` rows; the seed sets the first row."""
     if not 0 <= count <= size:
         raise UsageError(f"{count:,}: expected 0 to {size:,} {name.replace('-', ' ')}.", parameter="count")
     rows, first = _table(name), seed * STEP % size

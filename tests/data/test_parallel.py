@@ -107,7 +107,7 @@ def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
         (b"", r"corpus\.tsv is empty; expected one translation per line, in en, fr"),
         (b"en\tfr\na\tb\n", r"corpus\.tsv:1: names the columns, and would be read as a translation; remove the line"),
         (b"English\tFrench\na\tb\n", r"corpus\.tsv:1: names the columns"),
-        (b'"a"\t"b"\n"c"\t"d"\n', r"corpus\.tsv: quotes around every cell would be read as text"),
+        (b'"a"\t"b"\n"c"\t"d"\n', r"corpus\.tsv: every cell is quoted, and the quotes would be read as text"),
         (b"one\ntwo\n", r"none of the 2 lines .* holds a translation; .*:1: 1 column, expected 2 \(en, fr\)"),
     ],
 )

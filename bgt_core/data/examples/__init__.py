@@ -1,7 +1,7 @@
-"""The example sentences: 1,152 real English ones, each with translations into some of six languages; and sentences
-that show what a language adds.
+"""The example sentences: 1,152 real English sentences, each with translations into some of six languages, and
+sentences that show properties of style.
 
-README.md in this folder names their sources, their licences, and the models that were not trained on them.
+README.md in this folder names their sources, their licences, and the models that were trained without them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bgt_core.errors import NotFound
 FILE = Path(__file__).with_name("sentences.tsv")  # its header: `source`, then the languages
 STYLE = Path(__file__).with_name("style.tsv.xz")  # its columns: those of `Styled`
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-CREDIT = (  # Markdown; their licences require it beside the sentences
+CREDIT = (  # Markdown; the licences require it beside the sentences
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "
     "[CC BY 2.0 FR](https://creativecommons.org/licenses/by/2.0/fr/); a few from "
     "[NTREX-128](https://github.com/MicrosoftTranslator/NTREX) (CC BY-SA 4.0), "
@@ -29,15 +29,15 @@ CREDIT = (  # Markdown; their licences require it beside the sentences
 
 @cache
 def _table() -> list[list[str]]:
-    """The lines after the header: a source, then a text or "" for each of `LANGS`."""
+    """Return the rows after the header: a source, then a text or "" for each of `LANGS`."""
     _, *lines = FILE.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines]
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """The translations that exist in all of `langs`, in the order of the file, which is random.
+    """Return the sentences that exist in all of `langs`, as tuples of translations, in the random order of the file.
 
-    Raises NotFound for a language that the file does not have.
+    Raises NotFound if the file lacks a language.
     """
     if missing := [lang for lang in langs if lang not in LANGS]:
         raise NotFound(
@@ -58,7 +58,7 @@ class Styled(NamedTuple):
 
 
 class StylePair(NamedTuple):
-    """Two sentences of one meaning that differ in one property alone."""
+    """Two sentences with the same meaning that differ in a single property."""
 
     property: str
     left: Styled
@@ -67,13 +67,13 @@ class StylePair(NamedTuple):
 
 @cache
 def style_sentences() -> list[Styled]:
-    """The sentences that were chosen for what they show of style, in any of `LANGS`; no model was trained on them."""
+    """Return the sentences in all of `LANGS` that show a property of style; no shipped model was trained on them."""
     return [Styled(*line.split("\t")) for line in lzma.decompress(STYLE.read_bytes()).decode().splitlines()]
 
 
 def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
-    """The pairs of sentences of one translation that differ in one of `PROPERTIES`, and share the others; a sentence is
-    in one pair of a property at most. The closing mark makes no pairs: it can be exchanged in any sentence."""
+    """Yield pairs of sentences that share a translation and differ in exactly one of `PROPERTIES`, but not in the
+    closing mark, which can be exchanged in any sentence. A sentence is in at most one pair of each property."""
     together: dict[tuple[str, str, str], list[Styled]] = {}
     for each in sentences:
         together.setdefault((each.lang, each.other, each.translation), []).append(each)

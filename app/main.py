@@ -1,4 +1,4 @@
-"""The app's entry: `streamlit run app/main.py`, with `-- --model PATH` (any number) for other checkpoints."""
+"""The app's entry point: `streamlit run app/main.py`, with `-- --model PATH` (repeatable) for other checkpoints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the parent folder.
-# Sessions do this side by side: if the path were assigned, what other threads add or remove meanwhile would be lost.
+# Streamlit puts this folder on the path, where the folder `probes` would hide the package; `app` is in the parent
+# folder. Sessions run this concurrently: assigning the path would undo the changes of other threads.
 for part in [*sys.path]:
     if Path(part).resolve() == HERE:
-        with suppress(ValueError):  # another session has removed it
+        with suppress(ValueError):  # another session has already removed it
             sys.path.remove(part)
 if str(HERE.parent) not in sys.path:
     sys.path.insert(0, str(HERE.parent))

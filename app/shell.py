@@ -1,9 +1,9 @@
-"""The shell: what the pages are called, and everything around one.
+"""The shell: the list of pages, and everything around a page.
 
-A page is a folder whose `page.py` has a function `page(loaded)`: it asks for its inputs, computes, and shows tables
-with their exports. The shell opens the model and imports the page when it is opened, as imports are slow. It draws the
-heading, the reason why a model does not fit, and errors at the place where the page stopped, then the page's
-`help/FOLDER.md` and the link to this view. A new page is a folder, and a line in `PAGES`.
+A page is a folder whose `page.py` has a function `page(loaded)`. It asks for its inputs, computes, and shows tables
+with their exports. The shell opens the model, and imports a page only when it is opened, because imports are slow. It
+draws the heading, the reason if the model does not fit, and an error at the place where the page stopped; then the
+page's `help/FOLDER.md` and the link to this view. To add a page, add a folder and a line in `PAGES`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ OLD = {
     "plane": "pairs",
     "similarity": "pairs",
     "languages": "probes",
-}  # addresses of pages that are parts of others now
-TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address that name sentences
+}  # old addresses of pages that were merged into others
+TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address that name texts
 
 
 def a_writer(loaded: state.Loaded) -> str:
-    """Say why a model can't generate, and which do; "" if it can."""
+    """Return why a model can't generate, and which models can; "" if it can."""
     return loaded.cannot_write and (
         f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
         "`vgvae` and `model.decoder=lstm`."
@@ -57,13 +57,13 @@ class Page:
     """A page of the app."""
 
     folder: str
-    path: str  # in the address
+    path: str  # its path in the address
     title: str
     icon: str
-    about: str = ""  # under the title, with {second} for the second latent; "" if the page writes a heading of its own
-    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # what it needs and a model does not have
+    about: str = ""  # text under the title, with {second} for the second latent; "" if the page writes its own heading
+    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # the reason why a model does not fit
     shown: Callable[[startup.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether the link to this view is below it; pages with a fragment have it there
+    link: bool = True  # whether to show the link to this view at the end; pages with a fragment show it there
 
 
 PAGES = {
@@ -93,7 +93,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Draw the app: the sidebar, and the page that the address names."""
+    """Draw the app: the sidebar, and the page of the address."""
     st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
     address.one_entry_per_page()
@@ -151,12 +151,12 @@ def main() -> None:
 
 
 def moved(page: st.Page) -> None:
-    """Open the page that took the place of another, with the settings of its link."""
+    """Open the page that replaced another one, with the settings of its link."""
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def draw(page: Page, above: DeltaGenerator) -> None:
-    """Draw a page; an error appears at the place where it stopped. `above` is the place of its own heading."""
+    """Draw a page; an error appears at the place where the page stopped. `above` is the place of its own heading."""
     loaded = state.model()
     module = import_module(f"app.{page.folder}.page")
     if page.about:
@@ -182,14 +182,14 @@ def draw(page: Page, above: DeltaGenerator) -> None:
 
 
 def refused(title: str, explained: str, error: BgtError) -> None:
-    """Show why there is no page."""
+    """Explain why the page cannot be shown."""
     st.title(title)
     st.error(explained, icon=":material/error:")
     st.code(str(error), language=None, wrap_lines=True)
 
 
 def not_here(kept: bool) -> list[str]:
-    """Name what the link that opened the session needs and this app does not have; `kept`: whether it has its texts."""
+    """Name the parts of the link that are missing in this app; `kept` is whether its texts are still kept."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
     every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]

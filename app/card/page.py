@@ -19,19 +19,19 @@ from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
 from probes.result import MAJORITY
 
-PROBE_TITLES = {"punct-num": "Punctuation"}  # in the scores of a card, if not the task's name
+PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probes in a card's scores that are not the task's name
 UNTRAINED = "untrained "  # prefix of a card's columns for the model before training
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
-ADDRESSES = {  # of the papers in `papers.bib`
+ADDRESSES = {  # addresses of the papers in `papers.bib`
     BGT: "https://aclanthology.org/2020.emnlp-main.122/",
     "chen2019multitask": "https://aclanthology.org/N19-1254/",
     "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
 }
-PAPERS = {  # by recipe; others: BGT's
+PAPERS = {  # the paper of each recipe; all other recipes: BGT's paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
+ENDS = ("low", "high")  # columns of a card with the ends of the interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
 TITLES = {
     "data": "Training data",
@@ -50,13 +50,13 @@ TABS = {  # tabs, and the records in them
     TRAINING: ("command", "training"),
     DATA: ("data", "licence", "limits"),
 }
-FACT = 160  # pixels of a number
-LONG = 12  # rows from which on a table scrolls
+FACT = 160  # width in pixels of a number
+LONG = 12  # tables with more rows scroll
 HELP_OF = {
     "Updates": "Of its last training, which may have started from another model.",
     "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
 }
-COLLAPSED = 0.1  # nats; a latent with less KL holds next to no information
+COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information
 
 
 def page(loaded: state.Loaded) -> None:
@@ -72,7 +72,7 @@ def ours(loaded: state.Loaded) -> None:
         "Updates": f"{info['step']:,}",
         "Checkpoint": loaded.short,
     }
-    with st.container(horizontal=True):  # two in a row on a phone
+    with st.container(horizontal=True):  # on a phone, two numbers fit side by side
         for title, value in facts.items():
             st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
     st.caption(f"Reads {loaded.translates or loaded.languages}.")
@@ -120,12 +120,12 @@ def stored(loaded: state.Loaded) -> None:
 
 
 def outside(loaded: state.Loaded) -> None:
-    """Show what is known of an encoder of another kind."""
+    """Show the known properties of an external encoder."""
     st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
     lang = loaded.langs[0]
     try:
         units = f"{loaded.embed([EXAMPLE], lang=lang).shape[1]:,}"
-    except BgtError:  # a file of vectors holds its own sentences only
+    except BgtError:  # a file of vectors can only embed its own sentences
         units = "unknown"
     known = {
         "Latents": ", ".join(loaded.latents),
@@ -141,7 +141,7 @@ def outside(loaded: state.Loaded) -> None:
 
 
 def records(card: Mapping[str, object]) -> None:
-    """The model's card: lists of records as tables (data, licences), anything else as a line."""
+    """Show the model's card: lists of records as tables (data, licences), all other values as text."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
@@ -160,7 +160,7 @@ def records(card: Mapping[str, object]) -> None:
 
 
 def scores(loaded: state.Loaded) -> None:
-    """A table of the card's scores."""
+    """Show a table of the card's scores."""
     card = loaded.info.get("card", {})
     if not card.get("scores"):
         return
@@ -172,7 +172,7 @@ def scores(loaded: state.Loaded) -> None:
 
 
 def training(loaded: state.Loaded) -> None:
-    """Show the last report on held-out pairs; the export has them all."""
+    """Show the last report on held-out pairs; the export contains all reports."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     held_out = reports[-1] if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
@@ -202,18 +202,18 @@ def training(loaded: state.Loaded) -> None:
 
 
 def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
-    """The ELBO and the KL of each latent that has a prior."""
+    """Return the ELBO and the KL of each latent that has a prior, as (title, nats)."""
     parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
     for name, value in held_out.items():
         latent = name.removeprefix("kl/")
-        if latent != name and value:  # exactly 0 for a latent without a prior
+        if latent != name and value:  # the KL is exactly 0 for a latent without a prior
             of = rows.latent_title(latent).lower() if latent == SEMANTIC else rows.language_name(latent)
             parts.append((f"KL, {of}", f"{value:.1f}" + " (possible collapse)" * (value < COLLAPSED)))
     return parts
 
 
 def paper(loaded: state.Loaded) -> tuple[str, str]:
-    """The address of the paper that introduced a recipe's model, and its BibTeX entry."""
+    """Return the address of the paper that introduced the recipe's model, and its BibTeX entry."""
     name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
     return ADDRESSES[name], next(entry for entry in entries if name in entry)
@@ -221,7 +221,7 @@ def paper(loaded: state.Loaded) -> tuple[str, str]:
 
 @cache
 def meanings() -> dict[str, str]:
-    """What settings mean in a few words, by the end of their names."""
+    """Return a short explanation of each setting, by the end of the setting's name."""
     return dict(line.split("\t") for line in (HERE / "settings.tsv").read_text("utf-8").splitlines())
 
 
@@ -232,7 +232,7 @@ def readable(value: object) -> str:
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
-    """Format a number with the decimals of its unit, and its interval."""
+    """Format a number, with the decimals that suit its unit, and its interval."""
     if value is None or isinstance(value, str) or not isinstance(value, int | float) or value != value:
         return "" if value is None or value != value else str(value)
     form = "z.1f" if ONE_DIGIT.search(measure) or abs(value) > 1 else "z.2f"
@@ -241,8 +241,8 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Derive the intervals of a card's scores, by measure and column, in percent, from the numbers that it gives:
-    Wilson's of precision at 1, if it names the number of translations, and those of its probes."""
+    """Compute intervals in percent of a card's scores, by measure and column. Precision at 1 gets Wilson's interval if
+    the card has the number of translations; probes have intervals in the card."""
     ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
@@ -262,13 +262,13 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """One row per measure, and one for the same measure before training; cells are texts with intervals."""
+    """Return one row per measure, and one more if it was measured before training; cells are texts with intervals."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
     columns = [column for column in names if column not in ENDS]
     lines = []
     for measure, row in table.items():
-        # more columns would not fit a phone
+        # as rows, because more columns would not fit on a phone
         for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
             own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}

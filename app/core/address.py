@@ -1,4 +1,4 @@
-"""The address of a page: the controls bound to it, the selection, a link to the present view."""
+"""The address of a page: the controls bound to it, the selection, and a link to the current view."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import streamlit as st
 
 
 class Bound(TypedDict):
-    """Arguments of a widget whose value the address keeps.
+    """Widget arguments that keep the widget's value in the address.
 
-    If an address leaves a parameter empty, even a required choice is None: use `controls.choice`, which has a default.
+    If an address has an empty parameter, even a required choice is None; `controls.choice` then uses a default.
     """
 
     bind: Literal["query-params"]
@@ -26,20 +26,20 @@ BOUND: Bound = {"bind": "query-params"}
 
 
 def link() -> str:
-    """Return the address of this page with its present settings, even if the address bar lags behind."""
+    """Return the address of this page with its current settings, even if the address bar is not up to date."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
 
 
 def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: str) -> None:
-    """A link to the page of that folder, opened with these parameters."""
+    """Show a link to the page of a folder, which opens the page with these parameters."""
     page = st.session_state["pages"][folder]
     st.page_link(page, label=label, icon=f":material/{icon}:", query_params=parameters or None)
 
 
 def in_link() -> str:
-    """Tell what the link to this view holds."""
+    """Say what the link to this view contains."""
     results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
     return (
         f"It holds all settings{', but no results that you uploaded or ran here' * results}. Anyone with the link also "
@@ -48,17 +48,17 @@ def in_link() -> str:
 
 
 def one_entry_per_page() -> None:
-    """Let the browser's Back lead to the page before, with the settings and texts that it had."""
+    """Make the browser's Back button open the previous page, with its settings and texts."""
     script = (Path(__file__).parent / "js" / "history.js").read_text("utf-8")
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
-ROWS = "rows"  # the parameter that holds the selection
-MAX_ROWS = 1_500  # characters of it; some programs cut longer addresses
+ROWS = "rows"  # the parameter that contains the selection
+MAX_ROWS = 1_500  # maximum number of its characters; some programs cut longer addresses
 
 
 def keep_rows(ids: Sequence[str]) -> bool:
-    """Keep a selection in the address; False, and no parameter, if it is too long."""
+    """Store a selection in the address. If it is too long, remove the parameter and return False."""
     text = as_ranges(ids)
     fits = len(text) <= MAX_ROWS
     if text and fits:
@@ -71,13 +71,13 @@ def keep_rows(ids: Sequence[str]) -> bool:
 
 
 def linked_rows() -> str:
-    """Return the selection in the link that opened the page; "" if the address is the session's own or has none."""
+    """Return the selection in the link that opened the page; "" if the session wrote it itself, or if it is missing."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
 
 def as_ranges(ids: Sequence[str]) -> str:
-    """Ids that are a prefix and a number, in ascending order: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    """Join ids, each a prefix and a number, in ascending order: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         prefix = name.rstrip(string.digits)
@@ -93,7 +93,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids in a text of `as_ranges`; any other text gives none."""
+    """Return those `ids` that are in a text of `as_ranges`; empty for any other text."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"((?:.*?\D)?)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

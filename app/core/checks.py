@@ -14,27 +14,27 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.examples import LANGS, example_sentences
 
 SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # nats that a language must lead by; about one sentence in a thousand is then misjudged
+CERTAIN = 10.0  # nats by which the best language must lead; about one sentence in a thousand is then misjudged
 LETTERS = 6  # shorter texts are not judged: a frequent Turkish word contains "ok"
-LATIN_END = "\u0370"  # the first letter of the other alphabets
-SEEN = 0.8  # share of a text's n-grams that its language's sentences must have: "xxx" is of no language
-UNKNOWN_SHARE = 0.1  # of the tokens
-SAMPLE = 200  # texts checked of a large number
+LATIN_END = "\u0370"  # the first character after the Latin letters
+SEEN = 0.8  # minimum share of a text's n-grams that must occur in the language's sentences: "xxx" is in no language
+UNKNOWN_SHARE = 0.1  # of the tokens; a larger share causes a warning
+SAMPLE = 200  # maximum number of texts that are checked
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
-INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that do not begin a sentence
+INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that are not the first of a sentence
 
 Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" for unseen n-grams
 
 
 def ngrams(text: str) -> list[str]:
-    """Runs of one to three characters of a text's words, with the spaces around the words."""
+    """Return the n-grams of one to three characters of a text's words, including the spaces around the words."""
     text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
     return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
 
 
 def profiles(sentences: Mapping[str, Sequence[str]]) -> Profiles:
-    """How likely each n-gram is in each language, from sentences of it: a naive Bayes classifier."""
+    """Estimate the log-probability of each n-gram in each language, from example sentences (naive Bayes)."""
     counts = {lang: Counter(gram for text in texts for gram in ngrams(text)) for lang, texts in sentences.items()}
     kinds = len(set().union(*counts.values()))
     logs = {}
@@ -51,7 +51,7 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """The likeliest language of n-grams, and how many nats each other is behind; "" without any."""
+    """Return the most likely language of n-grams, and by how many nats each is less likely; "" without n-grams."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -60,9 +60,9 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """The language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown.
+    """Return the language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown.
 
-    Addresses, names, repetitions and a single word tell nothing.
+    Addresses, names and repeated words are ignored. A single word is not judged.
     """
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
@@ -81,28 +81,28 @@ def another_language(text: str, lang: str, known: Profiles | None = None) -> str
 
 
 def guess(texts: Sequence[str]) -> str:
-    """The language that most of the texts are in, of those with example sentences; "" without letters."""
+    """Return the language of most of the texts, among those with example sentences; "" if no text has letters."""
     best = Counter(likeliest(ngrams(text), shipped_profiles())[0] for text in sample(texts))
     del best[""]
     return best.most_common(1)[0][0] if best else ""
 
 
 def sample(texts: Sequence[str]) -> Sequence[str]:
-    """At most `SAMPLE` of the texts, evenly spread."""
+    """Return at most `SAMPLE` of the texts, evenly spread."""
     return list(texts[:: max(1, math.ceil(len(texts) / SAMPLE))])
 
 
 def other_language(texts: Sequence[str], lang: str) -> str:
-    """The language that most of the texts are in, if it is certainly not `lang`; else "". Large texts are sampled."""
+    """Return the language of most of the texts if it is certainly not `lang`; else "". Large texts are sampled."""
     looked_at = sample([text for text in texts if text.strip()])
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     return others.most_common(1)[0][0] if others.total() > len(looked_at) / 2 else ""
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Return warnings about texts in a language, one sentence each; empty if all is well. Large texts are sampled."""
+    """Return warnings about texts in a language, one sentence each. Large texts are sampled."""
     concerns = []
-    if loaded.bgt is not None:  # other encoders' tokens are not visible to us
+    if loaded.bgt is not None:  # the tokens of other encoders are unknown
         rows = loaded.bgt.tokenizer.encode(sample([text for text in texts if text.strip()]))
         tokens = [token for row in rows for token in row if token != EOS]
         missing = tokens.count(UNK)

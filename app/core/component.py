@@ -1,4 +1,4 @@
-"""Parts of pages with JavaScript of their own: how they are mounted, and the button that copies a link."""
+"""Parts of pages that have their own JavaScript: how they are mounted, and the button that copies a link."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from streamlit.components.v2.types import ComponentRenderer
 from app.core.address import link
 
 HERE = Path(__file__).parent / "js"
-# Streamlit serves the plotly.js of the plotly package under this component's name; `plotly.js` loads it once a tab.
+# Streamlit serves the plotly.js of the plotly package under this component's name; `plotly.js` loads it once per tab.
 declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
 
 
 def mounted(name: str, *parts: str, folder: Path = HERE) -> ComponentRenderer:
     """Mount the component of `NAME.js` in a folder, with `NAME.css` if it exists.
 
-    `parts` are further files there, whose functions it calls. All may call `withPlotly(callback)`.
+    `parts` are more files there, with functions that the component calls. All may call `withPlotly(callback)`.
     """
     css = folder / f"{name}.css"
     files = [HERE / "plotly.js", *(folder / f"{part}.js" for part in (*parts, name))]
@@ -36,5 +36,5 @@ _copy = mounted("copy")
 
 
 def copy_link() -> None:
-    """A button that copies the link to this view, with its settings and selection."""
+    """Show a button that copies the link to this view, with its settings and selection."""
     _copy(data={"link": link()}, key="copy_link", width="content")

@@ -1,4 +1,4 @@
-"""Controls that several pages have: choices, numbers, sentences, models; warnings about typed text."""
+"""Controls that several pages use: choices, numbers, sentences, models; warnings about typed text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ONE_LATENT = (
     "choose another model in the sidebar."
 )
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
-SIDE_BY_SIDE = 4  # choices that fit beside each other in half a page
-CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a table's head, and around the head
-LINE, MOST_LINES = 21, 12  # pixels of a line of a wrapped cell; lines of a row, so that a screen holds several rows
+SIDE_BY_SIDE = 4  # number of choices that fit side by side in half a page
+CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a column's title, and around the title
+LINE, MOST_LINES = 21, 12  # pixels of a line in a cell; maximum number of lines, so that a screen shows several rows
 T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Let the user choose sentences in the model's languages. None, with a message, if the app has none."""
+    """Let the user choose sentences in the model's languages. If the app has none, show a message and return None."""
     texts = corpora.readable(langs)
     if not texts:
         st.info(
@@ -47,8 +47,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
-    """Let the user choose the models whose results are shown. At first, and when the model in the sidebar changes or
-    gets its first result, the choice is those of `usual` that have results, or all models."""
+    """Let the user choose the models whose results are shown. The default is the models of `usual` that have results,
+    or all models. The choice is reset when the model in the sidebar changes or gets its first result."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
@@ -61,13 +61,13 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], k
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
-    """Choose one of several options side by side, kept in the address; an empty parameter stands for the default."""
+    """Let the user choose an option, shown side by side and kept in the address; an empty parameter is the default."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
-    """Choose one of a model's languages, at first `default` or the first; the address keeps it."""
+    """Let the user choose a language of a model, at first `default` or the first one; the address keeps the choice."""
     if len(langs) > SIDE_BY_SIDE:
         at = langs.index(default) if default else 0
         return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
@@ -75,13 +75,13 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
-    """Choose one of several numbers, at first the one at a given index; the address keeps it."""
+    """Let the user choose one of several numbers, at first the one at index `first`; the address keeps the choice."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn of texts that the model cannot read well as that language; `title` says which texts they are, `key` is that
-    of the control with their language, which a button then changes."""
+    """Warn about texts that the model cannot read well in this language. `title` names the texts. If `key` names the
+    control of their language, a button offers to change it."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:
@@ -89,8 +89,8 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "",
 
 
 def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
-    """If most texts are in another language of the model, a button that chooses it in the control of that key. `field`
-    is the key of their text area without its language."""
+    """Show a button that chooses another language of the model, if most texts are in it, in the control with this
+    `key`. `field` is the key of their text area without its language."""
     other = checks.other_language(texts, lang)
     if other in loaded.langs:
         label = f"{title} is {rows.language_name(other)}"
@@ -106,14 +106,14 @@ def bounded(text: str, most: int, title: str) -> str:
 
 
 def width(title: str, least: int = 0) -> int:
-    """The width in pixels of a column whose head must not be cut."""
+    """Return the width in pixels of a column whose title must not be cut."""
     return max(least, math.ceil(CHARACTER * len(title) + MARGINS))
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:
-    """The height in pixels of rows whose longest sentence is wrapped in a column of that width, up to `MOST_LINES`: a
-    double click shows a longer one whole. None if one line is enough."""
+    """Return the height in pixels of rows whose longest sentence is wrapped in a column of this width; None if one line
+    is enough. At most `MOST_LINES` lines: a double click shows a longer sentence in full."""
     wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
     longest = max((len(each) + sum(each) for each in wide), default=0)
-    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # words leave lines short
+    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines break between words, and so are not full
     return LINE * min(lines, MOST_LINES) if lines > 1 else None

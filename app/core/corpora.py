@@ -1,7 +1,7 @@
-"""The texts that the app can show, by name, and their sentences as rows: its own, and those of users.
+"""The texts that the app can show (built-in, or added by users), by name, and their sentences as table rows.
 
-What a user brought, sentences, files and encoders, is in the session, and kept on the server so that a reload or a link
-brings it back: under a random key, which only the address of the page holds.
+A user's sentences, files and encoders are in the session. The server also keeps them under a random key, which is only
+in the address of the page. A reload or a link then restores them.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from app.core.startup import ParallelText
 from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 
-PARAMETER = "own"  # the parameter of the address that holds the key
+PARAMETER = "own"  # the parameter of the address that contains the key
 KEY_BYTES = 16  # random, so that nobody can guess another user's key
-MAX_KEPT = 1_000  # states, over all sessions
-MAX_BYTES = 300_000_000  # of all that is kept
-MODEL_BYTES = 10_000_000  # counted for an encoder
-# Not one of Streamlit's caches: users can empty those, and this content can't be computed again.
+MAX_KEPT = 1_000  # maximum number of states, over all sessions
+MAX_BYTES = 300_000_000  # maximum size of all states
+MODEL_BYTES = 10_000_000  # assumed size of an encoder
+# Streamlit's caches are not used here: users can clear them, and these texts cannot be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """What a user brought; never changed, so that a link shows the state of the moment it was made."""
+    """A user's texts and encoders. A state is never changed, so that a link shows the state in which it was made."""
 
-    typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, as `rows.typed` gives them
+    typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
-    models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each encoder opened or split, by title
+    models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each opened or split encoder, by title
     split: Any = None  # the last split on "Your encoder", a `compute.Made`
 
 
@@ -48,7 +48,7 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace some parts; the address then names the new state."""
+    """Replace some parts of the session's state; the address then has the key of the new state."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
@@ -56,7 +56,7 @@ def change(**parts: Any) -> None:
 
 
 def in_address() -> None:
-    """Write the key of the session's texts into the address, which is new on each page."""
+    """Write the key of the session's texts into the address, because each page starts with a new address."""
     key = st.session_state.get("own_key", "")
     if key and st.query_params.get(PARAMETER) != key:
         st.query_params[PARAMETER] = key
@@ -65,7 +65,7 @@ def in_address() -> None:
 
 
 def restore() -> bool:
-    """Load the texts that the key in the address names, once per session. False if they are no longer kept."""
+    """Load the texts of the key in the address, once per session. Return False if they are no longer kept."""
     key = st.query_params.get(PARAMETER, "")
     new = "own_key" not in st.session_state
     own = recalled(key) if new else None
@@ -76,8 +76,8 @@ def restore() -> bool:
 
 
 def kept(own: OwnTexts) -> str:
-    """Store a state and return its key. The states unused for longest are dropped if there are too many, or if they
-    need too much memory."""
+    """Store a state and return its key. If there are too many states, or they need too much memory, drop those that
+    have not been used for longest."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own
@@ -94,7 +94,7 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Bytes of all states, roughly for encoders; what is in several states counts once."""
+    """Return the size of all states in bytes, roughly for encoders; a table in several states counts once."""
     models = {id(model) for own in _kept.values() for model in own.models.values()}
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
@@ -104,14 +104,14 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """The texts that a model of these languages can read by their names, the user's own and then the app's, whose rows
-    have at least that many sentences of one meaning."""
+    """Return the texts that a model of these languages can read, by name, the user's own first. Only texts with at
+    least `least` sentences per row (translations of each other) are included."""
     texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 
 
 def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[str]]:
-    """The first `count` rows of such a text: the sentences of each column, and the columns' languages."""
+    """Return the sentences of each column in the first `count` rows of a text, and the columns' languages."""
     if text.table is not None:
         sides = text.sides
         return [text.table[side].head(count).tolist() for side in sides], [text.columns[int(side)] for side in sides]
@@ -120,8 +120,8 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the first `count` translations, one row per language, or as many different sentences of one language. The
-    table is shared: do not change it. An uploaded text's extra columns are "own:NAME". Raises BgtError for an
+    """Return the first `count` translations, one row per language, or `count` different sentences of one language. The
+    table is shared: do not change it. Extra columns of an uploaded text are named "own:NAME". Raises BgtError for an
     unreadable file."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
@@ -142,23 +142,23 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
-    """One row per sentence; a pair of the same language gives two rows."""
+    """Return one row per sentence; a pair of sentences in the same language gives two rows."""
     table, sides = _text.table, _text.sides
-    if len(sides) == 1:  # each sentence once: copies would hide one another on a map
+    if len(sides) == 1:  # each sentence once, because copies would hide each other on a map
         table = table.drop_duplicates(sides)
     table = table.head(count)
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
-    if len(set(langs)) < len(langs):  # both sides were numbered from 0
+    if len(set(langs)) < len(langs):  # the rows of both sides were numbered from 0, so their ids must be made different
         sentences["id"] = [f"{side}{row}" for side in (langs[0], f"{langs[1]}2_") for row in range(len(table))]
     own = table.drop(columns=[column for column in table if column.isdecimal()])
-    taken = f"{rows.OWN_COLUMN}gold" in own  # a column to colour by may have that title too
+    taken = f"{rows.OWN_COLUMN}gold" in own  # one of the user's own columns may be named "gold", too
     own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 
 
 def different(single: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Keep each sentence once: a sentence with several translations would be drawn on top of itself."""
+    """Yield each sentence once: a sentence with several translations would be drawn over itself."""
     seen = set[str]()
     for (sentence,) in single:
         if sentence not in seen:

@@ -1,4 +1,4 @@
-"""Exports of a page: its rows, their vectors, its figure, a link to this view."""
+"""Exports of a page: its rows, their vectors, its figure, and a link to this view."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from bgt_core.tables import Table, latex_text
 
 WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
 DOTS_PER_INCH = 300
-WIDTH = round(WIDTH_MM / 25.4 * 96)  # in the browser's pixels, of which an inch has 96
-MAX_VECTORS = 20_000  # points up to which all of a drawing are vectors; most programs can't open an SVG with more
-# Every system has a font here with the widths of Arial, so that text that fits here also fits elsewhere.
+WIDTH = round(WIDTH_MM / 25.4 * 96)  # in the browser's pixels: 96 per inch
+MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
+# Every system has one of these fonts with the widths of Arial, so text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; letters of a line, by the widest of those fonts
-FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets compute cells that start with these
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; characters in a line of the widest of these fonts
+FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets treat cells that start with these as formulas
 MIME = {
     "csv": "text/csv", "parquet": "application/vnd.apache.parquet",
     "tex": "application/x-tex", "html": "text/html", "json": "application/json",
@@ -43,7 +43,7 @@ _figure = mounted("figure")
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
     """Show a figure in the browser's theme; `name` is the file name of a saved drawing. A chart with `on_select` always
-    shows its buttons, the lasso among them, above the figure."""
+    shows its buttons, including the lasso, above the figure."""
     figure = draw(theme=theme.current())
     config: dict[str, Any] = {
         "displaylogo": False,
@@ -68,10 +68,10 @@ def offer(
     caption: str = "",
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
 ) -> None:
-    """A button that opens the export formats; files are made on request.
+    """Show a button that opens the export formats; files are made on request.
 
-    `latex` is the table as a reader sees it; `figure(theme="light")` draws the figure, and `caption` goes into it;
-    `vectors` gives, by latent, one vector for each row of the table (N, D).
+    `latex` is the table as readers see it. `figure(theme="light")` draws the figure, and `caption` is written into it.
+    `vectors` returns, for each latent, one vector per row of the table (N, D).
     """
     with st.popover(title, icon=":material/download:"):
         if table is not None:
@@ -91,10 +91,10 @@ def offer(
         st.caption(verbatim(in_link()))
 
 
-# No fragment: on the pages of the maps and the plane, a rerun that overtakes another would drop the container, not its
-# parts.
+# Not a fragment: on the pages of the maps and pairs, a rerun that overtakes another would drop the container, but not
+# its parts.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
-    """The figure for paper (PNG, SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
+    """Offer the figure for print (PNG and SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
     st.markdown("**Figure**")
     with st.container(horizontal=True):
         png = st.button("PNG", key=f"{name}.png")
@@ -104,7 +104,7 @@ def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     if png or svg:
         kind = "png" if png else "svg"
         drawing = {"figure": figure().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
-        _figure(data=drawing, key=f"figure_{name}")  # another id: saved once more
+        _figure(data=drawing, key=f"figure_{name}")  # a new id makes the browser save it again
     st.caption(
         f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: vectors up to {MAX_VECTORS:,} points. "
         "In a notebook, the JSON becomes the figure again:"
@@ -118,7 +118,7 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """UTF-8 with the byte order mark that spreadsheets look for; text that they would compute gets an apostrophe."""
+    """Encode as UTF-8 with the byte order mark for spreadsheets; cells that they would compute get an apostrophe."""
 
     def uncomputed(cell: Any) -> Any:
         return f"'{cell}" if str(cell).startswith(FORMULA) else cell
@@ -134,7 +134,7 @@ def as_parquet(table: pd.DataFrame) -> bytes:
 
 
 def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
-    """Parquet of each row's id, text and language, and a column of float32 vectors (N, D) for each latent."""
+    """Write Parquet: each row's id, text and language, and a column of float32 vectors (N, D) for each latent."""
     columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
     for latent, rows in vectors.items():
         flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
@@ -145,21 +145,21 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def as_latex(table: pd.DataFrame) -> str:
-    """A booktabs tabular."""
+    """Format as a LaTeX tabular in the style of booktabs."""
     cells = [[python_value(value) for value in row] for row in table.itertuples(index=False)]
     return latex_text(Table(list(table.columns), cells))
 
 
 def python_value(value: Any) -> str | int | float | None:
-    """Convert numpy's numbers to Python's own; NaN to None."""
+    """Convert numpy numbers to Python numbers, and NaN to None."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value
 
 
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """Copy a figure in the light theme, for paper; `caption` gives its method, numbers, seed and model.
+    """Copy a figure in the light theme, for print; `caption` contains its method, numbers, seed and model.
 
-    Points that the browser would paint with WebGL become vectors, up to 20,000 of them.
+    Points that the browser would draw with WebGL become vector graphics, if there are at most 20,000.
     """
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
@@ -168,7 +168,7 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
             trace["type"] = "scatter"
     paper = go.Figure(drawing)
     title = paper.layout.title.text
-    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # names of files may be in it
+    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # file names in it may contain tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
     between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # titles of panels

@@ -1,4 +1,4 @@
-"""Show text of users, files and addresses, never as Markdown; tables; and the box "How to read this"."""
+"""Show text from users, files and addresses without Markdown; show tables, and the box "How to read this"."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import streamlit as st
 from bgt_core.errors import BgtError
 
 HELP = Path(__file__).parents[1] / "help"
-MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown, Streamlit's included
-ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses, which become links without any mark
+MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown or Streamlit
+ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses, which become links without markup
 BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
-JOINER = "\N{WORD JOINER}"  # shows nothing
+JOINER = "\N{WORD JOINER}"  # invisible
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
-    """Escape text so that Markdown shows it unchanged, in one line; with `addresses`, addresses stay links."""
+    """Escape text so that Markdown shows it unchanged, on one line; with `addresses`, addresses stay links."""
     line = " ".join(str(text).split())
     if not addresses:
         line = ADDRESS.sub(rf"\g<0>{JOINER}", line)
@@ -31,13 +31,13 @@ def verbatim(text: object, *, addresses: bool = False) -> str:
 
 
 def problem(error: BgtError) -> None:
-    """Show an error in red, with the names and values that it quotes unchanged."""
+    """Show an error in red; the names and values in it are shown unchanged."""
     st.error(verbatim(error), icon=":material/error:")
 
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """What is drawn inside ends with the error if there is one; the page goes on below."""
+    """Show an error raised inside the `with` block; the page continues after the block."""
     try:
         yield
     except BgtError as error:
@@ -47,7 +47,7 @@ def failing() -> Iterator[None]:
 def table(rows: pd.DataFrame, alt: str) -> None:
     """Show all rows of a table at once, with cells and titles unchanged and addresses as links; `alt` is the
     alternative text."""
-    escape_cell = partial(verbatim, addresses=True)  # st.table reads Markdown
+    escape_cell = partial(verbatim, addresses=True)  # st.table interprets Markdown
     shown = rows.map(escape_cell).rename(columns=escape_cell)
     st.table(shown, border="horizontal", hide_index=True, alt=alt)
 
@@ -55,7 +55,7 @@ def table(rows: pd.DataFrame, alt: str) -> None:
 def frame(
     rows: pd.DataFrame, alt: str, formats: Mapping[str, str] = {}, widths: Mapping[str, int] = {}, **settings: Any
 ) -> Any:
-    """Show a table that scrolls; `formats` are of columns of numbers, as "%.2f", `widths` of columns in pixels."""
+    """Show a table that scrolls. `formats` are formats of numeric columns, such as "%.2f"; `widths` are in pixels."""
     columns = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
     columns |= {
         title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
@@ -64,8 +64,8 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box at the end of a page, without the lines on a second latent, {second}, that a
-    model does not have, and those on generated text, {writes}, if it can't generate."""
+    """Show `help/NAME.md` in a closed box at the end of a page. Lines with {second} are left out if the model has no
+    second latent, and lines with {writes} if it cannot generate text."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):

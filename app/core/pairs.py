@@ -1,4 +1,4 @@
-"""Pairs of sentences: five that tell the latents apart, scores of several systems, and what each word adds."""
+"""Pairs of sentences: five on which the latents differ, scores of several systems, and the effect of each word."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
 from bgt_core.evaluation.systems import word_effects
 
-LEAST = 0.005  # effect that is not 0 in two decimals
-LONGEST = 120  # characters of a sentence above its words
+LEAST = 0.005  # smaller effects are 0 in two decimals
+LONGEST = 120  # maximum number of characters of the sentence above its words
 
 
 class Pair(NamedTuple):
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
     other_lang: str
 
 
-PAIRS = (  # alike in one latent, and not in the other
+PAIRS = (  # similar in one latent only
     Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
     Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
     Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
@@ -42,7 +42,7 @@ PAIRS = (  # alike in one latent, and not in the other
 
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
-    """The similarity of a pair in each latent that can be compared: those of two languages in meaning alone."""
+    """Return the cosine of a pair in each latent; for two languages only in the semantic latent."""
     cosines = {}
     for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
         left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
@@ -52,12 +52,12 @@ def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
-    """The `PAIRS` in the languages of a model, with their cosines."""
+    """Return the `PAIRS` in the model's languages, with their cosines."""
     return [(pair, cosines_of(loaded, pair)) for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
 
 
 class ItemsKey(NamedTuple):
-    """A single score."""
+    """The name of a score, and its number of items."""
 
     score: str
     items: int
@@ -66,7 +66,7 @@ class ItemsKey(NamedTuple):
 def compared(
     systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
 ) -> Result:
-    """A score of each system's N numbers, with intervals and differences: weights (B, N), systems (S, N) -> (B, S)."""
+    """Score each system's N numbers, with intervals and differences; weights (B, N), systems (S, N) -> (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
     items = numbers.shape[1]
     return compare(
@@ -79,24 +79,24 @@ def compared(
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Pearson's r x 100 with people's scores; DataError for fewer than 3 pairs, or for scores that are all the same."""
+    """Return Pearson's r x 100 with human scores. Raises DataError for fewer than 3 pairs, or if all scores agree."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
 
 
 def shares(hits: Mapping[str, np.ndarray]) -> Result:
-    """The mean of each system's N numbers, in percent."""
+    """Return the mean of each system's N numbers, in percent."""
     return compared(
         hits, lambda weights, systems: 100 * (weights @ systems.T) / weights.sum(1, keepdims=True), "share, %"
     )
 
 
 def beside_first(result: Result) -> pd.DataFrame:
-    """The score of each system, and its difference from the first's, with 95% intervals; paired, as all systems meet
-    the same resamples.
+    """Return each system's score and its difference from the first system's, with 95% intervals. The comparison is
+    paired: all systems use the same resamples.
 
-    Columns system, value, low, high, and of all but the first difference, difference_low, difference_high.
+    Columns: system, value, low, high; also difference, difference_low, difference_high, which are NaN for the first.
     """
     scores = pd.DataFrame(result.records()).rename(columns={"ci_low": "low", "ci_high": "high"})
     first = result.systems[0]
@@ -106,7 +106,7 @@ def beside_first(result: Result) -> pd.DataFrame:
 
 
 def show_scores(result: Result, title: str, name: str, system: str = "Model") -> None:
-    """A row for each system: its score and its difference from the first, with intervals; and their export."""
+    """Show a row per system: its score and its difference from the first system's, with intervals; and an export."""
     st.markdown(f"**{title}**")
     scores, lines = beside_first(result), []
     for row in scores.itertuples():
@@ -119,8 +119,8 @@ def show_scores(result: Result, title: str, name: str, system: str = "Model") ->
 
 
 def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
-    """Show the words of both sentences side by side, and what each adds by each system, a model and its latent: each
-    word is left out in turn."""
+    """Show the words of both sentences side by side, with the effect of leaving each word out on the similarity, for
+    each system (a model and one of its latents)."""
     langs = pair.lang, pair.other_lang
     try:
         of_systems = {
@@ -135,7 +135,7 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
         st.caption("Neither sentence has two words.")
         return
     effects = pd.DataFrame({title: [each.effects[0] for each in of] for title, of in of_systems.items()})
-    effects = effects.where(effects.abs() >= LEAST, 0.0)  # no -0.00
+    effects = effects.where(effects.abs() >= LEAST, 0.0)  # to avoid -0.00
     for side, (column, text) in enumerate(zip(st.columns(2), (pair.text, pair.other), strict=True)):
         places = [at for at, each in enumerate(words) if each.side == side]
         part = effects.iloc[places]

@@ -1,4 +1,4 @@
-"""Sentences as tables: one row per sentence, with counts of its words and marks."""
+"""Sentences as tables: one row per sentence, with counts of its words and punctuation marks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.facts import has_negation
 
-# Codes, English names, and names in their own and in other languages, as titles of columns have them.
+# Codes, English names, and names in the language itself and in other languages, as they occur in column titles.
 _LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()]
 LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
-STYLES = {  # properties of wording, by the names of `bgt_core.data.properties` and of probing tasks
+STYLES = {  # properties of wording, with the names used by `bgt_core.data.properties` and by probing tasks
     "address": "Form of address",
     "politeness": "Politeness",
     "contraction": "Contraction",
@@ -32,21 +32,21 @@ CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
 COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
 OWN_COLUMN = "own:"  # prefix of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}
-NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish negates inside words
+NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish is excluded, because it negates inside words
 ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
 MAX_OWN = 200
-CATEGORIES = 6  # at most: more colours could not be distinguished
+CATEGORIES = 6  # maximum number; more colours could not be distinguished
 OTHER, NONE = "other", "none"
 
 
 def language_name(lang: str) -> str:
-    """The name of a language, or its code if it has no name here; "English 2" for a second column, en2."""
+    """Return the name of a language, or its code if the name is unknown; "English 2" for a second column, en2."""
     code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
 
 
 def title_key(title: str) -> str:
-    """A title of a column in lower case, without accents and without a number at its end."""
+    """Normalise a column title: lower case, without accents and without a number at the end."""
     letters = [char for char in unicodedata.normalize("NFKD", title.lower()) if not unicodedata.combining(char)]
     return re.sub(r"[\s_]*\d*$", "", "".join(letters).strip())
 
@@ -60,41 +60,41 @@ def latent_title(latent: str) -> str:
 
 
 def words(text: str) -> int:
-    """Count the runs between spaces that hold a letter or a digit: French puts a space before its "?"."""
+    """Count the runs of characters between spaces that contain a letter or digit: French puts a space before "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
 def overlap(left: str, right: str) -> float:
-    """The fraction of two sentences' words that both have, ignoring case (Jaccard); 0 if both are empty."""
+    """Return the fraction of two sentences' words that are in both, ignoring case (Jaccard); 0 if both are empty."""
     left_words, right_words = (set(re.findall(r"\w+", text.lower())) for text in (left, right))
     return len(left_words & right_words) / max(1, len(left_words | right_words))
 
 
 def punctuation(text: str) -> int:
-    """Punctuation characters; an ellipsis of three dots counts as one."""
+    """Count the punctuation characters; an ellipsis of three dots counts as one."""
     return sum(unicodedata.category(char).startswith("P") for char in text.replace("...", "…"))
 
 
 def mark(text: str) -> str:
-    """The name of the sentence's closing mark: "full stop", ..., "other" or "none"."""
+    """Return the name of the sentence's closing mark: "full stop", ..., "other" or "none"."""
     return MARKS.get(final_mark(text)) or (OTHER if unicodedata.category(text[-1:] or " ")[0] == "P" else NONE)
 
 
 def negated(text: str, lang: str) -> bool:
-    """Whether a word of a sentence negates, in one of `NEGATION_LANGS`."""
+    """Return whether a word of the sentence is a negation; `lang` is one of `NEGATION_LANGS`."""
     return bool(ARABIC_NEGATION.search(text) if lang == "ar" else has_negation(text, lang))
 
 
 def counts(text: str) -> dict[str, int | str]:
-    """All counts of a sentence, by the names in `COUNTED`."""
+    """Return all counts of a sentence, by the names in `COUNTED`."""
     return {"words": words(text), "punctuation": punctuation(text), "mark": mark(text)}
 
 
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """N sentences of one language -> N rows, numbered from `start`; a user's own sentences have no translations."""
+    """Make a table of N sentences in one language, numbered from `start`; the user's own have no translations."""
     numbers = range(start, start + len(texts))
     own = translations is None
-    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0 is not row 20 of en
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # so that en2_0 is not row 20 of en
     return pd.DataFrame(
         {
             "id": [f"{prefix}{number}" for number in numbers],
@@ -111,9 +111,9 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
 
 
 def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
-    """N translations, each with a text per language -> the N rows of the first language, then of the second, ...
+    """Make a table of N translations, a text per language: the N rows of the first language, then the second, ...
 
-    `translation` holds the texts in all other languages, if there are any.
+    The column `translation` has the texts in all other languages, if there are any.
     """
     tables = []
     for column, lang in enumerate(langs):
@@ -123,7 +123,7 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
 
 
 def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Languages and sentences of rows, cut where the language changes."""
+    """Return the language and sentences of each run of rows in the same language."""
     langs = table["lang"].to_numpy()
     starts = [0, *(np.flatnonzero(langs[1:] != langs[:-1]) + 1).tolist(), len(table)]
     texts = table["text"].tolist()
@@ -131,42 +131,42 @@ def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """The first `count` example sentences that exist in all of `langs`."""
+    """Return the first `count` example sentences that exist in all of `langs`."""
     return translations(example_sentences(langs)[:count], langs)
 
 
 def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """`count` translation pairs of our grammar, or one side of them."""
+    """Return `count` translations from the built-in grammar, in the given languages."""
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
 def colours(langs: Sequence[str]) -> list[str]:
-    """The columns of sentences of these languages that a map can be coloured by; the first is the default."""
+    """Return the columns by which a map of these languages can be coloured; the first is the default."""
     present = {name for name in STYLES if any(primary(lang) in PROPERTIES[name].rules for lang in langs)}
     present |= {"lang"} if len(langs) > 1 else set()
     return [colour for colour in COLOURS if colour in present or colour not in {*STYLES, "lang"}]
 
 
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
-    """The value of one of `STYLES` that each row shows, as `as_colour` returns it: "none" for rows without one."""
+    """Return each row's value of one of `STYLES`, in the form of `as_colour`: "none" for rows without a value."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]
     return as_colour(pd.Series(values, rows.index, dtype=str))
 
 
 def label_order(label: str) -> tuple[bool, int, str]:
-    """A sort key that puts "4-6" before "10-12", and "other" last."""
+    """Return a sort key that puts "4-6" before "10-12", and "other" last."""
     first = label.partition("-")[0]
     return label == OTHER, int(first) if first.isdecimal() else 0, label
 
 
 def colour_title(colour: str) -> str:
-    """The title of a column to colour by: one of ours, or the user's."""
+    """Return the title of a column that sets the colour: built-in, or the user's."""
     return COLOURS.get(colour) or colour.removeprefix(OWN_COLUMN)
 
 
 def as_colour(values: pd.Series) -> pd.Series:
-    """A user's column (N,): numbers if all cells are numbers and many differ, else at most six categories, with the
-    rarer ones as "other" and empty cells as "none"."""
+    """Convert a user's column (N,) for colouring: to numbers if all cells are numeric and many differ, else to at most
+    six categories. Rarer categories become "other", and empty cells "none"."""
     texts = values.astype("string").str.strip().replace({"": pd.NA, NONE: pd.NA})
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.notna().equals(texts.notna()) and numbers.nunique() > CATEGORIES:
@@ -179,8 +179,8 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Ids of the rows whose sentence has a text as whole words, ignoring case; if none has, those that have it inside a
-    word."""
+    """Return the ids of the rows whose sentence contains a text as whole words, ignoring case; if none does, of those
+    that contain it inside a word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
@@ -188,9 +188,9 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Turn a user's sentences, one per line, into rows; also return the number of lines over the limit.
+    """Make rows of a user's sentences, one per line; also return the number of lines over the limit.
 
-    Blank lines and repetitions are dropped; `taken` rows were typed before.
+    Blank lines and repetitions are dropped; `taken` is the number of rows typed before.
     """
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]

@@ -19,35 +19,35 @@ from bgt_core.errors import UsageError
 
 AS_SHIPPED = "{}, as shipped"
 EXAMPLES, BUILT_IN = "Example sentences", "Built-in grammar"
-PROBES_FOLDER = "probes"  # in a model's folder: results of `bgt-probe` on it
+PROBES_FOLDER = "probes"  # folder inside a model's folder with results of `bgt-probe`
 
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translations to look at, or sentences of one language: a TSV, gz, xz, zst or Parquet file with one column per
+    """Translations to show, or sentences of one language: a TSV, gz, xz, zst or Parquet file with one column per
     language."""
 
     langs: tuple[str, ...]  # the languages shown
     file: Path | None  # None: example sentences, or the built-in grammar
     credit: str = ""  # Markdown: the source of the sentences, shown with them
-    columns: tuple[str, ...] = ()  # of the file, if they differ from `langs`
-    # The table of an uploaded file: the texts of each of `columns` under "0", "1", ..., then maybe "gold" and
-    # "own:NAME". Both texts may be of the same language: pairs of sentences. None for a text that was not uploaded.
+    columns: tuple[str, ...] = ()  # columns of the file, if they differ from `langs`
+    # The table of an uploaded file; None for other texts. The texts of each of `columns` are in the columns "0", "1",
+    # ...; "gold" and "own:NAME" may follow. In pairs of sentences, both columns have the same language.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
-    digest: str = ""  # of the table
+    digest: str = ""  # hash of the table
 
     @property
     def sides(self) -> list[str]:
-        """The numbers of the columns with texts in `langs`."""
+        """The names of the table's columns whose language is in `langs`."""
         return [str(at) for at, lang in enumerate(self.columns or self.langs) if lang in self.langs]
 
     @property
     def unit(self) -> str:
-        """The unit of its rows."""
+        """The plural noun for its rows."""
         return {1: "sentences", 2: "pairs"}.get(len(self.langs), "translations")
 
     def alone(self, lang: str) -> ParallelText:
-        """Its sentences of one language, without their translations."""
+        """Return the sentences of one language, without their translations."""
         return replace(self, langs=(lang,), columns=self.columns or self.langs)
 
 
@@ -55,9 +55,9 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 
 
 def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, those in the most languages first.
+    """Return the texts that a model of these languages can read, those with the most languages first.
 
-    A model of one language reads the sentences of its language in every text.
+    A model of one language reads the sentences in its language of every text.
     """
     if len(langs) == 1:
         (lang,) = langs
@@ -69,23 +69,23 @@ def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Everything that a page may open; a name from the address bar alone never opens anything."""
+    """Everything that a page may open; a name in the address can only select from it."""
 
-    models: dict[str, str]  # name -> spec for `open_encoder`; the first is opened at the start
+    models: dict[str, str]  # name -> spec for `open_encoder`; the first is the default
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
     questions: Path | None = None  # a store of `bgt retrieve-similar`
 
     @property
     def langs(self) -> list[str]:
-        """The languages of all texts, for encoders that read any language."""
+        """The languages of all texts, for encoders that accept any language."""
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """Parse the options after `--`; all but --questions may be repeated.
+    """Parse the options after `--`; all except --questions may be repeated.
 
-    UsageError for a --data without languages.
+    Raises UsageError for a --data without languages.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
@@ -101,21 +101,20 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     texts = [parallel_text(argument) for argument in dict.fromkeys(given.data)]
     names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
     texts_of_user = {name: text for name, (_, text) in zip(names, texts, strict=True)}
-    # English with each other language and with the three that share most examples, and the built-in grammar
+    # English with each other language, the four languages with the most shared examples, and the built-in grammar
     together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
     examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
     return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
 
 
 def shipped() -> dict[str, str]:
-    """Name -> path of each model inside the package, the default one first."""
+    """Return name -> path of each model in the package, the default model first."""
     folders = sorted(filter(is_model, PRETRAINED.parent.iterdir()), key=lambda folder: (folder != PRETRAINED, folder))
     return {AS_SHIPPED.format(folder.name): str(folder) for folder in folders}
 
 
 def checkpoints(path: str) -> list[str]:
-    """Return a model's folder or an encoder's name unchanged; for any other folder, the checkpoints and runs inside
-    it."""
+    """Return the checkpoints and runs in a folder; a model's own folder or an encoder's name is returned unchanged."""
     folder = Path(path)
     if not os.path.isdir(path) or is_model(folder) or (folder / "modules.json").is_file():
         return [path]
@@ -127,13 +126,13 @@ def is_model(folder: Path) -> bool:
 
 
 def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Short name -> spec, in their order."""
+    """Return short name -> spec, in the order of `specs`."""
     names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
     return dict(zip(names, specs, strict=True))
 
 
 def short_name(spec: str) -> str:
-    """The name by which a model is shown and exported: that of its folder or file, or what follows its kind."""
+    """Return a model's short name, for display and exports: its folder or file name, or the part after its kind."""
     kind = path_kind(spec)
     if kind in ("baseline:", "python:"):
         return spec if kind == "baseline:" else spec.removeprefix(kind)
@@ -141,12 +140,12 @@ def short_name(spec: str) -> str:
 
 
 def public(text: str) -> str:
-    """The short name of an absolute path, or of a model in one; any other text as it is."""
+    """Shorten an absolute path, or a spec that contains one, to its short name; return other text unchanged."""
     return short_name(text) if os.path.isabs(os.path.expanduser(pathname(text))) else text
 
 
 def portable(spec: str) -> str:
-    """A spec for files that leave this machine: without the folders above the model's own, as if it lay there."""
+    """Return a spec for files that will leave this machine: without the folders above the model's own folder."""
     path = pathname(spec)
     if not os.path.exists(path):
         return spec
@@ -155,7 +154,7 @@ def portable(spec: str) -> str:
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Put the folder above its path before a name that occurs more than once; add a number if that does not help."""
+    """Make names different: prefix repeated ones with their path's folder, and add a number if that is not enough."""
     different: list[str] = []
     for name, path in zip(names, paths, strict=True):
         folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
@@ -165,25 +164,25 @@ def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """The name, with a number if it is taken."""
+    """Return the name, with a number if it is already used."""
     return next(
         each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken
     )
 
 
 def pathname(spec: str) -> str:
-    """A spec without its kind."""
+    """Return a spec without its kind."""
     return spec.removeprefix(path_kind(spec))
 
 
 def path_kind(path: str) -> str:
-    """ "vectors:" for an encoder that is not ours; "" for a checkpoint."""
+    """Return the kind of an external encoder, such as "vectors:", or an empty text for a checkpoint."""
     kind, colon, _ = path.partition(":")
     return "" if os.path.exists(path) else kind + colon if colon else ""
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """Parse "en,fr,de=triples.tsv" into the name of the text, and the text; a column "_" is skipped."""
+    """Parse "en,fr,de=triples.tsv" into the name of the text and the text; columns named "_" are skipped."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)

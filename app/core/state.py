@@ -1,6 +1,6 @@
 """Models and their vectors, cached for all sessions, and the one lock around inference.
 
-Vectors of many sentences have one copy for all sessions; the oldest go when memory is short.
+Vectors of many sentences are kept once for all sessions; if memory is short, the oldest are dropped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 5_000  # sentences at a time; smaller parts have more batch shapes, and oneDNN keeps memory for each
-KEPT_BYTES = 400_000_000  # of all kept vectors; the newest are always kept
+AT_ONCE = 5_000  # sentences per request; smaller ones have more batch shapes, and oneDNN keeps memory for each
+KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
 FEW = 64  # sentences; embedding so few is faster than looking them up
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # how an encoder of each kind runs
 _inference = threading.Lock()
@@ -38,43 +38,43 @@ _inference = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, its checkpoint's description of itself, and the rows of its training log; an encoder for probes
+    """A model in use, with its checkpoint's description and the rows of its training log. It is an encoder for probes
     and evaluation (`contracts.SentenceEncoder`), cached and locked.
 
-    `reader` is the result of `open_encoder`; if it is not ours, `info` and `log` are empty. `title` is a short name,
-    without a path; no other model of the session has it.
+    `reader` is the result of `open_encoder`; for external encoders, `info` and `log` are empty. `title` is a short name
+    without a path, unique in the session.
     """
 
     title: str
     reader: SentenceEncoder
-    langs: Sequence[str]  # languages that it reads; for an encoder that reads any, those of the available texts
+    langs: Sequence[str]  # languages that it reads; if it reads any language, those of the app's texts
     info: Mapping[str, Any]
     log: list[dict[str, Any]]
-    device: str  # where it runs, as a sentence
-    spec: str = ""  # its name for `open_encoder`, maybe with a path: shown as help alone
+    device: str  # the device, as a sentence
+    spec: str = ""  # its name for `open_encoder`, perhaps with a path, which is only shown as help
 
     @property
     def bgt(self) -> Any:
-        """The `Embedder` of one of our models; None for other encoders."""
+        """The `Embedder` of a `bgt` model; None for external encoders."""
         from bgt_core.embedder import Embedder
 
         return self.reader if isinstance(self.reader, Embedder) else None
 
     @cached_property
     def digest(self) -> str:
-        """A name for the vectors, used as cache key; it differs in each process if the encoder has no fingerprint."""
+        """A name for the vectors, used as cache key; without a fingerprint, it differs between processes."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash, or of another encoder's digest; part of exported files' names."""
+        """The start of the weights' SHA-256 hash, or of an external encoder's digest, for names of exported files."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
     @property
     def second_latent(self) -> str:
-        """The latent beside the semantic one, "language" or another; "" for Siamese and translation models."""
+        """The latent besides the semantic one: "language" or another; "" for Siamese and translation models."""
         return next((latent for latent in self.latents if latent != SEMANTIC), "")
 
     @property
@@ -86,7 +86,7 @@ class Loaded:
 
     @property
     def cannot_write(self) -> str:
-        """Explain why it can't write one sentence in the style of another; "" if it can."""
+        """The reason why it cannot write a sentence in the style of another; "" if it can."""
         if not self.bgt:
             return "This encoder can't generate sentences. A writer trained for it can: open one on “Your encoder”."
         if self.translates:
@@ -107,7 +107,7 @@ class Loaded:
 
     @property
     def reads(self) -> str:
-        """The languages that it reads; of an encoder that states none, those the app shows it."""
+        """The languages that it reads; if it does not state them, those in which the app uses it."""
         stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
         return self.translates or stated + self.languages
 
@@ -129,24 +129,24 @@ class Loaded:
         return self.reader.similarity_pairwise(left, right)
 
 
-# The key by which Streamlit's caches tell models apart.
+# Keys by which Streamlit's caches distinguish models.
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
 def titles() -> list[str]:
-    """The names of the models of this app, the first of which is the default, and of those that this session, or that
-    of the link, has opened or split."""
+    """Return the names of the app's models, the default first, then of those opened or split in this session or in that
+    of the link."""
     return [*startup.read().models, *corpora.of_session().models]
 
 
 def model() -> Loaded:
-    """The model this session has chosen, the first one by default; BgtError as `opened`."""
+    """Return the model chosen in this session, by default the first; raises BgtError as `opened` does."""
     chosen, names = st.session_state.get("ckpt"), titles()
     return opened(chosen if chosen in names else names[0])
 
 
 def opened(title: str) -> Loaded:
-    """Open the model of that name, once; BgtError as `open_encoder`."""
+    """Open the model with this title, once; raises BgtError as `open_encoder` does."""
     return corpora.of_session().models.get(title) or _load(title, startup.read().models[title])
 
 
@@ -156,7 +156,7 @@ def _load(title: str, spec: str) -> Loaded:
 
 
 def of_spec(title: str, spec: str) -> Loaded:
-    """Open an encoder of any kind; BgtError as `open_encoder`, UsageError if it has no semantic latent."""
+    """Open an encoder of any kind. Raises BgtError as `open_encoder`, and UsageError if it has no semantic latent."""
     spec = with_kind(spec)
     kind = startup.path_kind(spec)
     if not kind:
@@ -168,13 +168,13 @@ def of_spec(title: str, spec: str) -> Loaded:
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
-    """Open a model of ours with its description of itself and its log; BgtError as `opens`, which opens its folder."""
+    """Open a `bgt` model with its description and its log; `opens` opens the folder, and may raise BgtError."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # of a checkpoint; of a run
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in a checkpoint; in a run
     log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
-    reader.embed([], lang=reader.langs[0])  # refuses a writer whose encoder has changed
+    reader.embed([], lang=reader.langs[0])  # raises if a writer's encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
     if isinstance(reader.model, VectorModel):
         device += f", from vectors of {startup.short_name(reader.model.stored.encoder)}"
@@ -182,8 +182,8 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
 
 
 def read_log(path: Path, last: int) -> list[dict[str, Any]]:
-    """The rows of a training log up to a step, as the run may have continued after the checkpoint; without rows on
-    held-out pairs whose values are no numbers."""
+    """Read the rows of a training log up to a step, because the run may have continued after the checkpoint. Rows on
+    held-out pairs are skipped if a value is not a number."""
     rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
     return [
         row
@@ -195,7 +195,7 @@ def read_log(path: Path, last: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Admit one request at a time; BgtError after a minute's wait."""
+    """Admit one request at a time; raises BgtError after waiting a minute."""
     if not _inference.acquire(timeout=PATIENCE):
         raise Busy("The model is busy with another request; try again in a moment.")
     try:
@@ -205,16 +205,16 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Embed sentences: (N, D). Vectors of many sentences are computed once for all sessions, with progress, and are
-    read-only."""
+    """Embed sentences: (N, D). Vectors of many sentences are computed once for all sessions, with a progress bar, and
+    are read-only."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """Embed sentences in several languages, (language, sentences), one part after the other."""
+    """Embed parts, (language, sentences), and return their vectors in that order, (N, D)."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # in parts, so that a long text does not block other users
+        with inference():  # one lock per request, so that a long text does not block other users
             return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:
@@ -233,16 +233,16 @@ class Matrix:
 
 @st.cache_resource(show_spinner=False)
 def _kept() -> OrderedDict[str, Matrix]:
-    """The entries, the newest last."""
+    """Return the kept vectors, the newest last."""
     return OrderedDict()
 
 
 def filled(
     key: str, parts: Sequence[tuple[str, Sequence[str]]], embed: Callable[[Sequence[str], str], np.ndarray]
 ) -> np.ndarray:
-    """The vectors of the sentences of each part, (language, sentences), one part after the other: (N, D), read-only.
+    """Return the vectors of the sentences of all parts, (language, sentences), in order: (N, D), read-only.
 
-    `embed` gives those of up to 5,000 sentences of a language; `key` names whose they are. Shows progress.
+    `embed` returns the vectors of up to 5,000 sentences of a language; `key` identifies the vectors. Shows progress.
     """
     kept = _kept()
     matrix = kept.setdefault(key, Matrix())
@@ -257,7 +257,7 @@ def filled(
                 if done:
                     bar.progress(done / count, f"Embedding: {done:,} of {count:,} sentences")
                 of_batch = embed(texts, lang)
-                if not done:  # one copy in memory, whose width is known now
+                if not done:  # allocated once, as soon as the width is known
                     vectors = np.empty((count, of_batch.shape[1]), np.float32)
                 vectors[done : done + len(texts)] = of_batch
                 done += len(texts)

@@ -1,4 +1,4 @@
-"""Colours (distinct without colour vision), symbols, error bars and plotly settings of all figures."""
+"""Colours (distinct for colour-blind readers), symbols, error bars and plotly settings of all figures."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
-# Okabe-Ito without its yellow and black, which vanish on one of the themes; grey is for everything else.
+# Okabe-Ito without yellow and black, each of which is invisible on one theme; grey is used for everything else.
 PALETTE = {
     "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
-# One colour for each latent and language in all figures; languages also have their own symbols. Chosen by search:
-# contrast of at least 3:1 on both grounds, and as distinct as possible without red or green cones.
+# One colour for each latent and language in all figures; languages also have their own symbols. Found by a search for a
+# contrast of at least 3:1 on both backgrounds, and the largest differences for colour-blind readers.
 LATENTS = {
     "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
     "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
@@ -32,12 +32,12 @@ AMOUNTS = {
     "light": "viridis",
     "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # the bright part of viridis
 }
-PAGE = {"light": "#ffffff", "dark": "#171614"}  # the page's own ground, as in `.streamlit/config.toml`
+PAGE = {"light": "#ffffff", "dark": "#171614"}  # the background of the page, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and tasks that were not run
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # for quoted numbers, and tasks that were not run
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
-STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # own sentences
+STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # for own sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
 GROUND = "rgba(128, 128, 128, 0.06)"
@@ -45,65 +45,65 @@ PIXELS = {"small": 13, "title": 15}
 
 
 def current() -> str:
-    """The browser's theme, "light" or "dark"."""
+    """Return the browser's theme, "light" or "dark"."""
     return st.context.theme.type or "light"
 
 
 def cycled(values: Sequence[str], index: int) -> str:
-    """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 combinations."""
+    """Return the item at `index`, starting over after the last: 6 colours with 7 symbols give 42 combinations."""
     return values[index % len(values)]
 
 
 def latent_colour(latent: str, theme: str) -> str:
-    """The colour of a latent; grey for a baseline."""
+    """Return the colour of a latent; grey for a baseline."""
     return LATENTS[theme].get(latent, REST)
 
 
 def lang_colour(lang: str, theme: str) -> str:
-    """The colour of a language in every figure; those without one of their own share the palette."""
+    """Return the colour of a language in every figure; languages without a colour of their own use the palette."""
     return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
 
 
 def lang_place(lang: str) -> int:
-    """The index of a language's symbol in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
+    """Return the index of a language's symbol in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
     known = list(LANGUAGES["light"])
     return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
 
 
 def lang_symbol(lang: str) -> str:
-    """The symbol of a language in every figure."""
+    """Return the symbol of a language in every figure."""
     return cycled(SYMBOLS, lang_place(lang))
 
 
 def lang_title(lang: str, name: str) -> str:
-    """A language's symbol as a character, and its name."""
+    """Return a language's symbol as a character, followed by its name."""
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
 def square(latent: str, theme: str) -> str:
-    """A small square of HTML in the colour of a latent."""
+    """Return a small HTML square in the colour of a latent."""
     size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"
     return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
 
 
 def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
-    """Error bars from both ends of an interval."""
+    """Return plotly error bars for both ends of an interval."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
 
 
 def plain(text: str) -> str:
-    """Escape text for plotly, which would read tags and entities in it."""
+    """Escape text for plotly, which interprets tags and entities."""
     return escape(text, quote=False)
 
 
 def hover_label(theme: str) -> dict[str, object]:
-    """Hover text in ink on the page's ground, framed in the colour of its mark: plotly writes on that colour."""
+    """Set the style of hover text: a plain background, because plotly would use the mark's colour, now its frame."""
     ground = {"light": "#ffffff", "dark": "#262730"}[theme]
     return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
 
 
 def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool = True) -> go.Figure:
-    """The layout of every figure except maps."""
+    """Apply the layout of every figure except maps."""
     figure.update_layout(
         title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
         height=height,
@@ -111,12 +111,12 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
         font={"size": PIXELS["small"], "color": INK[theme]},
         showlegend=legend,
         hoverlabel=hover_label(theme),
-        dragmode=False,  # a swipe scrolls the page
-        modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not on it
+        dragmode=False,  # so that a swipe scrolls the page
+        modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not over it
         legend={
             "orientation": "h",
             "x": 0,
-            "yref": "container",  # below the axis title, which may have several lines in a narrow window
+            "yref": "container",  # below the axis title, which may take several lines in a narrow window
             "y": 0,
             "yanchor": "bottom",
             "title": None,

@@ -1,4 +1,4 @@
-"""The dialog for the user's own sentences: the use of each column, the text that they make; the buttons around it."""
+"""The dialog for the user's own sentences: the use of each column, the resulting text, and the buttons around it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bgt_core.errors import DataError
 
 GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
-MAX_CATEGORIES = 50  # distinct cells of a column of categories
-NO_TEXT = ("genre", "split")  # names of columns that hold no sentences
+MAX_CATEGORIES = 50  # maximum number of different cells in a column of categories
+NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences
 PREVIEWED = 5
 
 
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
-    """Let the user choose one of these texts, or upload another; None if there are none."""
+    """Let the user choose one of these texts, or upload another; None if `names` is empty."""
     if st.session_state.get(key) not in names:  # the text has no pairs, or was removed
         st.session_state.pop(key, None)
     name = st.selectbox("Pairs", names, key=key, **settings) if names else None
@@ -36,7 +36,7 @@ def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
 
 
 def button(key: str = "data") -> None:
-    """Open the dialog; `key` is the select box in which the new text is then chosen."""
+    """Show the button that opens the dialog; `key` is the select box in which the new text is then chosen."""
     st.button(
         "Upload", icon=":material/upload:", help="Your own sentences, translations or pairs", width="content",
         on_click=st.session_state.update, kwargs={"uploading": key},
@@ -46,7 +46,7 @@ def button(key: str = "data") -> None:
 
 
 def remove_button(name: str, key: str, names: Sequence[str]) -> None:
-    """Remove a text, if it is one of the user's; `key` is the select box in which it is chosen, with these names."""
+    """Show a button that removes a text, if it is the user's; `key` is the select box of these names."""
 
     def remove() -> None:
         own = corpora.of_session().uploaded
@@ -65,7 +65,7 @@ def close() -> None:
 
 @st.dialog("Your own sentences", width="large", on_dismiss=close)
 def dialog() -> None:
-    """Ask for a file and the use of its columns, and show warnings; nothing leaves this machine."""
+    """Ask for a file and the use of its columns, and show warnings; the file stays on this machine."""
     file = st.file_uploader(
         f"Sentences, translations, or pairs of sentences: one per line, up to {uploads.MAX_ROWS:,}, as "
         f"{', '.join(uploads.KINDS)} in UTF-8",
@@ -92,7 +92,7 @@ def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
 
 
 def use(table: pd.DataFrame, file: str, file_id: str) -> None:
-    """Ask for the use of each column, by default the guess, and offer the text that they make."""
+    """Ask for the use of each column, with a guess as the default, and offer the resulting text."""
     loaded = state.model()
     names = {lang: rows.language_name(lang) for lang in loaded.langs} | USES
     guessed = guessed_uses(table, tuple(loaded.langs))
@@ -102,7 +102,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
                          key=f"use {file_id} {at}", width=190)
             for at, (title, use) in enumerate(zip(table, guessed, strict=True))
         ]  # fmt: skip
-    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # people may score a pair more than once
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # repetitions with scores are kept
     for side, lang in enumerate(text.columns):
         for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
@@ -120,7 +120,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
-    """For each column a language, `GOLD`, `COLOUR` or `LEFT_OUT`, by its name and its cells."""
+    """Guess for each column a language, `GOLD`, `COLOUR` or `LEFT_OUT`, from its name and cells."""
     uses = [guessed_use(title, table[title], langs) for title in table]
     languages = [use for use in uses if use in langs]
     if not languages:
@@ -146,7 +146,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     if name == "id":
         return LEFT_OUT
     wordless = uploads.wordless(values)
-    misspelt = name in uploads.SCORES and wordless and values.str.contains(r"\d").any()  # `check` tells the spelling
+    misspelt = name in uploads.SCORES and wordless and values.str.contains(r"\d").any()  # `check` explains the spelling
     if uploads.numbers(values) or misspelt:
         return GOLD if name in uploads.SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
@@ -158,9 +158,9 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
 
 
 def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
-    """The text's name, the text, and in words which rows were left out; `drop` leaves out repetitions.
+    """Return the text's name, the text, and a sentence on the rows that were left out; `drop` leaves out repetitions.
 
-    DataError for columns that make no text.
+    Raises DataError for columns that do not form a text.
     """
     sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
     columns = tuple(use for use in uses if use not in USES)
@@ -184,7 +184,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
     words = "; ".join(f"{count:,} {reason}" for count, reason in left_out if count)
     if not kept.any():
         raise DataError(f"No row can be used: {words}. Choose other columns.")
-    own = {  # numbers, or categories with a word for an empty cell
+    own = {  # numbers, or categories in which an empty cell has a name
         f"{rows.OWN_COLUMN}{title}": pd.to_numeric(table[title]) if uploads.numbers(table[title])
         else table[title].replace("", rows.NONE)
         for title, use in zip(table, uses, strict=True) if use == COLOUR
@@ -198,7 +198,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
 
 
 def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise DataError for columns that make no text."""
+    """Raise DataError for columns that do not form a text."""
     if not columns:
         raise DataError("No column of sentences: choose the language of at least one.")
     times = Counter(columns)
@@ -209,6 +209,6 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not uploads.numbers(table[title]):
             wrong = [cell for cell in table[title] if cell and (math.isnan(number(cell)) or not cell.isascii())]
-            wrong.sort(key=lambda cell: "," in cell)  # decimal commas alone would do
+            wrong.sort(key=lambda cell: "," in cell)  # report one without a comma, if any
             why = f"a cell {no_number(wrong[0])}" if wrong else "it holds no numbers"
             raise DataError(f"Column {title} can't hold scores: {why}. Choose another use.")

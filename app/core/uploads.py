@@ -1,7 +1,7 @@
 """Read uploaded files into columns of cells, with clear errors.
 
-Tables of text are read as spreadsheets of any country write them: the encoding, the separator and the quotes are told
-from the file, which pandas' readers would have to be told.
+Files may be written by the spreadsheets of any country: the encoding, the separator and the quotes are detected, which
+the readers of pandas do not do.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from bgt_core.errors import DataError
 KINDS = ["csv", "tsv", "txt"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
-MAX_CHARACTERS = 2_000  # of a sentence
-SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
-TITLES = {  # a first row with one of these holds names
+MAX_CHARACTERS = 2_000  # maximum of a sentence
+SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns with human scores
+TITLES = {  # a first row with one of these is a header
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
 }  # fmt: skip
-MARKS = {  # the first bytes of a file -> its encoding; UTF-32's begin like UTF-16's
+MARKS = {  # the first bytes of a file -> its encoding; UTF-32 first, because its marks begin like those of UTF-16
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-SEPARATORS = "\t;|,"  # the likelier first: a decimal comma may be in every row
-SAMPLE = 1_000  # rows that tell the separator
-EVEN = 0.5  # of the rows have as many columns, by a separator
+SEPARATORS = "\t;|,"  # the more likely first; a comma may be the decimal comma of every row
+SAMPLE = 1_000  # maximum number of rows from which the separator is detected
+EVEN = 0.5  # minimum share of rows with the same number of columns
 ADVICE = "Save it as CSV (UTF-8)"
-csv.field_size_limit(2**31 - 1)  # characters in a cell: only the size of the file is limited
+csv.field_size_limit(2**31 - 1)  # maximum number of characters in a cell; only the file size is limited
 
 
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
-    """Read a file's columns by name, every cell a string cleaned up by `normalise`; blank rows are dropped.
+    """Read a file's columns by name. Every cell is a string cleaned by `normalise`; blank rows are dropped.
 
-    `header` tells whether the first row holds names; None guesses from the row. Raises DataError for another kind of
-    file, as `decoded` and `rows_of`, and for no or too many rows.
+    `header` says whether the first row has names; None guesses. Raises DataError for other kinds of files, for no or
+    too many rows, and as `decoded` and `rows_of` do.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
@@ -62,7 +62,7 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
 
 
 def bounded(name: str, rows: int, columns: int) -> None:
-    """Raise DataError for more rows or columns than a page can show."""
+    """Raise DataError if there are more rows or columns than a page can show."""
     if rows > MAX_ROWS:
         raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
     if columns > MAX_COLUMNS:
@@ -70,7 +70,7 @@ def bounded(name: str, rows: int, columns: int) -> None:
 
 
 def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:
-    """The columns of a table; DataError unless all rows are as long as the first."""
+    """Return the columns of a table. Raises DataError unless all rows have the same length as the first."""
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             width = f"{len(row)} column{'s' * (len(row) != 1)}"
@@ -85,19 +85,19 @@ def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str
     if is_header(rows) if header is None else header:
         titles, rows = [normalise(title) for title in rows[0]], rows[1:]
     columns = zip(titles, distinct(titles), map(with_points, zip(*rows, strict=True)), strict=False)
-    # Excel adds columns without a title and a cell
+    # Excel adds columns without a title and without cells
     return {name: cells for title, name, cells in columns if title or any(map(str.strip, cells))}
 
 
 def with_points(cells: Sequence[str]) -> list[str]:
-    """The cells of a column; if all are numbers with a decimal comma, and not of thousands, with a point."""
+    """Replace decimal commas by points if all cells of a column are numbers; commas of thousands stay."""
     commas = all(re.fullmatch(r"\s*([-+]?\d+(,\d+)?(e[-+]?\d+)?)?\s*", cell, re.IGNORECASE) for cell in cells)
     decimal = commas and any(re.search(r",(?!\d{3}\s*$)|^\s*[-+]?0,", cell) for cell in cells)
     return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
 
 
 def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names: a usual name, or a word above a column of numbers."""
+    """Return whether the first row has names: a known name, or a word above a column of numbers."""
     first, below = rows[0], rows[1:]
     if any(normalise(cell).lower() in TITLES or title_key(normalise(cell)) in LANG_OF_TITLE for cell in first):
         return True
@@ -108,14 +108,14 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def wordless(values: Iterable[str]) -> bool:
-    """Whether no cell holds a word, but numbers in any spelling, dates or marks; False if all are empty."""
+    """Return whether all cells that are not empty are numbers in any spelling, dates or marks; False if all are."""
     filled = [value for value in values if value]
     spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
     return bool(filled) and all(map(spelt.fullmatch, filled))
 
 
 def distinct(titles: Sequence[str]) -> list[str]:
-    """Make all names different; an empty one becomes "Column 2"."""
+    """Make all names different; an empty name becomes "Column 2"."""
     names: list[str] = []
     for at, title in enumerate(titles, 1):
         name = title or f"Column {at}"
@@ -124,16 +124,16 @@ def distinct(titles: Sequence[str]) -> list[str]:
 
 
 def numbers(values: Iterable[str]) -> bool:
-    """Whether all cells that are not empty are finite numbers, and at least one is."""
+    """Return whether all cells that are not empty are finite numbers, and at least one is not empty."""
     filled = pd.Series([value for value in values if value], dtype="string")
-    read = pd.to_numeric(filled, errors="coerce")  # as they are read later: 1_000 is none
+    read = pd.to_numeric(filled, errors="coerce")  # converted as later: 1_000 is not a number
     return bool(len(filled)) and bool(np.isfinite(read.astype(float)).all())
 
 
 def decoded(name: str, content: bytes) -> str:
-    """The text of a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
+    """Decode a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
 
-    DataError names another kind of file, or the line that is not text.
+    Raises DataError that names the kind of the file, or the line that is not text.
     """
     start = content.removeprefix(codecs.BOM_UTF8).lstrip()
     if what := next((what for mark, what in NOT_TEXT.items() if start.startswith(mark)), ""):
@@ -151,11 +151,11 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """The first `most` rows of a table that are not blank.
+    """Return the first `most` rows of a table that are not blank.
 
-    The separator is the one that Excel declares (sep=;) unless a program that used another one saved the file again
-    (sep=,;), or the one by which most rows have as many columns, else the `usual` one. Cells may be quoted. Raises
-    DataError for quotes that do not match.
+    The separator is the one that Excel declares (sep=;), unless a program with another separator saved the file again
+    (sep=,;). Otherwise it is the one by which most rows have the same number of columns, or else `usual`. Cells may be
+    quoted. Raises DataError for quotes that do not match.
     """
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
@@ -168,8 +168,8 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """The separator of a table. A comma or semicolon before a space is prose, unless it is the usual separator; a comma
-    that is not the usual one separates only where a line ends in a quoted cell after it."""
+    """Detect the separator of a table. A comma or semicolon before a space is part of the text, unless it is the usual
+    separator. A comma that is not the usual one separates only if a line ends in a quoted cell after it."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -187,7 +187,7 @@ def separator_of(text: str, usual: str) -> str:
 
 
 def split(text: str, separator: str) -> Iterator[list[str]]:
-    """The rows that are not blank. Quotes enclose cells; between tabs they may instead be part of the text."""
+    """Split into rows that are not blank. Quotes enclose cells; between tabs they may be part of a sentence."""
     if separator == "\t" and not quoted(text):
         return (line.split("\t") for line in text.split("\n") if line.strip())
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
@@ -195,8 +195,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Whether quotes enclose cells between tabs, and are not part of sentences: all cells but numbers have them, or one
-    has doubled quotes inside."""
+    """Return whether quotes in tab-separated text enclose cells, and are not part of sentences: all cells except
+    numbers are enclosed, or an enclosed cell contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

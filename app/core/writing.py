@@ -18,8 +18,8 @@ from bgt_core.generation import generate
 from bgt_core.generation.generate import Candidate
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
-MAX_LENGTH = 60  # tokens of generated text
-MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
+MAX_LENGTH = 60  # maximum number of generated tokens
+MAX_CHARACTERS = 500  # maximum of a sentence to generate from: far longer than the sentences that models are trained on
 STEPS = 9
 
 
@@ -30,7 +30,7 @@ def candidates(
     lang: str,
     search: Search = DEFAULT_SEARCH,
 ) -> list[list[Candidate]]:
-    """For each row of both latents, (N, L) and (N, M), generate candidates in `lang`, the most faithful first."""
+    """Generate candidates in `lang` for each row of both latents, (N, L) and (N, M); the most faithful come first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
         return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
@@ -39,17 +39,17 @@ def candidates(
 def write(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[str]:
-    """The first candidate of each row."""
+    """Return the first candidate of each row."""
     return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
 
 
 def interpolate(
     loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Generate a sentence at each step of the straight line from one to another; also return the latents, {latent:
-    (steps, D)}.
+    """Generate a sentence at each step of the straight line from one to another; also return the moved latents as
+    {latent: (steps, D)}.
 
-    Latents that are not `moved` stay those of the start.
+    The latents that are not `moved` are those of the start.
     """
     fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     latents = {}
@@ -67,9 +67,9 @@ def interpolate(
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Sentences generated at each step from one to another, and the latents that moved, (steps, D) each."""
+    """Sentences generated at each step from one sentence to another, and the moved latents, (steps, D) each."""
 
-    model: str  # its digest
+    model: str  # the model's digest
     start: str
     end: str
     lang: str
@@ -78,7 +78,7 @@ class Interpolation:
 
 
 def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpolation | None:
-    """Show the form for two sentences, at first `ends`, and the last interpolation."""
+    """Show the form for two sentences, with the defaults `ends`, and the last interpolation."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -109,7 +109,7 @@ def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpola
 
 @st.fragment
 def follow(walk: Interpolation) -> None:
-    """Show a slider along the steps; moving it computes nothing new."""
+    """Show a slider for the steps; moving it computes nothing."""
     texts = walk.table["text"].tolist()
     ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
     way = " to ".join(f"“{verbatim(end)}”" for end in ends)

@@ -1,7 +1,7 @@
 """Maps drawn in the browser, and the component that sends their selection to Python.
 
-They are two components, so that a selection reruns only the fragment of the second: neither the figures nor the texts
-are made or sent again.
+They are two components, so that a selection only reruns the fragment of the second: the figures and texts are not
+created or sent again.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ WIRE = "maps_wire"
 def draw(
     maps: Mapping[str, tuple[go.Figure, str]], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str
 ) -> None:
-    """Draw all maps of a page, by latent a figure of `compute.map_figures` and a text in its place.
+    """Draw all maps of a page: for each latent, a figure of `compute.map_figures` and its alternative text.
 
-    `table` has their rows (id, lang, text, translation, pair, own), `languages` names them, and `file` names a saved
-    drawing, with {} for the latent. `key` names the rows: selections with another key are ignored.
+    `table` has their rows (id, lang, text, translation, pair, own), `languages` the languages' names; `file` is the
+    name of a saved drawing, with {} for the latent. `key` identifies the rows: selections with another key are ignored.
     """
     texts = {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
     pair = table["pair"].where(~table["own"], -1).tolist()
@@ -53,12 +53,12 @@ def light(
     movable: Sequence[str],
     answered: float,
 ) -> None:
-    """Tell the maps which rows of the table stand out; `on_picked` and `on_moved` are called after the user has
-    selected or dragged.
+    """Tell the maps which rows of the table to highlight; `on_picked` is called after a selection, `on_moved` after a
+    drag.
 
-    `chosen` (N,) bool is the selection, which is counted; rows that are not `lit` (N,) fade, if any is. `focus` is the
-    row drawn as a star, or -1, and can be dragged on the maps of the latents `movable`; `near` are rows to ring, with
-    the rings' colours; `answered` is the time `at` of the move whose sentence has been written.
+    `chosen` (N,) bool is the selection; its size is shown. If any row is `lit` (N,), the others fade. `focus` is the
+    row drawn as a star, or -1; it can be dragged on the maps of the latents `movable`. `near` are rows to ring, with
+    the colours of the rings. `answered` is the time `at` of the move for which a sentence has been generated.
     """
     rings = [{"rows": [int(row) for row in rows], "colour": colour} for rows, colour in near]
     data = {"key": key, "chosen": packed(chosen), "lit": packed(lit), "focus": focus, "near": rings,
@@ -67,16 +67,16 @@ def light(
 
 
 def packed(mask: np.ndarray) -> str:
-    """A mask (N,) in base64, lowest bit first; "" if nothing is set."""
+    """Encode a mask (N,) in base64, lowest bit first; "" if nothing is set."""
     return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode() if mask.any() else ""
 
 
 def unpacked(text: str, count: int) -> np.ndarray:
-    """The mask (count,) of a `packed` text."""
+    """Decode a text of `packed` to its mask (count,)."""
     bits = np.frombuffer(base64.b64decode(text), np.uint8)
     return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
 
 
 def event(name: str) -> dict[str, Any]:
-    """The last event from the browser: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
+    """Return the last event from the browser: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})

@@ -1,4 +1,4 @@
-"""The figures of the maps, and numbers about them: a selection against the rest, scores in the full space."""
+"""The figures of the maps, and numbers about them: the selection compared with the rest, scores in the full space."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
-ALL, BOTH = "all", "Both"  # the maps of all latents in one figure; as a choice
+ALL, BOTH = "all", "Both"  # the figure with the maps of all latents; the choice of all maps
 MAP_HEIGHT = 240  # pixels of each language's map
-KEYWORDS, FEW, COUNTED = 8, 3, 20_000  # words; sentences that have one; sentences looked at
+KEYWORDS, FEW, COUNTED = 8, 3, 20_000  # words shown; sentences that must have a word; sentences counted at most
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
-MARK = 0.015  # width of a mark, as a share of the map
+MARK = 0.015  # width of a mark as a share of the map
 
 
 def map_figures(
@@ -35,9 +35,9 @@ def map_figures(
     panels: str = BOTH,
     lines: Sequence[str] = (),
 ) -> dict[str, partial]:
-    """The settings of the map of each latent by its name, or of the one of `panels`, and of all in one; `second` is the
-    second latent, `paths` are by "semantic" or language, `lines` as `latent_map` takes them."""
-    name_of = rows.language_name if len(langs) <= 3 else str  # more names would not fit
+    """Return the drawing function of each latent's map, by its name, and of a figure with all; `panels` may be one
+    latent. `second` is the second latent, `paths` are by "semantic" or language, `lines` as in `latent_map`."""
+    name_of = rows.language_name if len(langs) <= 3 else str  # more full names would not fit
     signs = {lang: theme.lang_title(lang, name_of(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second)}  {sign}" for lang, sign in signs.items()}
@@ -53,7 +53,7 @@ def map_figures(
             of,
             colour,
             langs,
-            named=name != second,  # clusters of meaning lie anywhere on the others
+            named=name != second,  # clusters of meaning are scattered on the other maps
             lines=[kind for kind in lines if name != second or kind != chart.TRANSLATIONS],
             paths={title_of[key]: steps for key, steps in paths.items()},
             side_by_side=name == ALL and len(shown) > 1,
@@ -66,14 +66,14 @@ def map_figures(
 
 
 def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
-    """The sentences of the maps nearest to a typed one: in the semantic latent, of any language; in the second latent,
-    of its own."""
+    """Return the sentences on the maps that are nearest to a typed one: of any language in the semantic latent, of the
+    same language in the second latent."""
     space = fitted.semantic if latent == SEMANTIC else fitted.second[lang]
     return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
-    """Tell which rows have these ids, (N,) bool; pandas takes ten times as long for a column of Arrow's strings."""
+    """Return a mask (N,) of the rows with these ids; for Arrow strings, pandas takes ten times as long."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
@@ -92,7 +92,7 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     by_share = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
     lines += [line for line in by_share if {*line[1:3]} - {"0%", ""}]
-    # otherwise words of another language would stand out
+    # otherwise, words of another language would be keywords
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     here, elsewhere = table["text"][chosen].tolist(), table["text"][comparable & ~chosen].tolist()
     lines.append(("Words that stand out", keywords(here, elsewhere), keywords(elsewhere, here), ""))
@@ -100,18 +100,18 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """The words of at least `FEW` sentences here that are in at least twice the share of those elsewhere; by the
-    number of sentences times the logarithm of this ratio. Many sentences are sampled, evenly."""
+    """Return the words that are in at least `FEW` sentences here, and in at least twice the share of those elsewhere.
+    They are sorted by the number of sentences times the log of this ratio. Large texts are sampled, evenly."""
     sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
     own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
-    # one more sentence elsewhere has every word, so that none is infinitely more frequent here
+    # smoothing: add one sentence with every word elsewhere, so that no ratio is infinite
     ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
     weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
     return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
-    """Both means, and their difference with its 95% interval by Welch's t."""
+    """Return both means, and their difference with its 95% interval by Welch's t-test."""
     from scipy.stats import ttest_ind
 
     first, second = (f"{part.mean():.1f}" if len(part) else "" for part in (left, right))
@@ -124,8 +124,8 @@ def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
-    """The share of rows, (N,) bool, among the chosen and the others, and their difference in percentage points with
-    its 95% interval (Newcombe 1998, method 10)."""
+    """Return the share of rows in `has` (N,) bool among the chosen and the other rows, and the difference in percentage
+    points with its 95% interval (Newcombe 1998, method 10)."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
     first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
     if not (first and second):
@@ -138,7 +138,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
 
 
 def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
-    """The rows by id, with their places on the semantic map (x, y) and on the second latent's."""
+    """Return the rows by id, with their places on the map of the semantic latent (x, y) and of the second latent."""
     table = fitted.semantic.rows.set_index("id", drop=False)
     if not fitted.second:
         return table
@@ -147,7 +147,7 @@ def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
 
 
 def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """The vectors (N, D) of the chosen rows in each latent; of all rows if none is chosen."""
+    """Return the vectors (N, D) of the chosen rows in each latent; of all rows if none is chosen."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
     vectors = {}
     for latent, held in {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}.items():
@@ -158,7 +158,7 @@ def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dic
 
 
 def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
-    """Say how the maps were made, and how far they can be trusted."""
+    """Describe how the maps were made, and how trustworthy they are."""
     alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
     space_of |= {second_latent if alone else rows.language_name(lang): s for lang, s in fitted.second.items()}
@@ -191,7 +191,7 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the translations whose sentences are all within a mark's width on the map, and all translations."""
+    """Count the translations whose sentences are all within a mark's width on the map; also count all translations."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
@@ -203,7 +203,7 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """The steps on the maps, (steps, 2): under "semantic", and under the language whose latent moved."""
+    """Return the steps on the maps, (steps, 2), by "semantic" and by the language whose latent was moved."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -1,4 +1,4 @@
-"""Maps of the two latents of the same sentences."""
+"""Maps of both latents of the same sentences."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def page(loaded: state.Loaded) -> None:
 
 
 def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | None:
-    """The sentences that are mapped, and a line on how many; None, with a message, if they are too few."""
+    """Return the sentences to map, and show their number; if they are too few, show a message and return None."""
     shown = loaded.digest, choice.text
-    if st.session_state.setdefault("chosen_of", shown) != shown:  # other sentences: the old selection does not apply
+    if st.session_state.setdefault("chosen_of", shown) != shown:  # the old selection does not apply to other sentences
         selection.forget()
         st.session_state["chosen_of"] = shown
     everything = corpora.sentences(choice.text, choice.count)
@@ -80,7 +80,7 @@ def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | N
 
 
 def brought(langs: Sequence[str]) -> None:
-    """Draw the sentence that another page's link brings along as a star."""
+    """Draw the sentence in a link from another page as a star."""
     text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
     if not text or lang not in langs:
         return
@@ -95,7 +95,7 @@ def brought(langs: Sequence[str]) -> None:
 
 
 def restore(table: pd.DataFrame) -> None:
-    """Restore the selection of the link that opened the page, if it has one."""
+    """Restore the selection in the link that opened the page."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()

@@ -1,4 +1,4 @@
-"""The part of the page that a selection redraws: nearest sentences, the dragged star, search, the selected rows."""
+"""The part of the page that changes with the selection: nearest sentences, the dragged star, search, selected rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from app.maps import component, compute, settings
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
-MAX_LISTED = 1_000  # rows of the table
+MAX_LISTED = 1_000  # maximum number of rows in the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
 SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
-NEAREST = 10  # sentences listed in each latent
-FOUND = 20  # sentences that a search by meaning or style selects
-MAX_OFFERED = 200  # sentences to choose one from
+NEAREST = 10  # number of sentences listed for each latent
+FOUND = 20  # number of sentences that a search by meaning or style selects
+MAX_OFFERED = 200  # maximum number of sentences in the select box
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
-SLICES = "slice"  # a parameter of the address, once for each: NAME:RANGES
+SLICES = "slice"  # a parameter of the address, repeated for each slice: NAME:RANGES
 
 
 def forget() -> None:
@@ -40,13 +40,13 @@ def forget() -> None:
 
 
 def choose(chosen: Sequence[str]) -> None:
-    """Select these rows; if there is only one, also show its nearest sentences. A dragged star goes back."""
+    """Select these rows. If it is one row, also show its nearest sentences. A dragged star returns to its place."""
     st.session_state.pop("moved", None)
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
 class Shown(NamedTuple):
-    """What is on the maps, and `figure`, which draws all of them."""
+    """The content of the maps, and `figure`, which draws all of them."""
 
     loaded: state.Loaded
     fitted: spaces.Spaces
@@ -57,7 +57,7 @@ class Shown(NamedTuple):
 
 @st.fragment
 def inspect(shown: Shown) -> None:
-    """Show the selection and the sentences near it; a selection reruns only this."""
+    """Show the selection and the sentences near it; a selection reruns only this fragment."""
     loaded, fitted, method, langs, _ = shown
     table = fitted.semantic.rows
     place_of = {row: place for place, row in enumerate(table["id"].tolist())}
@@ -95,7 +95,7 @@ def inspect(shown: Shown) -> None:
 
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
-    """A table of the nearest sentences in each latent, side by side."""
+    """Show a table of the nearest sentences for each latent, side by side."""
     keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in near)
     st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
     for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
@@ -109,7 +109,7 @@ def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> N
 
 
 def listed(shown: Shown, chosen: Sequence[str]) -> None:
-    """Describe and list the chosen rows, or all."""
+    """Describe and list the chosen rows, or all rows if none is chosen."""
     loaded, fitted, method, langs, figure = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
@@ -136,7 +136,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
                 st.rerun()  # the form is outside this fragment
         alone = settings.LEAST <= count < len(table)
         if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
-            st.rerun()  # so are the maps
+            st.rerun()  # the maps, too, are outside this fragment
         offer_slices(table["id"], chosen)
         copy_link()
         exports.offer(
@@ -149,23 +149,23 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
 
 
 def pick(fitted: spaces.Spaces) -> None:
-    """Select the points that were clicked or drawn around."""
+    """Select the points that the user clicked or encircled."""
     picked = component.event("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # else the selection is from other sentences
+    if picked.get("key") == fitted.semantic.content:  # otherwise, the selection is from other sentences
         choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
         st.session_state["find"] = ""
 
 
 def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
-    """Remember where the star was dragged, and on which map."""
+    """Store the place and the map to which the star was dragged."""
     event = component.event("moved")
     if event.get("key") == fitted.semantic.content:
         st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
 
 
 def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
-    """Explain that the star can be dragged; after a drag, show the text generated before and after."""
+    """Explain that the star can be dragged; after a drag, show the text generated before and after it."""
     moved = st.session_state.get("moved")
     if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         st.caption("Drag the star: the model generates a sentence at its new place.")
@@ -188,7 +188,7 @@ def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, r
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
 def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
-    """Generate the sentence for both latents, {latent: (D,)}."""
+    """Generate the sentence from both latents, {latent: (D,)}."""
     semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
     (text,) = writing.write(loaded, semantic, second, lang)
     return text
@@ -197,11 +197,11 @@ def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> 
 def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
-    """Ask for a sentence, with the user's own and the selected ones offered first. Return its id, its language, and the
-    rows near it in each latent, with `Cosine`; None and no rows if none is chosen."""
+    """Let the user choose a sentence; the user's own and the selected ones are offered first. Return its id, its
+    language, and its nearest rows in each latent, with `Cosine`; (None, "", {}) if none is chosen."""
     table = fitted.semantic.rows.set_index("id")
     focus = st.session_state.get("focus")
-    focus = focus if focus in table.index else None  # or the row is no longer on the maps
+    focus = focus if focus in table.index else None  # None if the row is no longer on the maps
     own = [*([focus] if focus else []), *table.index[table["own"]], *chosen]
     offered = list(dict.fromkeys([*own, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
     st.session_state["nearest_of"] = focus
@@ -219,7 +219,7 @@ def nearest(
 
 
 def focus_on(chosen: Sequence[str]) -> None:
-    """Select the sentence, unless the selection already contains it."""
+    """Select the sentence, unless it is already selected."""
     st.session_state.pop("moved", None)
     row = st.session_state["focus"] = st.session_state["nearest_of"]
     if row not in chosen:
@@ -247,7 +247,7 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
 
 
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """Select the sentences that match the text; none if the model is busy."""
+    """Select the sentences that match the text; select none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if not text:
         choose([])
@@ -264,8 +264,8 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
 
 
 def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
-    """Offer the slices of these rows, and to keep what is selected as one."""
-    if SLICES not in st.session_state:  # those of the link; rows that are not among these are left out
+    """Show the controls that select a saved slice of these rows, and that save the selection as a new slice."""
+    if SLICES not in st.session_state:  # from the link; their rows that are not on the maps are left out
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
         st.session_state[SLICES] = {name: rows for name, rows in linked.items() if rows}
@@ -290,7 +290,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def keep_slices(slices: dict[str, list[str]]) -> None:
-    """These are the slices of the session, and of the address as far as they fit."""
+    """Set the slices of the session; the address gets as many as fit."""
     st.session_state[SLICES] = slices
     texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
     st.query_params[SLICES] = [

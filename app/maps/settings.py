@@ -18,9 +18,9 @@ from app.maps.compute import BOTH
 from bgt_core.contracts import SEMANTIC
 
 ALONE = "alone"  # the parameter with the sentences that are mapped alone
-LEAST = 3  # rows of a text that a map needs
-QUICK = 200  # sentences whose t-SNE takes seconds, and does not wait for a button; UMAP must be compiled first
-PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
+LEAST = 3  # minimum number of a text's rows for a map
+QUICK = 200  # sentences at most for t-SNE without a button: it takes seconds; UMAP must be compiled first
+PROJECTIONS = {  # methods with a button: translations at most, to stay below a minute; their number's name, default
     "UMAP": (5_000, "Neighbours", 15),
     "t-SNE": (1_000, "Perplexity", 30),
 }
@@ -35,18 +35,18 @@ class Choice:
     """The settings chosen above the maps."""
 
     text: ParallelText
-    colour: str  # a key of rows.COLOURS, or one of the user's columns
+    colour: str  # a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
-    lines: list[str]  # as `latent_map` takes them
-    compute: DeltaGenerator  # place for a button, at the end of the row
+    lines: list[str]  # for `latent_map`
+    compute: DeltaGenerator  # container of a button, at the end of the row
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """Show the row of controls; the address keeps all of them but the user's sentences.
+    """Show the row of controls; the address keeps all settings, but not the user's sentences.
 
-    Opens on t-SNE if the model ships with that map of these sentences, else on PCA.
+    The default is t-SNE if the model ships with that map of these sentences, else PCA.
     """
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
@@ -78,7 +78,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
-    """Ask for the axes, or for the metric and, if the method uses them, the number of neighbours and the seed."""
+    """Ask for the axes of probes, or the metric and, if the method uses them, the number of neighbours and the seed."""
     if name == probe_axes.NAME:
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
@@ -93,7 +93,7 @@ def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
 
 
 def add_sentences(langs: Sequence[str]) -> None:
-    """The user's own sentences, drawn as stars."""
+    """Show the form for the user's own sentences, which are drawn as stars."""
     with st.form("add", border=False, clear_on_submit=True):
         lines = st.text_area(f"Your sentences, one per line, up to {rows.MAX_OWN}", height=140)
         lang = st.segmented_control(
@@ -108,7 +108,7 @@ def add_sentences(langs: Sequence[str]) -> None:
 
 
 def add(lines: str, lang: str) -> int:
-    """Add sentences of the user's as stars and select them; return the number of lines over the limit."""
+    """Add the user's sentences as stars, and select them; return the number of lines over the limit."""
     own = corpora.of_session().typed
     table, left_out = rows.typed(lines, lang, sum(map(len, own)))
     if len(table):
@@ -118,12 +118,12 @@ def add(lines: str, lang: str) -> int:
 
 
 def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
-    """The user's sentences in these languages."""
+    """Return the user's sentences in these languages."""
     return [table for table in corpora.of_session().typed if table["lang"].iloc[0] in langs]
 
 
 def alone(corpus: pd.DataFrame) -> pd.DataFrame:
-    """The sentences that are mapped alone, with their translations; all if they are fewer than three rows of a text."""
+    """Return the sentences to map alone, with their translations; all sentences if they are fewer than three rows."""
     if ALONE not in st.session_state:
         st.session_state[ALONE] = in_ranges(st.query_params.get(ALONE, ""), corpus["id"].tolist())
     pairs = corpus.loc[corpus["id"].isin(st.session_state[ALONE]), "pair"].unique()
@@ -131,7 +131,7 @@ def alone(corpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def map_alone(ids: Sequence[str]) -> None:
-    """Map these sentences alone; an empty list maps all again. The address keeps them if they fit into it."""
+    """Map these sentences alone; an empty list maps all again. The address keeps them if they fit."""
     st.session_state[ALONE] = list(ids)
     text = as_ranges(ids)
     if text and len(text) <= MAX_ROWS:
@@ -141,7 +141,7 @@ def map_alone(ids: Sequence[str]) -> None:
 
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
-    """The method and the fitted spaces; UMAP and t-SNE if they are stored or were requested, otherwise PCA."""
+    """Return the method and the fitted spaces. UMAP and t-SNE become PCA unless stored, fast or requested."""
     method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)

@@ -18,10 +18,10 @@ from bgt_core.errors import BgtError
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
-SIDES = ("first", "second")  # of two models
-MAX_PAIRS = 1_000  # searched; all against all is quadratic
-MOST = 4  # models at once
-SHOWN = 20  # pairs
+SIDES = ("first", "second")  # of a comparison of two models
+MAX_PAIRS = 1_000  # maximum number for the search, whose time is quadratic
+MOST = 4  # maximum number of models
+SHOWN = 20  # number of pairs shown
 GAP = "Second minus first"
 
 
@@ -41,7 +41,7 @@ def page(loaded: Loaded) -> None:
 
 
 def chosen(loaded: Loaded) -> list[Loaded]:
-    """Let the user choose the models to compare, and open each; one that can't be opened is named and left out."""
+    """Let the user choose the models to compare, and open them; show an error for one that can't be opened."""
     titles = state.titles()
     second = next((title for title in titles if title != loaded.title), loaded.title)
     names = st.multiselect(
@@ -62,7 +62,7 @@ def chosen(loaded: Loaded) -> list[Loaded]:
 
 
 def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    """Pairs that one model finds much more alike than another does, and the words of one of them."""
+    """Show the pairs whose similarity differs most between two models, and the effect of each word in one pair."""
     first, *others = models
     texts = corpora.readable(langs, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -98,7 +98,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
 
 
 def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
-    """Each model with its semantic latent, by its title."""
+    """Return each model with its semantic latent, by its title."""
     return {model.title: (model, SEMANTIC) for model in models}
 
 
@@ -122,9 +122,9 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
 
 
 def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataFrame, list[str]]:
-    """The pairs of a text by how much two models disagree, the most first, and the languages of both sides.
+    """Return the pairs of a text by the disagreement of two models, largest first, and the languages of both sides.
 
-    Columns left, right, and for each side of `SIDES` its similarity and its rank in percent; gap, of the ranks.
+    Columns: left, right; for each of `SIDES` its similarity and its rank in percent; gap, the difference of ranks.
     """
     (left, right, *_), langs = corpora.columns_of(text, MAX_PAIRS)
     encoders = dict(zip(SIDES, models, strict=True))
@@ -138,7 +138,7 @@ def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataF
 def translations_found(
     models: Sequence[Loaded], text: ParallelText, langs: tuple[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """By model, whether each pair's left sentence finds its right one, and the right one its left, (N,) `hits` each."""
+    """Return by model, for each pair, whether left finds right, and whether right finds left: `hits` (N,) each."""
     table = corpora.sentences(text, MAX_PAIRS)
     left, right = (tuple(table.loc[table["lang"] == lang, "text"]) for lang in langs)
     hits = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]

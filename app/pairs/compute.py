@@ -1,4 +1,4 @@
-"""Pairs of sentences by their similarity in each of the two latents, to find where the latents disagree."""
+"""Pairs of sentences and their similarity in both latents, to find pairs on which the latents disagree."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ from bgt_core.vectors.compare import cosines, rounded
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start page"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
-BUILT_IN = 200  # sentences, each with a paraphrase, and with a negation or swapped roles
-BACKGROUND = 20_000  # random pairs that percentiles are of, or all if there are fewer; `help/pairs.md` names it
-NEAR = 95  # percent of random pairs that a near pair exceeds; `help/pairs.md` names it
+BUILT_IN = 200  # number of sentences, each with a paraphrase and with a negation or swapped roles
+BACKGROUND = 20_000  # maximum number of random pairs for percentiles; `help/pairs.md` names it
+NEAR = 95  # percent of random pairs below a near pair; `help/pairs.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
-MAX_SEARCHED = 5_000  # sentences searched for neighbours; all against all is quadratic
-AT_ONCE = 1_000  # rows whose similarities are in memory at once
-BAGS = 100  # pairs with their bags of words in memory
-ANCHORS = 300  # translations through which two sentences of different languages are compared; `help/pairs.md` names it
-AXES = ("semantic", "style")  # columns of pairs
+MAX_SEARCHED = 5_000  # maximum number of sentences for the search of neighbours, whose time is quadratic
+AT_ONCE = 1_000  # rows whose similarities are computed at once
+BAGS = 100  # pairs whose bags of words are in memory at once
+ANCHORS = 300  # translations used to compare two sentences of different languages; `help/pairs.md` names it
+AXES = ("semantic", "style")  # similarity columns of pairs
 GOLD = f"{rows.OWN_COLUMN}gold"
-QUADRANTS = {  # (near in meaning, near in style) -> its name, in the order of the page
+QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the page
     (False, True): "Near in style only",
     (True, True): "Near in both",
     (False, False): "Near in neither",
     (True, False): "Near in meaning only",
 }
-CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the labels, in the order of the quadrants
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # places of the labels, by quadrant
 NONE = "without a value"  # legend entry of points without a colour value
-MAX_SVG = 2_000  # points; more are drawn with WebGL
-MAX_HOVER = 10_000  # points with their own hover text
-SHORT = 70  # characters of a sentence in a hover text
+MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL
+MAX_HOVER = 10_000  # maximum number of points with their own hover text
+SHORT = 70  # maximum number of characters of a sentence in a hover text
 HEIGHT = 520
-CLIPPED = 0.98  # share of the amounts up to which colours differ
+CLIPPED = 0.98  # quantile of the amounts above which all have the same colour
 
 
 @dataclass(frozen=True)
 class PairSource:
-    """Kinds of pairs from a text: translations of two languages; the user's own pairs of one language, pairs made
-    here, or those of the built-in grammar beside random pairs of the text."""
+    """A source of pairs in a text. There are translations into another language, the user's pairs of one language,
+    pairs chosen here by similarity, and pairs of the built-in grammar. Random pairs of the text are added to each."""
 
     left: str
     right: str
-    given: bool  # the text's own pairs
+    given: bool  # whether the pairs are in the text
     built_in: bool = False
 
     @property
@@ -73,7 +73,7 @@ class PairSource:
 
 
 def sources(text: ParallelText) -> list[PairSource]:
-    """The pairs that can be made of a text, those of one language first."""
+    """Return the sources of pairs in a text, those within one language first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     made = [PairSource(lang, lang, False) for lang in text.langs]
     built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
@@ -83,13 +83,13 @@ def sources(text: ParallelText) -> list[PairSource]:
 def compared(
     loaded: Loaded, text: ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """A row per pair of the first `count` rows of a text, and the similarities of random pairs by the names in `AXES`,
-    in ascending order; both are shared, so do not change them.
+    """Return a table with one row per pair of the first `count` rows of a text, and the similarities of random pairs by
+    the names in `AXES`, in ascending order. Both are shared: do not change them.
 
-    Columns: `kind`; `left`, `right`, and the ids of their rows `left_row` and `right_row` ("" for built-in pairs);
-    their similarity `semantic`, and `style` in the second latent, NaN without one; the share of random pairs that are
-    less alike in each, in percent, `semantic_rank` and `style_rank`; a user's own columns, for given pairs only. Random
-    pairs are last.
+    Columns: `kind`; `left`, `right` and the ids of their rows, `left_row` and `right_row` ("" for built-in pairs);
+    their similarities `semantic` and, in the second latent, `style` (NaN if it is missing); `semantic_rank` and
+    `style_rank`, the percentage of random pairs that are less similar; the user's own columns, only for given pairs.
+    Random pairs come last.
     """
     table = corpora.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
@@ -107,7 +107,7 @@ def _compared(
     part = _table[_table["lang"].isin([source.left, source.right])]
     if not source.given:
         part = part.drop_duplicates("text").head(MAX_SEARCHED)
-    size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences come before all right ones
+    size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences, then all right ones
     if source.built_in:
         known = built_in(source.left)
         own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")
@@ -133,7 +133,7 @@ def _compared(
 def similarities(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compare rows `left` and `right` of the latents, (N, D) and (N, M), in meaning and in style: (P,), rounded."""
+    """Compare rows `left` and `right` of the latents (N, D) and (N, M) in meaning and in style: (P,) each, rounded."""
     pairwise = loaded.similarity_pairwise
     meaning, *styles = vectors
     in_style = np.full(len(left), np.nan)
@@ -144,14 +144,14 @@ def similarities(
 
 
 def ranks(values: Any, random: np.ndarray) -> np.ndarray:
-    """The share of random pairs that are less alike than each value, in percent, ties counting half: (N,)."""
+    """Return the percentage of random pairs that are less similar than each value; ties count half: (N,)."""
     below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
     return 50 * below / max(1, len(random))
 
 
 @cache
 def built_in(lang: str) -> pd.DataFrame:
-    """Pairs of the built-in grammar, of words that the shipped models were not trained on: `kind`, `left`, `right`."""
+    """Return pairs of the built-in grammar, with words not used in training shipped models: `kind`, `left`, `right`."""
     pairs = []
     for triple in triples(BUILT_IN, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
@@ -163,7 +163,7 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Kinds of pairs, with the rows of their left and right sentences; built-in ones follow `size` rows of a text."""
+    """Yield kinds of pairs with the rows of left and right sentences; built-in ones follow `size` rows of a text."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -179,7 +179,7 @@ def indices(
 
 
 def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
-    """The index of the vector most similar to each, without itself: (N, D) -> (N,)."""
+    """Return the index of the most similar other vector for each vector: (N, D) -> (N,)."""
     places = []
     for start in range(0, len(vectors), AT_ONCE):
         similarities = loaded.similarity(vectors[start : start + AT_ONCE], vectors)
@@ -189,11 +189,11 @@ def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
 
 
 def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compare the styles of sentences in two languages, which have no common axes, by their relations to translations.
+    """Compare the styles of sentences in two languages through translations, because the latents have no common axes.
 
-    Each sentence's similarities to `ANCHORS` sentences of its own language, less the anchors' means, are correlated
-    with those of the other sentence to the anchors' translations; a sentence is never its own anchor. The first half of
-    `style` (N, D) holds sentences of one language, the second their translations. Returns (P,), -1 to 1.
+    A sentence's profile is its similarities to `ANCHORS` sentences of its language, less the anchors' means. It is
+    correlated with the other sentence's profile, whose anchors are their translations. A sentence is never its own
+    anchor. The first half of `style` (N, D) is in one language, the second are translations. Returns (P,), -1 to 1.
     """
     half = len(style) // 2
     anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
@@ -209,13 +209,12 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 @st.cache_resource(max_entries=1)
 def bag_of_words() -> SentenceEncoder:
-    """The baseline: the words of a sentence, rare ones weighted more."""
+    """Return the baseline encoder: a bag of words in which rare words have more weight."""
     return open_encoder("baseline:tfidf")
 
 
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
-    """How alike two sentences are, by each latent that can be compared, by their words weighted, and by the share of
-    words that both have; higher is more alike."""
+    """Return the similarity of two sentences by each comparable latent, by tf-idf, and by the share of common words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
     by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
     overlap = rows.overlap(pair.text, pair.other)
@@ -223,7 +222,7 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
 
 
 def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str, np.ndarray]) -> pd.DataFrame:
-    """The user's two sentences, and the pairs of the start page, as rows of `compared`, if both are of the language."""
+    """Return the user's two sentences and the pairs of the start page as rows of `compared`, if both are in `lang`."""
     known = [(START, pair) for pair, _ in pairs.of_start_page(loaded) if pair != mine] + [(MINE, mine)]
     lines = []
     for kind, pair in known:
@@ -236,8 +235,8 @@ def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str,
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
 def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> Result:
-    """Pearson's r x 100 of each latent and of the words with people's scores, and the differences; DataError for fewer
-    than 3 pairs or scores that are all the same."""
+    """Return Pearson's r x 100 of each latent and of tf-idf with human scores, and the differences. Raises DataError
+    for fewer than 3 pairs, or if all scores are equal."""
     parts = [given.iloc[start : start + BAGS] for start in range(0, len(given), BAGS)]
     sides = (
         [
@@ -254,14 +253,14 @@ def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> R
 
 
 def misjudged(given: pd.DataFrame) -> pd.Series:
-    """The deviation of the semantic latent from people on each pair: the difference of their standard scores among
-    these pairs; above 0 the latent finds a pair more alike than people do."""
+    """Return the deviation of the semantic latent from human scores on each pair, as a difference of standard scores.
+    Above 0, the latent's similarity is higher than people's."""
     semantic, gold = ((given[name] - given[name].mean()) / max(given[name].std(), 1e-12) for name in ("semantic", GOLD))
     return semantic - gold
 
 
 def ordered(pairs: pd.DataFrame) -> str:
-    """Say how near in meaning the built-in pairs of each kind are, and whether paraphrases are the nearest."""
+    """Describe how similar built-in pairs of each kind are in meaning, and whether paraphrases are most similar."""
     medians = pairs.groupby("kind", sort=False)["semantic"].median()
     near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
     nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
@@ -271,26 +270,26 @@ def ordered(pairs: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """What is drawn: pairs as points, some as stars, the random pairs that they are measured by, and the colour."""
+    """The content of the figure: pairs as points, some as stars, the random pairs for comparison, and the colour."""
 
-    pairs: pd.DataFrame  # of `compared`
+    pairs: pd.DataFrame  # as returned by `compared`
     random: dict[str, np.ndarray]
-    stars: pd.DataFrame  # of `marked`
+    stars: pd.DataFrame  # as returned by `marked`
     colour: str  # the column "kind", another category, or a number
     colour_title: str
-    axes: tuple[str, str]  # titles
+    axes: tuple[str, str]  # titles of the axes
 
     @cached_property
     def lines(self) -> tuple[float, float]:
-        """The lowest similarities in meaning and in style of a near pair."""
+        """The lowest similarity of a near pair in meaning, and in style."""
         ends = (np.percentile(self.random[axis], NEAR, method="inverted_cdf") for axis in AXES)
         meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
         return meaning, style
 
     @cached_property
     def quadrants(self) -> dict[str, pd.DataFrame]:
-        """The pairs of each quadrant by its name, the most extreme first: those farthest from both lines, in standard
-        deviations of all pairs."""
+        """The pairs of each quadrant, by the quadrant's name, most extreme first. A pair is ranked by its distance from
+        the nearer of the two `lines`, in standard deviations over all pairs."""
         of = [self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True)]
         apart = [np.abs(each) / max(self.pairs[axis].std(), 1e-12) for axis, each in zip(AXES, of, strict=True)]
         table = self.pairs.assign(extreme=np.minimum(*apart))
@@ -303,9 +302,9 @@ class Plane:
 
 
 def draw(plane: Plane, theme: str = "light") -> go.Figure:
-    """Draw the pairs; a point's `customdata` is its row."""
+    """Draw the pairs; a point's `customdata` is the number of its row."""
     pairs, compared = plane.pairs, len(plane.random["semantic"])
-    # overlapping points look darker
+    # transparent, so that overlapping points look darker
     size, opacity = (7, 0.75) if len(pairs) <= 2_000 else (5, 0.4) if len(pairs) <= 10_000 else (4, 0.15)
     figure = go.Figure()
     kind = go.Scatter if len(pairs) <= MAX_SVG else go.Scattergl
@@ -347,7 +346,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
     grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
-    at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]  # pairs are on both sides
+    at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]  # at least 100 random pairs on both sides
     across, up = (
         {
             "tickvals": [float(np.percentile(plane.random[axis], each)) for each in at],
@@ -364,7 +363,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
 
 
 def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """The name, rows and marker of each part with its own look; the last is drawn on top."""
+    """Yield the name, rows and marker of each part with its own look; the last part is drawn on top."""
     values = pairs[colour]
     if pd.api.types.is_numeric_dtype(values):
         missing = values.isna().to_numpy()
@@ -375,7 +374,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         shown = np.flatnonzero(~missing)
         amounts = values.to_numpy(float)[shown]
         scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
-        if len(amounts):  # a few extremes would make all others look alike
+        if len(amounts):  # with a few extreme values, all others would look alike
             scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
         yield title, shown, scale
         return
@@ -383,18 +382,18 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
     fixed = {NEAR_IN_MEANING: latent_colour(SEMANTIC, theme), NEAR_IN_STYLE: latent_colour(LANGUAGE, theme), **grey}
     names = values.fillna(NONE).astype(str)
     order = names.value_counts().index.tolist()
-    for name in sorted(order, key=lambda name: name not in grey):  # grey points lie below
+    for name in sorted(order, key=lambda name: name not in grey):  # draw grey points first, below the others
         colour_of = fixed.get(name) or cycled(PALETTE[theme], order.index(name))
         yield name, np.flatnonzero(names == name), {"color": colour_of}
 
 
 def share(rank: float, compared: int) -> str:
-    """The share `rank`, in percent, of the random pairs that a pair is compared with."""
+    """Format the percentage `rank` of the `compared` random pairs."""
     return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
 
 
 def hover_text(row: Any, compared: int) -> str:
-    """Both sentences; then each cosine, and the share of random pairs below it."""
+    """Return both sentences, and each cosine with the percentage of random pairs below it."""
     lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
     lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank, compared)}")
     lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank, compared)}")

@@ -1,4 +1,4 @@
-"""Pairs of sentences by their similarity in both latents: two of the user's, those of a text, a file with scores."""
+"""Pairs of sentences and their similarity in both latents: the user's two sentences, a text, or a file with scores."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
 
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
-EXTREME = 2  # pairs listed of each quadrant
-WORST = 10  # pairs on which people and the model differ most
-MAX_SELECTED = 1_000  # rows of the table of selected pairs
-WIDTH = 400  # pixels of a sentence in that table
-TITLES = {  # numbers first, so that no long sentence pushes them out of sight
+EXTREME = 2  # number of pairs listed for each quadrant
+WORST = 10  # number of pairs listed on which people and the model differ most
+MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
+WIDTH = 400  # pixels of a sentence's column in that table
+TITLES = {  # numbers come first, so that no long sentence pushes them out of view
     "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
 }  # fmt: skip
 ALT = "Pairs of sentences, with the share of random pairs that are less alike in meaning and in style"
@@ -29,10 +29,10 @@ ALT = "Pairs of sentences, with the share of random pairs that are less alike in
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What is chosen above the plane."""
+    """The choices made above the plane."""
 
     text: startup.ParallelText
-    count: int  # rows of the text at most
+    count: int  # maximum number of rows of the text
     source: compute.PairSource
     plane: compute.Plane
 
@@ -62,7 +62,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def typed(loaded: state.Loaded) -> pairs.Pair | None:
-    """Ask for two sentences; None, with a message, until both are typed."""
+    """Ask for two sentences; until both are typed, show a message and return None."""
     known = [pair for pair, _ in pairs.of_start_page(loaded)]
     example = known[0] if known else pairs.Pair("", loaded.langs[0], "", loaded.langs[0])
     fields = []
@@ -83,7 +83,7 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
 
 
 def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
-    """Ask which pairs of a text are drawn, at first those of the language of the user's, and how."""
+    """Let the user choose the pairs to draw, at first in the languages of the user's sentences, and their colour."""
     sources = {source.title: source for source in compute.sources(text)}
     langs = (mine.lang, mine.other_lang) if mine else ()
     fitting = [at for at, source in enumerate(sources.values()) if (source.left, source.right) == langs]
@@ -110,7 +110,7 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
 
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
-    """How alike the user's two sentences are, by each measure, and beside random pairs."""
+    """Show the similarity of the user's two sentences by each measure, and compare it with random pairs."""
     if mine is None:
         return
     measures = compute.alike(loaded, mine)
@@ -127,7 +127,7 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
 
 
 def nearer(pair: pd.Series, chosen: Chosen) -> str:
-    """The shares of random pairs that are less alike than a pair."""
+    """Describe the percentages of random pairs that are less similar than a pair."""
     compared, parts = len(chosen.plane.random["semantic"]), []
     for axis, name in zip(compute.AXES, ("meaning", "style"), strict=True):
         rank = pair[f"{axis}_rank"]
@@ -137,7 +137,7 @@ def nearer(pair: pd.Series, chosen: Chosen) -> str:
 
 @st.fragment
 def explore(loaded: state.Loaded, chosen: Chosen) -> None:
-    """The plane, the pairs that are selected on it, and the extreme ones; a selection reruns only this."""
+    """Show the plane, the pairs selected on it, and the extreme pairs; a selection reruns only this fragment."""
     plane, source = chosen.plane, chosen.source
     counts = "; ".join(f"{name}: {len(part):,}" for name, part in plane.quadrants.items())
     left, details = st.columns([2, 1], gap="medium")
@@ -174,7 +174,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
 
 
 def hints(chosen: Chosen) -> None:
-    """Say what can be clicked, and what is drawn."""
+    """Explain the selection, and describe the points."""
     plane = chosen.plane
     st.markdown(
         "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
@@ -190,7 +190,7 @@ def hints(chosen: Chosen) -> None:
 
 
 def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
-    """Show the selected pairs, compared with random ones, and a link to the maps."""
+    """Show the selected pairs, compared with random pairs, and a link to the maps."""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -206,12 +206,12 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
             st.rerun()  # the fields are outside this fragment
     else:
         st.markdown(f"**{len(selected):,} selected pairs**, listed below")
-    if not chosen.source.built_in:  # its sentences are not on the maps
+    if not chosen.source.built_in:  # sentences of built-in pairs are not on the maps
         to_maps(selected, chosen.count)
 
 
 def to_maps(selected: pd.DataFrame, count: int) -> None:
-    """Link to the sentences of as many pairs as fit an address; the maps then show as many rows as needed."""
+    """Link to the sentences of as many pairs as fit in an address; the maps then show as many rows as needed."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)
@@ -224,7 +224,7 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
 
 
 def extremes(parts: dict[str, pd.DataFrame]) -> None:
-    """The most extreme pairs of each quadrant, laid out as the quadrants are."""
+    """Show the most extreme pairs of each quadrant, in the layout of the quadrants."""
     st.subheader("The most extreme pairs")
     st.caption("The numbers are shares of random pairs that are less alike, in each latent.")
     names = list(parts)
@@ -240,7 +240,7 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
 
 
 def judged(loaded: state.Loaded, chosen: Chosen) -> None:
-    """Compare the cosines of pairs with people's scores, and list the pairs on which they differ most."""
+    """Compare the cosines of pairs with human scores, and list the pairs with the largest differences."""
     table, source = chosen.plane.pairs, chosen.source
     given = table[table["kind"] != compute.RANDOM]
     columns = given[["left", "right", "semantic", "style", GOLD]]

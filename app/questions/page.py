@@ -1,4 +1,4 @@
-"""Stored questions that repeat a typed one."""
+"""Find stored questions with the same meaning as a typed one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLE = "How do I learn a language quickly?"
 
 def page(loaded: Loaded) -> None:
     folder = startup.read().questions
-    assert folder is not None  # or the page is not listed
+    assert folder is not None  # otherwise, the page is not listed
     card = folder / CARD
     try:
         store = opened(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)
@@ -60,12 +60,12 @@ def page(loaded: Loaded) -> None:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
 def opened(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
-    """Open the store in a folder, once for all sessions; BgtError if another model made it."""
+    """Open the store in a folder, once for all sessions; raises BgtError if it was made by another model."""
     return QuestionStore.open(folder, loaded.reader)
 
 
 def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
-    """One row per question; columns without values in this store are left out."""
+    """Return one row per question; columns without values in this store are left out."""
     near = pd.DataFrame({"Question": [hit.question for hit in hits]})
     if threshold is not None:
         near["Probability"] = [hit.probability for hit in hits]

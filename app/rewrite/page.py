@@ -1,6 +1,6 @@
-"""Generate text from sentences' meanings and others' styles: a grid of them, or one along directions of style.
+"""Generate text from one sentence's meaning and another's style, in a grid, or move along directions of style.
 
-Each tab is a function of the model and of whether the tab is open: fields are always drawn, so that they keep their
+Each tab is a function of the model and of whether the tab is open. Fields are always drawn, so that they keep their
 text, but only the open tab computes.
 """
 
@@ -27,18 +27,18 @@ from bgt_core.data.properties import PROPERTIES
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
-FITTED_ON = 2_000  # translations that directions are fitted on
+FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
 QUESTION = "question"
-TITLES = {  # of directions: being a question, and properties of wording
+TITLES = {  # directions: being a question, and properties of wording
     QUESTION: "More of a question",
     "address": "More formal",
     "politeness": "More polite",
     "contraction": "More contracted",
 }
-FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values that a direction leads to, from the other one
+FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values at the far end of a direction
 STEPS = (-4, -2, 0, 2, 4)
-REMEMBERED = 20  # grids of a session
-MOST = 5  # rows and columns of a grid
+REMEMBERED = 20  # maximum number of grids kept in a session
+MOST = 5  # maximum number of rows and of columns in a grid
 MEANINGS_AND_STYLES = {
     "en": (
         ("You are late.", "Can you help me?", "We are going to the beach tomorrow."),
@@ -61,21 +61,21 @@ def page(loaded: state.Loaded) -> None:
 
 @st.fragment
 def view(draw: Callable[[state.Loaded, bool], None], loaded: state.Loaded, is_open: bool) -> None:
-    """Draw a tab, and the link to it if it is open; what is done in a tab reruns only this."""
+    """Draw a tab and, if it is open, the link to it; actions in the tab rerun only this fragment."""
     draw(loaded, is_open)
     if is_open:
         copy_link()
 
 
 def grid(loaded: state.Loaded, is_open: bool) -> None:
-    """A grid of sentences, every one written by the model."""
+    """Show a grid of generated sentences."""
     langs = loaded.langs
     with st.container(border=True):
         meaning_lang = lang = langs[0]
         if len(langs) > 1:
             with st.container(horizontal=True):
                 meaning_lang = controls.language("Language of meanings", langs, "mlang")
-                usual = "fr" if "fr" in langs else None  # it shows most
+                usual = "fr" if "fr" in langs else None  # French shows the most differences
                 lang = controls.language("Language of styles and output", langs, "glang", usual)
         sides = [("Meanings", meaning_lang, 0), ("Styles", lang, 1)]
         meanings, styles = (
@@ -121,7 +121,7 @@ def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str]
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Three meanings and three styles; short example sentences for languages without chosen ones."""
+    """Return three meanings and three styles; short example sentences for languages without chosen ones."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -129,7 +129,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """The first different lines of a field, up to the limit of the grid, with a caption if it has more."""
+    """Return the first different lines of a field, up to the limit of the grid; show a caption if it has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
     stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))
@@ -139,7 +139,7 @@ def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequenc
 
 
 def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
-    """A sentence made a question, more formal or contracted, by moving its style along a direction."""
+    """Turn a sentence into a question, or make it more formal or contracted, by moving its style in a direction."""
     texts = startup.texts_in(startup.read().texts, loaded.langs).values()
     usable = [lang for lang in loaded.langs if any(lang in text.langs for text in texts)]
     if not usable:
@@ -161,7 +161,7 @@ def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
     text = next(text for text in texts if lang in text.langs)
     if not is_open:
         keys = [key for name in TITLES if (key := f"move_{name}") in st.session_state]
-        st.session_state.update({key: st.session_state[key] for key in keys})  # of sliders that are not drawn now
+        st.session_state.update({key: st.session_state[key] for key in keys})  # keep the values of hidden sliders
         return
     with failing():
         directions = fitted_directions(loaded, text, lang)
@@ -177,8 +177,8 @@ def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
 
 @st.fragment
 def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str, moving: Sequence[str]) -> None:
-    """Show a slider for each direction in which the sentence moves; it generates a sentence at once, and reruns only
-    this."""
+    """Show a slider for each direction that changes the sentence. Moving it generates a sentence, and reruns only this
+    fragment."""
     if not moving:
         return
     low, high = float(STEPS[0]), float(STEPS[-1])
@@ -190,7 +190,7 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
 
 
 def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, moved: pd.Series, lang: str) -> None:
-    """List the sentence at every step of the directions in which it `moved`, and name the others."""
+    """List the sentence at every step of the directions that change it (`moved`), and name the other directions."""
     st.subheader("Every direction, step by step")
     if not moved.all():
         still = " and ".join(TITLES[name] for name in moved[~moved].index)
@@ -207,7 +207,7 @@ def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, mov
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
-    """Warn if the reconstruction of a sentence fails a check; "" if it passes all."""
+    """Return a warning if the reconstruction of a sentence fails a check; else ""."""
     if not (changed := differences(checks(text, lang, rebuilt, lang))):
         return ""
     return (
@@ -223,17 +223,17 @@ def written_grid(
     styles: Sequence[str],
     lang: str,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop; also
+    """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop. Also
     reconstruct each meaning.
 
-    `semantic` and `second` are the cosines of the generated text to the meaning's semantic latent and to the style's
-    second latent; `unchanged` is the latter for the meaning's own sentence, NaN if that is of another language;
-    `changed` is what the text lost of the meaning, by rules.
+    `semantic` is the cosine of the generated text to the meaning's semantic latent; `second` is its cosine to the
+    style's second latent. `unchanged` is the cosine of the meaning's own sentence to that latent, NaN for another
+    language. `changed` describes the parts of the meaning that the text lost, by rules.
     """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
-    alike = meaning_lang == lang  # then the reconstructions can be part of the same search
+    alike = meaning_lang == lang  # the reconstructions can then be part of the same search
     if alike:
         cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
     best = [ranked[0] for ranked in candidates(loaded, *cells, lang)]
@@ -260,8 +260,8 @@ def written_grid(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
-    """Directions of the second latent, fitted on a text's sentences of that language; a step is half the way from
-    statement to question, or from tu to vous."""
+    """Fit directions of the second latent to a text's sentences in a language. A step is half the difference between a
+    statement and a question, or between tu and vous."""
     table = corpora.sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
@@ -276,7 +276,7 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directio
 def write_moved(
     loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
 ) -> list[str]:
-    """Generate the source with its second latent moved, once for each row of steps (S, K), in units of the factors."""
+    """Generate the source with its second latent moved, once per row of `steps` (S, K), in units of the factors."""
     second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
@@ -292,7 +292,7 @@ def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) 
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
-    """The grid as HTML: one row per meaning, with its notice if it has one, one column per style."""
+    """Format the grid as HTML: one row per meaning, with its notice if it has one, and one column per style."""
     styles = list(dict.fromkeys(table["style"]))
     heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
     lines = []
@@ -310,14 +310,14 @@ def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, th
 
 
 def bar(cosine: float, latent: str, theme: str) -> str:
-    """A number and a bar from 0 to 1 in the colour of the latent."""
+    """Format a number with a bar from 0 to 1 in the colour of the latent."""
     width = round(100 * min(max(cosine, 0.0), 1.0))
     filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
     return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'
 
 
 def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
-    """The sentences as on the page: a column per style."""
+    """Return the sentences in the layout of the page: one column per style."""
     cells = table.pivot(index="meaning", columns="style", values="text")
     rows = list(dict.fromkeys(table["meaning"]))
     return cells.loc[rows, list(styles)].reset_index(allow_duplicates=True)  # a style may be the word "meaning"

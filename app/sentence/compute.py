@@ -1,5 +1,5 @@
 """One sentence: its neighbours in each latent, text generated from its latents, the effect of each word, and its
-wording by rules: form of address, contraction, form of a question."""
+wording as detected by rules (form of address, contraction, form of a question)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.words import spans, without
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
-COMPARED = 1_000  # sentences of a language without example sentences
+COMPARED = 1_000  # number of sentences used for a language without example sentences
 NEAREST = 5
 GREEDY = replace(DEFAULT_SEARCH, size=1)
-SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast, and the result of the second replaces its result
-CLOSE = 1  # words more or less that count as the same length
-LONGEST = 3  # words that show a property together: "est-ce que tu", "I am late"
-NO_WORD = "intonation"  # a question that no word marks
-USUAL = "inversion"  # the form in which a question is written in any style
+SEARCHES = (GREEDY, DEFAULT_SEARCH)  # the first is fast; its result is replaced by that of the second
+CLOSE = 1  # maximum difference in words of sentences that count as equally long
+LONGEST = 3  # maximum number of words that show a property together: "est-ce que tu", "I am late"
+NO_WORD = "intonation"  # a question that is not marked by a word
+USUAL = "inversion"  # the form of a question in any style
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
-    """Sentences to compare with in each of these languages: all the examples, or the first text in it that the app was
-    started with. Columns as `rows.table`, and `length`; shared, so do not change it."""
+    """Return sentences to compare with, in each of these languages: the examples, or the first of the app's texts with
+    the language. Columns as `rows.table`, and `length`. The table is shared: do not change it."""
     parts = []
     for lang in langs:
         texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
@@ -46,24 +46,24 @@ def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
 
 
 def length(text: str, lang: str) -> int:
-    """The length in words; in characters for languages without spaces."""
+    """Count the words, or the characters in a language without spaces."""
     return sum(map(str.isalnum, text)) if primary(lang) in UNSPACED else rows.words(text)
 
 
 def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
-    """A latent of each row of a table that is sorted by language: (N, D)."""
+    """Embed the rows of a table sorted by language in a latent: (N, D)."""
     parts = table.groupby("lang", sort=False)
     return np.concatenate([embed(loaded, part["text"].tolist(), lang, latent) for lang, part in parts])
 
 
 def searched(loaded: Loaded, lang: str, latent: str) -> pd.DataFrame:
-    """The sentences that a sentence is compared with: those of all languages, or its own for another latent."""
+    """Return the sentences to compare with: of all languages for the semantic latent, else of its own language."""
     return corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
 
 
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
-    """The sentences nearest to one, the nearest first, without itself, with their `cosine`: in the semantic latent in
-    all languages, in the second latent in its own. A `count` of None gives all."""
+    """Return the sentences nearest to a text, without the text itself, with their `cosine`: in all languages for the
+    semantic latent, in its own language for the second one. If `count` is None, return all."""
     table = searched(loaded, lang, latent)
     if table.empty:
         return table.assign(cosine=[])
@@ -74,25 +74,25 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The properties that each sentence of a table shares with another one: its final `mark`, and its `length` within a
+    """Return whether each sentence of a table has the same closing `mark` as the text, and the same `length` within a
     word."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
-FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same, in either form of address
+FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same question in both forms of address
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
-    """A sentence to exchange latents with, and its language: a French one that addresses somebody in the other form, if
-    the model knows French; "" if none fits."""
+    """Return a sentence to exchange latents with, and its language: if the model knows French, a French sentence in the
+    other form of address for English and French texts; "" if none fits."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
 
 
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """The sentence nearest in style that ends in another mark; "" if there is none."""
+    """Return the sentence nearest in style that has another closing mark; "" if none does."""
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), "")
 
@@ -100,7 +100,7 @@ def fitting(loaded: Loaded, text: str, lang: str) -> str:
 def exchanged(
     loaded: Loaded, texts: Sequence[str], others: Sequence[str], lang: str, search: Search, other_lang: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write each text in the style and language of its partner, and the partner in those of the text; tables as
+    """Generate each text in the style and language of its partner, and vice versa; both tables are like those of
     `written`."""
     if other_lang not in ("", lang):
         forth = written(loaded, texts, others, other_lang, search, lang)
@@ -118,11 +118,11 @@ def written(
     search: Search = DEFAULT_SEARCH,
     meaning_lang: str = "",
 ) -> pd.DataFrame:
-    """A sentence of `lang` with the meaning of each of N and the style of the one beside it; meanings are of the same
-    language, or of `meaning_lang`.
+    """Generate a sentence in `lang` from each of N meanings and the style in the same row; meanings are in
+    `meaning_lang`, by default the same language.
 
-    Columns: `text`, and the cosines `meaning`, to the one in the semantic latent, and `style`, to the other in the
-    second one.
+    Columns: `text`; `meaning`, its cosine to the meaning in the semantic latent; `style`, its cosine to the style in
+    the second latent.
     """
     from app.core import writing
 
@@ -136,7 +136,7 @@ def written(
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Measure how far each latent moves without a word or mark `word`: 1 - cosine, a column per latent."""
+    """Return how far each latent moves if a word or mark `word` is left out: 1 - cosine, one column per latent."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
@@ -145,7 +145,7 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 
 def learnt_from(loaded: Loaded) -> str:
-    """Describe the rows of its training data."""
+    """Describe the rows of the model's training data."""
     columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.langs))
     if LABEL in columns.values():
         return "labelled pairs of sentences"
@@ -155,18 +155,18 @@ def learnt_from(loaded: Loaded) -> str:
 
 
 def wording(text: str, lang: str) -> dict[str, str]:
-    """The value of each of `rows.STYLES` that a sentence shows, as in {"address": "vous"}."""
+    """Return the value of each of `rows.STYLES` that a sentence has, as in {"address": "vous"}."""
     values = {name: PROPERTIES[name].value(text, lang) for name in rows.STYLES}
     return {name: value for name, value in values.items() if value}
 
 
 def title(name: str, value: str) -> str:
-    """A value as it is shown: "vous", "short form"."""
+    """Return a value in words: "vous", "short form"."""
     return f"{value} form" if name == "contraction" else value
 
 
 def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
-    """The words of a text, in lower case, that show one of these values of properties by themselves, or together with
+    """Return the words of a text, in lower case, that show one of these values of properties, alone or together with
     their neighbours."""
     shown = set[str]()
     words = [] if primary(lang) in UNSPACED else text.split()
@@ -183,7 +183,7 @@ def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
 
 
 def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) -> dict[str, str]:
-    """The values that a generated text has from the sentence that gave its style, and not from its source."""
+    """Return the values of a generated text that are those of its style sentence, and not those of its source."""
     of_style, of_source = wording(style, lang), wording(source, source_lang)
     values = wording(text, lang)
     return {

@@ -1,4 +1,4 @@
-"""The first page: the content of each latent of one sentence."""
+"""The start page: the content of each latent of one sentence."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bgt_core.data.text import normalise
 from bgt_core.data.words import WORD, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
-MAX_CHARACTERS = 300  # far longer than the training sentences of the shipped models
+MAX_CHARACTERS = 300  # far more than in the training sentences of the shipped models
 EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
-ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between them keeps its own direction
-ENDS = {  # how a sentence ends, by the name of its mark
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these keeps its own direction
+ENDS = {  # closing marks in words
     "question": "with a question mark",
     "exclamation": "with an exclamation mark",
     "full stop": "with a full stop",
@@ -36,12 +36,12 @@ ENDS = {  # how a sentence ends, by the name of its mark
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
-MANY = 40  # words and marks; longer sentences are not drawn
+MANY = 40  # maximum number of words and marks of a sentence that is drawn
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Write the title, how the latents were trained, and what stored probes found in them; until the model is loaded,
-    the line that fits most models."""
+    """Show the title, how the latents were trained, and the results of stored probes. Until the model is loaded, show
+    the text that fits most models."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
@@ -66,7 +66,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 
 def tells_more(loaded: state.Loaded) -> str:
-    """Say which properties are easier to read from which latent, by stored probes; "" without any."""
+    """Describe which properties are predicted better from which latent, by stored probes; "" if none are stored."""
     from app.core.results import reading, task_names  # slow to import, and not needed while the model loads
 
     folder = Path(loaded.info["folder"]) if loaded.info else None
@@ -91,7 +91,7 @@ def page(loaded: state.Loaded) -> None:
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
-                    fill = dict(zip(fields, pair, strict=True))  # before the page is drawn
+                    fill = dict(zip(fields, pair, strict=True))  # set before the page is drawn
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
@@ -112,7 +112,7 @@ def page(loaded: state.Loaded) -> None:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, each with a title and a default; clean the sentence up."""
+    """Ask for a sentence and its language, each with a title and a default; return the sentence normalised."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
@@ -122,7 +122,7 @@ def field(
 
 
 def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show its neighbours in each latent, side by side."""
+    """Show the sentence's neighbours in each latent, side by side."""
     several = len(loaded.langs) > 1
     for side, latent in zip(st.columns(len(loaded.latents), gap="large"), loaded.latents, strict=True):
         near = compute.nearest(loaded, text, lang, latent)
@@ -146,8 +146,8 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Compare the share of neighbours that end like a text with that of all sentences, and the shares of those in its
-    language that are as long and have its form of address, contraction or form of a question."""
+    """Describe what the neighbours have in common with a text, each compared with all sentences: the closing mark, and
+    among those in its language the length, form of address, contraction and form of a question."""
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
@@ -185,8 +185,8 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Exchange either latent with that of another sentence; if none is typed, write an English sentence in French, in
-    either form of address."""
+    """Exchange one latent with that of another sentence. If no other sentence is typed, write an English sentence in
+    French, in both forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
     asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")
@@ -254,18 +254,18 @@ def square(latent: str) -> str:
 
 
 def coloured(latent: str, more: str = "") -> str:
-    """The style attribute that sets a latent's colour, followed by more CSS."""
+    """Return a style attribute that sets a latent's colour, followed by more CSS."""
     return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
 
 
 def head(title: str, explained: str, latent: str) -> str:
-    """A heading in a latent's colour, with a line under it."""
+    """Return a heading in a latent's colour, with a line of text below it."""
     return f'<div class="bgt-head" {coloured(latent)}><h3>{escape(title)}</h3><p>{escape(explained)}</p></div>'
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """List sentences with their cosines; highlight what they share with a text: words, and those that show the same
-    form of address, contraction or form of a question, length and closing mark."""
+    """List sentences with their cosines. Highlight what they share with a text: words, length, closing mark, and the
+    words that show the same form of address, contraction or form of a question."""
     alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
@@ -291,13 +291,13 @@ def tag(text: str, same: bool) -> str:
 
 
 def marked(text: str, known: Set[str]) -> str:
-    """The text, with the words marked that are among the known ones, ignoring case."""
+    """Return the text as HTML in which known words are marked, ignoring case."""
     parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
 def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
-    """Two sentences, and a bar for their cosine in each latent."""
+    """Return two sentences as HTML, with a bar for their cosine in each latent."""
     texts = "".join(
         f'<div lang="{lang}">{escape(text)}</div>'
         for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
@@ -315,9 +315,9 @@ def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) 
 def output(
     written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
 ) -> str:
-    """A row of `compute.written`, with the checks against its source, and its cosine to the source in each latent.
+    """Format a row of `compute.written`, with the checks against its source and the cosine in each latent.
 
-    `taken` are the properties of its wording that it has from another sentence: the words that show them are marked.
+    `taken` are the properties of wording that come from the style sentence; the words that show them are marked.
     """
     taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
@@ -337,7 +337,7 @@ def output(
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """The sentence with a bar over each `word` for each latent; the bar's height is the value of its column."""
+    """Draw the sentence with a bar over each `word` for each latent; the bar's height is the value in its column."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(

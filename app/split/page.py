@@ -1,4 +1,4 @@
-"""Split the vectors of any encoder, prove the split, write text from its vectors, and use all that on every page."""
+"""Split the vectors of any encoder, measure the split, generate text from the vectors, and use it on all pages."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict
 from bgt_core.splitting.gather import MOST_UNITS, gather, needed_rows
 from bgt_core.vectors.compare import cosine_similarity
 
-Progress = Callable[[float, str], object]  # takes the share that is done, and what is done next
+Progress = Callable[[float, str], object]  # called with the completed share and the next step
 
-MOST = 50_000  # pairs
-AT_ONCE = 512  # pairs embedded between two reports of progress
-EMBEDDED, FITTED = 0.7, 0.8  # shares of the progress when all pairs are embedded, and when the split is fitted
-DRAWN = 400  # pairs on the maps
-HEIGHT, SIZE = 330, 5  # pixels of the picture, and of its points
-SHOWN = 4  # sentences whose neighbours are shown
-FOUND = 50  # encoders found on this machine that are offered
-MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; bytes of its arrays
-KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # those that run no foreign code
+MOST = 50_000  # maximum number of pairs
+AT_ONCE = 512  # pairs embedded between two progress reports
+EMBEDDED, FITTED = 0.7, 0.8  # progress after embedding all pairs, and after fitting the split
+DRAWN = 400  # maximum number of pairs on the maps
+HEIGHT, SIZE = 330, 5  # height of the figure and size of its points, in pixels
+SHOWN = 4  # number of sentences whose neighbours are shown
+FOUND = 50  # maximum number of local encoders that are offered
+MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; unpacked size of its arrays in bytes
+KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # the kinds that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
-ABOUT = {  # what each does, beside its name
+ABOUT = {  # a description of each method, shown after its name
     "bgt": "what translations share",
     "neural": "the same, with a trained hidden layer",
     "centring": "less each language's mean",
@@ -81,7 +81,7 @@ def page(loaded: Loaded) -> None:
 
 
 def divide(loaded: Loaded) -> None:
-    """Choose pairs and a method, and split the encoder's vectors."""
+    """Let the user choose pairs and a method, and split the encoder's vectors."""
     texts = corpora.readable(loaded.langs, 2)
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
@@ -121,8 +121,8 @@ def divide(loaded: Loaded) -> None:
 
 
 def another(loaded: Loaded) -> None:
-    """Open an encoder that the app was not started with."""
-    # another model, another box: the one in which it was opened closes
+    """Open another encoder than those with which the app was started."""
+    # each model has its own box, so the box closes when another model is chosen
     first = bool(loaded.second_latent) and loaded.title not in corpora.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
@@ -153,7 +153,7 @@ def another(loaded: Loaded) -> None:
 
 
 def writer(loaded: Loaded) -> None:
-    """Open a writer of the chosen encoder's vectors."""
+    """Open a writer for the vectors of the chosen encoder."""
     with st.expander("Write text from its vectors", icon=":material/edit_note:"), st.form("writer", border=False):
         folder = st.text_input("Writer", placeholder="FOLDER", key="split_writer")
         st.caption(
@@ -167,7 +167,7 @@ def writer(loaded: Loaded) -> None:
 
 
 def add(loaded: Loaded, done: str) -> None:
-    """From now on it is one of the models at the side, and chosen; the page says so."""
+    """Add a model to the list in the sidebar and choose it; the page then shows the message `done`."""
     st.session_state["split_done"] = done
     corpora.change(models={**corpora.of_session().models, loaded.title: loaded})
     st.session_state["next_model"] = loaded.title
@@ -175,7 +175,7 @@ def add(loaded: Loaded, done: str) -> None:
 
 
 def result(made: Made) -> None:
-    """What the split does, in one picture, and what to do with it."""
+    """Show the effect of the split in one figure, and buttons to use it."""
     about = made.stored.split.about
     st.subheader(made.verdict, anchor=False)
     st.caption(
@@ -199,21 +199,21 @@ def result(made: Made) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A split of `source`, as a model of this session, and what it does to held-out pairs."""
+    """A split of the encoder `source`, as a model of this session, with its effect on held-out pairs."""
 
     source: state.Loaded
     text: ParallelText
     stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[str, np.ndarray]  # by title, (M, 2): the vectors as they are, and the shared parts
-    langs: np.ndarray  # (M,) of these points, one column of the pairs after another
+    maps: Mapping[str, np.ndarray]  # by title, (M, 2): the original vectors, and the shared parts
+    langs: np.ndarray  # (M,), the language of each point; the columns of the pairs follow each other
     sentences: Sequence[str]  # (M,)
-    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the nearest other one before and after
+    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and its nearest other sentence before and after
 
 
 def on_this_machine() -> list[str]:
-    """Names of encoders in the hub's cache, and in the current folder and those in it, for `opened`."""
+    """Return names for `opened` of encoders in the hub's cache, in the current folder, and in the folders inside it."""
     cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
     cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
     names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
@@ -225,8 +225,8 @@ def on_this_machine() -> list[str]:
 
 
 def opened(typed: str) -> state.Loaded:
-    """Open an encoder, with its kind guessed if it has none; UsageError for a kind that runs code, other errors as
-    `open_encoder`."""
+    """Open an encoder; if its kind is not given, guess it. Raises UsageError for a kind that runs code, and other
+    errors as `open_encoder` does."""
     spec = with_kind(typed)
     kind = startup.path_kind(spec)
     if kind and kind not in KINDS:
@@ -237,7 +237,7 @@ def opened(typed: str) -> state.Loaded:
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:
-    """Open an uploaded file of vectors and their sentences, NAME.npz; DataError as `look_up` or if it is too large."""
+    """Open an uploaded file of vectors and their sentences, NAME.npz. DataError if it is too large, or as `look_up`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npz"
         path.write_bytes(content)
@@ -252,7 +252,7 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
-    """The encoder with a writer of its vectors, a model that generates; BgtError for a folder without one for it."""
+    """Return the encoder with a writer for its vectors, as a generative model; BgtError if the folder has none."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
     title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
@@ -261,7 +261,7 @@ def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
 
 
 def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
-    """Name the methods for which there are enough sentences, the best first; `width` is the units of a vector."""
+    """Return the methods for which there are enough sentences, the best first; `width` is the size of a vector."""
     enough = min(len(set(column)) for column in columns) >= needed_rows(width)
     several = len(set(langs)) > 1
     ordered = ["bgt", "neural", *(method for method in METHODS if method not in FACTORED)]
@@ -269,7 +269,7 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
-    """Fit a split, and look at what it does to the held-out pairs; `progress` is called with the share that is done."""
+    """Fit a split, and compute its effect on held-out pairs; `progress` is called with the completed share."""
     columns, langs = corpora.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 
@@ -283,7 +283,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = startup.portable(loaded.spec or loaded.title)
-    with tempfile.TemporaryDirectory() as folder:  # read again: the same numbers as those of the download
+    with tempfile.TemporaryDirectory() as folder:  # loaded again, so that its numbers are those of the download
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
@@ -316,14 +316,14 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
 
 
 def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
-    """Of each of the first sentences, the nearest other one."""
+    """Return the nearest other sentence of each of the first `SHOWN` sentences."""
     similarity = cosine_similarity(vectors[:SHOWN], vectors)
     same = np.array(sentences[:SHOWN])[:, None] == np.array(sentences)
     return [sentences[row] for row in np.where(same, -np.inf, similarity).argmax(1)]
 
 
 def archive(made: Made) -> bytes:
-    """The folder that `bgt split` would have written, zipped."""
+    """Return a zip file of the folder that `bgt split` would have written."""
     buffer = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         saved = Path(folder) / "split"
@@ -336,8 +336,8 @@ def archive(made: Made) -> bytes:
 def before_and_after(
     maps: Mapping[str, np.ndarray], langs: np.ndarray, sentences: Sequence[str], theme: str
 ) -> go.Figure:
-    """Draw maps (M, 2) of the same sentences beside each other; marks of the first language are larger, so that both
-    are seen where they coincide."""
+    """Draw maps (M, 2) of the same sentences side by side. Marks of the first language are larger, so that both are
+    visible if they coincide."""
     figure = make_subplots(1, len(maps), subplot_titles=[plain(title) for title in maps], horizontal_spacing=0.03)
     known = list(dict.fromkeys(langs))
     for column, xy in enumerate(maps.values(), start=1):

@@ -1,4 +1,4 @@
-"""Maps of latents: one point per sentence, and lines between translations, along a path, and around dense parts."""
+"""Maps of latents: one point per sentence, lines between translations and along a path, and contours of the density."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": 
 LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
-    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # the page's own ground, in either theme
+    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # the background of the page, in either theme
     "plot_bgcolor": themes.GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},
@@ -30,22 +30,22 @@ LAYOUT = {
         "entrywidthmode": "fraction", "title": None, "bgcolor": "rgba(0, 0, 0, 0)",
     },
 }  # fmt: skip
-MAX_SVG = 5_000  # points up to which a map is SVG; WebGL paints more
-CLIPPED = (2, 98)  # percentiles that colour scales end at
+MAX_SVG = 5_000  # maximum number of points of an SVG map; larger maps use WebGL
+CLIPPED = (2, 98)  # percentiles at the ends of a colour scale
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
-LARGER = 3  # pixels by which marks of the first language exceed those drawn on top of them: both are seen
-ZOOMED = 0.5  # the share of the map's width below which fine clusters are named
-TRANSLATIONS, DENSITY = "translations", "density"  # lines that a map can have
-MAX_LINES = 500  # translations joined at most; more lines would hide the points
-CELLS, LEVELS = 64, 8  # cells of a side that points are counted in; contours
+LARGER = 3  # pixels by which the first language's marks are larger than those drawn over them, so that both are visible
+ZOOMED = 0.5  # share of the map's width; if less is visible, fine clusters are named
+TRANSLATIONS, DENSITY = "translations", "density"  # kinds of lines on a map
+MAX_LINES = 500  # maximum number of translations that are joined; more lines would hide the points
+CELLS, LEVELS = 64, 8  # cells per side of the grid in which points are counted; number of contours
 SMOOTHED = 2.0  # standard deviation in cells
 
 
 @dataclass(frozen=True)
 class Style:
-    """How the rows of every panel of a figure are drawn."""
+    """The look of the rows in every panel of a figure."""
 
-    colour: str  # a column
+    colour: str  # a column name
     order: Sequence[str]  # every category; empty if `colour` is a number
     chosen: frozenset[str]  # ids
     kind: type[go.Scatter] | type[go.Scattergl]
@@ -69,14 +69,14 @@ def latent_map(
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Maps above one another, with `side_by_side` the first at the left of the others, each with a title.
+    """Draw maps one above the other; with `side_by_side`, the first map is to the left of the others. Each has a title.
 
-    Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column, one of `rows.COLOURS` or
-    the user's. Symbols distinguish languages; stars are the user's own sentences. Rows whose id is in `chosen` stand
-    out. `named` writes the names of clusters on the first map; `lines` are `TRANSLATIONS`, which joins them, and
-    `DENSITY`, its contours; `paths` are the steps (S, 2) from one sentence to another. A point's `customdata` is its
-    row's id. Up to 5,000 points are SVG; more are painted by WebGL, smaller and the more transparent the more there
-    are. `hover` gives every point its text.
+    Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column: one of `rows.COLOURS`, or
+    the user's. Languages have different symbols; the user's own sentences are stars. Rows whose id is in `chosen` are
+    highlighted. `named` writes the names of clusters on the first map. `lines` may contain `TRANSLATIONS`, to join
+    them, and `DENSITY`, to draw contours. `paths` are the steps (S, 2) from one sentence to another. A point's
+    `customdata` is its row's id. Up to 5,000 points are SVG. More are drawn with WebGL: they are smaller, and more
+    transparent if there are more. `hover` gives every point its text.
     """
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))
@@ -111,7 +111,7 @@ def latent_map(
 
 
 def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
-    """An empty figure, and the row and column of each of its panes; their titles are at the left."""
+    """Return an empty figure, and the row and column of each of its panes; titles are aligned to the left."""
     if side_by_side and len(titles) > 1:
         others = len(titles) - 1
         specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
@@ -130,8 +130,8 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 
 def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
-    """The name of each cluster, on the first map, where its middle is, or above the name that is there already; those
-    of fine clusters are hidden until the browser shows `ZOOMED` of the map."""
+    """Write the name of each cluster on the first map, at the middle of the cluster, or higher if another name is
+    there. Names of fine clusters are hidden until the browser shows at most `ZOOMED` of the map."""
     given = table[~table["own"].to_numpy()]
     ground = {"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme]
     for column, share in ((CLUSTER, 1.0), (FINE_CLUSTER, ZOOMED)):
@@ -149,8 +149,8 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """The points of one map: one trace per language, owner of the sentences, and category, each with its fixed
-    colour."""
+    """Yield the points of one map: one trace per language, owner of the sentences, and category; categories have fixed
+    colours."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
@@ -180,8 +180,8 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """One colour scale for all panels, if `colour` is a number, from its 2nd to its 98th percentile: a few extreme
-    sentences would make all others look alike."""
+    """Return the colour scale of all panels if `colour` is a number. It covers the 2nd to the 98th percentile, because
+    with a few extreme values all other points would look alike."""
     low = high = None
     ends: dict[str, object] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -194,7 +194,7 @@ def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object
 
 
 def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Scattergl:
-    """One trace; rows that are not chosen fade once any row of the figure is."""
+    """Return one trace. If any row of the figure is chosen, the others are faded."""
     ids = table["id"].tolist()
     line = {"width": 0 if style.kind is go.Scattergl else 0.6, "color": EDGE}
     return style.kind(
@@ -208,27 +208,27 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         marker={"symbol": symbol, "size": style.size, "opacity": style.opacity, "line": line},
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        # without this they would keep the size of chosen points
+        # without this, they would have the size of chosen points
         unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},
         showlegend=False,
     )
 
 
 def hover(text: str, translation: str, lang: str) -> str:
-    """Wrap the hover text of a point, and escape it: plotly would read tags and entities in it."""
+    """Wrap the hover text of a point, and escape it, because plotly interprets tags and entities."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])
 
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Thin lines that join translations, closed if there are three or more; 500 at most, and only those of chosen rows
-    if any are."""
+    """Join translations with thin lines, closed if there are three or more sentences. At most 500 translations are
+    joined; if rows are chosen, only theirs."""
     given = table[~table["own"].to_numpy()]
     pairs = given["pair"].to_numpy()
     if chosen:
         pairs = pairs[[row in chosen for row in given["id"].tolist()]]
     given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
-    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # of each pair's rows
+    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # the end of each pair's rows
     xs: list[float | None] = []
     ys: list[float | None] = []
     for values, column in ((xs, given["x"].tolist()), (ys, given["y"].tolist())):
@@ -240,7 +240,7 @@ def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
 
 
 def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
-    """Steps (S, 2), joined; the ends have their numbers."""
+    """Draw the joined steps (S, 2); the first and the last show their number."""
     return go.Scatter(
         x=steps[:, 0],
         y=steps[:, 1],
@@ -257,12 +257,12 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
 
 
 def contours(table: pd.DataFrame, theme: str) -> go.Contour:
-    """Lines of equal density of a map's points: their counts in a grid, smoothed."""
+    """Draw lines of equal density of a map's points: counts in a grid, smoothed."""
     from scipy.ndimage import gaussian_filter
 
     points = table[["x", "y"]].to_numpy(float)
     low, high = points.min(0), points.max(0)
-    margin = 0.1 * np.where(high > low, high - low, 1)  # so that the outer lines close
+    margin = 0.1 * np.where(high > low, high - low, 1)  # so that the outer lines are closed
     edges = [np.linspace(start, end, CELLS + 1) for start, end in zip(low - margin, high + margin, strict=True)]
     counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=edges)
     x, y = ((side[1:] + side[:-1]) / 2 for side in edges)

@@ -1,6 +1,6 @@
 """Maths on latent vectors: maps to two dimensions, neighbours in the full space, clusters.
 
-sklearn and UMAP take seconds to import: only the functions that need them do.
+sklearn and UMAP take seconds to import, so they are imported inside the functions that use them.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.compare import unit
 
-AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
-ANGLE, STEPS = 0.8, 750  # t-SNE: as trustworthy on these axes as its defaults, 0.5 and 1,000, in half the time
-WIDE = 2_048  # units; for wider vectors, as of a bag of words, a few axes are found faster without the full covariance
-BLOCK = 4_096  # rows scaled at a time: a copy of all would double the memory
-PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
-CLUSTERED = 5_000  # rows that the means of clusters are computed from
-REACHED_IN = 20  # steps until a vector has reached its new place on a plane
+AXES = 50  # principal axes given to t-SNE and UMAP; the maps are at least as trustworthy as with all axes
+ANGLE, STEPS = 0.8, 750  # t-SNE: on these axes as trustworthy as the defaults, 0.5 and 1,000, in half the time
+WIDE = 2_048  # units; for wider vectors, as of bags of words, finding a few axes is faster without the full covariance
+BLOCK = 4_096  # number of rows scaled at a time; a copy of all rows would double the memory
+PLACED_BY = 5  # a new row on a t-SNE or UMAP map is placed at the median position of this number of nearest rows
+CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
+REACHED_IN = 20  # steps after which a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
-SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # rows (N, D) whose Euclidean distances order as the metric
+SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # scale rows (N, D): Euclidean distance then orders by metric
     COSINE: unit,
-    EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 has no square of 1e30 or 1e-30
+    EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 can't hold the squares of 1e30 and 1e-30
 }
-# Variance of rows that differ by rounding to unit length alone, as a fraction of their mean square; other rows are the
-ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # same only if they are equal
-FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # models read no larger numbers
-LEAST = 5  # different points that t-SNE and UMAP need; PCA draws fewer
-APART = 3e-7  # of a row's length: nearer points coincide; rounding moves them less
-FINEST = 1e-14  # of the largest coordinate: nearer points coincide too, as float64 has no more digits
+# Rows are the same if their variance, as a fraction of their mean square, is below this. By cosine, rounding to unit
+ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # length alone causes such a variance
+FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models can read
+LEAST = 5  # minimum number of different points for t-SNE and UMAP; for fewer, PCA is used
+APART = 3e-7  # fraction of a row's length; nearer points coincide; rounding moves points less than this
+FINEST = 1e-14  # fraction of the largest coordinate; nearer points also coincide, because float64 has no more digits
 
 
 @dataclass(frozen=True)
 class Method:
-    """The way vectors become a map; PCA uses neither number."""
+    """The method by which vectors become a map; PCA uses neither `neighbours` nor `seed`."""
 
     name: str = "PCA"
-    neighbours: int = 15  # perplexity of t-SNE
+    neighbours: int = 15  # for t-SNE, the perplexity
     seed: int = 0
     axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on probe axes
     metric: str = COSINE  # a key of SCALED
@@ -50,23 +50,23 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A fitted map: `xy` (N, 2) of the rows it was fitted on, `project` for further ones, (M, D) -> (M, 2)."""
+    """A fitted map: `xy` (N, 2) are the places of the fitted rows; `project` places more rows, (M, D) -> (M, 2)."""
 
     xy: np.ndarray
     project: Callable[[np.ndarray], np.ndarray]
-    variance: float | None  # the fraction that the map shows; only PCA has one
-    axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
+    variance: float | None  # the fraction of the variance that the map shows; None unless made by PCA
+    axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
     read: tuple[str, ...] = ()  # how well each axis can be read from the latent, for a map on probe axes
     metric: str = COSINE
-    neighbours: float | None = None  # of UMAP, or the perplexity of t-SNE: lower than the method's if points are few
+    neighbours: float | None = None  # used by UMAP, or t-SNE's perplexity; lower than the method's if points are few
 
 
-@threadpool_limits.wrap(limits=1)  # OpenMP threads that share busy cores wait for each other: 7 times as long
+@threadpool_limits.wrap(limits=1)  # several OpenMP threads on busy cores wait for each other, and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """A map of vectors (N, D), which shows what the method's metric compares; the same input gives the same map.
+    """Fit a map to vectors (N, D) by the method and its metric; the same input gives the same map.
 
-    Points that coincide have one place. t-SNE and UMAP give way to PCA for fewer than `LEAST` different points: their
-    native code can't map those, and may end the process.
+    Points that coincide get one place. With fewer than `LEAST` different points, t-SNE and UMAP are replaced by PCA:
+    their native code can't map so few, and may crash the process.
     """
     plane = principal_axes(vectors, 2, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
@@ -76,8 +76,8 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    if method.metric == EUCLIDEAN:  # of any size, far from the origin: both methods compute in float32
-        points = points - np.median(points, 0)  # a few long rows do not move it
+    if method.metric == EUCLIDEAN:  # vectors may be huge and far from the origin; both methods compute in float32
+        points = points - np.median(points, 0)  # the median does not depend on a few long rows
         points /= np.abs(points).max()
     first, place = different(points, APART if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
@@ -86,7 +86,7 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         from sklearn.manifold import TSNE
 
         used = min(method.neighbours, (len(first) - 1) / 3)
-        wide = np.pad(points[first], ((0, 0), (0, max(0, 2 - points.shape[1]))))  # it starts from two axes
+        wide = np.pad(points[first], ((0, 0), (0, max(0, 2 - points.shape[1]))))  # t-SNE needs two axes to start from
         settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
         xy = TSNE(2, perplexity=used, **settings).fit_transform(wide)
     else:
@@ -96,10 +96,10 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rows (K,) of points (N, D) that do not coincide with an earlier one, and which of these each row is: (N,).
+    """Return the rows (K,) of points (N, D) that coincide with no earlier one, and each point's index in them, (N,).
 
-    Points that coincide are neighbours along any line, so each is compared with the next along a random one. They
-    are within `least`, or `APART` of their distance from 0.
+    Points within `least`, or `APART` of their length, coincide. They are neighbours along any line, so each point is
+    only compared with the next one along a random line.
     """
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
@@ -112,8 +112,8 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """A map whose coordinates (N, 2) are known, and which has no transform: further rows (M, D) go where the median of
-    their nearest rows is. Neighbours in another part of the map then do not draw a row into the void between."""
+    """Return a map with known places (N, 2) of vectors (N, D), but without a transform. A new row (M, D) is placed at
+    the median of its nearest rows, because a mean could lie in the empty space between two parts of the map."""
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
@@ -126,23 +126,23 @@ def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Project
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """The mean (D,) of some scaled rows, and the K axes (D, K) along which they vary most."""
+    """The mean (D,) of scaled rows, and the K axes (D, K) along which they vary most."""
 
     mean: np.ndarray
     axes: np.ndarray
-    variance: float  # the fraction that is along the axes
+    variance: float  # the fraction of the variance that is along the axes
     metric: str
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
-        """Where rows (M, D) are along the axes: (M, K)."""
+        """Return the coordinates of rows (M, D) on the axes, (M, K)."""
         scaled = SCALED[self.metric]
         blocks = [scaled(vectors[start : start + BLOCK]) - self.mean for start in range(0, len(vectors), BLOCK)]
         return np.concatenate([block @ self.axes for block in blocks])
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """The `count` leading axes of scaled rows (N, D), from their covariance unless it is wide; an axis' largest part is
-    positive."""
+    """Return the `count` leading axes of scaled rows (N, D), computed from their covariance, except for wide vectors.
+    The largest component of each axis is positive."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
@@ -155,7 +155,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         pca = PCA(count, svd_solver="arpack" if len(rows) > count else "full", random_state=0).fit(rows)
         return PrincipalAxes(origin + pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products, squares = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2), 0.0
-    origin = scaled(vectors[:1])[0]  # products of differences from a row keep the digits of small ones
+    origin = scaled(vectors[:1])[0]  # products of large numbers would lose the digits of small differences
     for start in range(0, len(vectors), BLOCK):
         rows = scaled(vectors[start : start + BLOCK])
         squares += float(np.square(rows).sum())
@@ -174,21 +174,21 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
 
 
 def least_variance(mean_square: float, metric: str) -> float:
-    """The variance, of all units together, below which rows of this mean square are all the same."""
+    """Return the total variance below which rows with this mean square are all the same."""
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
-    """UMAP's map of points (N, K), from their exact neighbours: UMAP's own search takes half a minute to compile."""
+    """Map points (N, K) with UMAP, using exact neighbours: UMAP's own search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
     from umap import UMAP, umap_
 
     for slow in (umap_.smooth_knn_dist, umap_.compute_membership_strengths):
-        with suppress(AttributeError, RuntimeError):  # numba can't compile here, or can't cache the result
+        with suppress(AttributeError, RuntimeError):  # numba can't compile here, or can't cache the compiled code
             slow.enable_caching()
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # `transform` will not work, and we don't use it
+        warnings.filterwarnings("ignore", "precomputed_knn")  # warns that `transform` will not work; it is not used
         reducer = UMAP(
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
@@ -196,28 +196,29 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """A vector (D,) changed so that its place on a map of vectors (N, D) is `xy` (2,).
+    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,).
 
-    On a plane it moves along the axes; on a map of t-SNE or UMAP it becomes the mean of the rows that are nearest
-    there. A map by cosine keeps its length, so that on a plane it stops where no vector of that length goes further.
+    On a plane, it moves along the axes; on a t-SNE or UMAP map, it becomes the mean of the rows nearest to `xy`. With
+    the cosine metric it keeps its length, so on a plane it cannot move beyond what that length allows.
     """
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
-    lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 has no square of 1e30
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # in the scale of the map
+    lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length in the scale of the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
-    for _ in range(REACHED_IN):  # each step is exact on the plane, but by cosine it leaves the sphere a little
+    for _ in range(REACHED_IN):  # each step is exact on the plane, but with cosine it leaves the sphere slightly
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
     return np.clip(length * start.astype(float), *FLOAT32)
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:
-    """Trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are also near by the metric.
+    """Return the trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are near in
+    vectors.
 
-    Of at most 1,000 rows, evenly spread; None for fewer than 31.
+    It is computed from at most 1,000 rows, evenly spread; None for fewer than 31.
     """
     from sklearn.manifold import trustworthiness
 
@@ -229,9 +230,9 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Which of `count` groups (k-means at unit length) each row (N, D) is in, 0 the largest: (N,) int.
+    """Assign each row (N, D) to one of `count` groups by k-means at unit length; 0 is the largest group: (N,) int.
 
-    The means are those of at most 5,000 rows, evenly spread, of `fitted_on` (N,) bool.
+    The means are computed from at most 5,000 rows, evenly spread, of those in `fitted_on` (N,) bool.
     """
     from sklearn.cluster import KMeans
 
@@ -246,7 +247,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """The row of vectors (N, D) that is nearest by cosine to the mean of a group, (N,) bool."""
+    """Return the index of the vector (N, D) in a group (N,) bool that is nearest by cosine to the group's mean."""
     rows = np.flatnonzero(group)
     units = unit(vectors[rows])
     return int(rows[(units @ units.mean(0)).argmax()])

@@ -1,10 +1,10 @@
-"""Maps whose axes are scores of linear probes: the length of a sentence, whether it asks, whether it denies.
+"""Maps whose axes are scores of linear probes: sentence length, question, negation.
 
   score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
 
-A score is in standard deviations of the factor among those sentences, from its mean there, so that both axes of a map
-have the same scale. The quality of an axis is measured on sentences that it was not fitted on, in five folds;
-translations of one sentence are in the same fold.
+A score is relative to the factor's mean among those sentences, in its standard deviations, so that both axes of a map
+have the same scale. The quality of an axis is measured on held-out sentences, in five folds; translations of a sentence
+are in the same fold.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
 
-# Factors for an axis: their value for a sentence of a language, and the languages in which a rule can label it. A
-# plural needs a parsed sentence to be labelled, and the example sentences are not parsed; Japanese has no spaces.
+# Factors for an axis: a function of a sentence and its language, and the languages in which a rule can label sentences.
+# Plural is not offered because it needs parsed sentences. Length excludes Japanese, which has no spaces.
 FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
     "Longer": (lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
     "Question": (lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
@@ -40,7 +40,7 @@ FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How well a factor is read from sentences that the axis was not fitted on, with a 95% interval."""
+    """The accuracy with which a factor is predicted for held-out sentences, with a 95% interval."""
 
     measure: str  # "correlation", or "AUC" of a factor that is 0 or 1
     value: float
@@ -56,25 +56,25 @@ class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
-    spread: float  # the factor's standard deviation: a score of 1 is this many words, or this share
+    spread: float  # the factor's standard deviation; a score of 1 is this number of words, or this share
     weights: np.ndarray
     bias: float
     reading: Reading
 
 
 def offered(langs: Sequence[str]) -> list[str]:
-    """The axes that can be fitted in all of these languages."""
+    """Return the axes that can be fitted in all of these languages."""
     return [name for name, (_, labelled) in FACTORS.items() if set(langs) <= set(labelled)]
 
 
 def axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, str]) -> tuple[Axis, Axis]:
-    """Both axes of a map of a latent, read from the example sentences of these languages."""
+    """Return both axes of a map of a latent, fitted on the example sentences of these languages."""
     return axis(loaded, tuple(langs), latent, names[0]), axis(loaded, tuple(langs), latent, names[1])
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
-    """One axis. NotFound for one that is not offered in these languages."""
+    """Fit one axis. Raises NotFound if it is not offered in these languages."""
     if name not in offered(langs):
         able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
@@ -89,14 +89,14 @@ def axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis
 
 
 def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarray) -> Axis:
-    """The axis of N sentences (N, D) with these values (N,). Sentences with the same English translation
-    (N,) are in one fold, and count once in the interval."""
+    """Fit the axis of N sentences (N, D) with these values (N,). Sentences with the same English translation (N,) are
+    in the same fold, and count once for the interval."""
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):
         test = folds == fold
         weights, bias = ridge(vectors[~test], values[~test])
-        # relative to the mean of the other scores, which is lower if these are higher
+        # relative to the mean of the training values, which is lower if the test values are higher
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     weights, bias = ridge(vectors, (values - values.mean()) / spread)
@@ -104,7 +104,7 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarr
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights (D,) and bias of the ridge regression whose strength has the least leave-one-out error."""
+    """Fit ridge regression with the penalty of lowest leave-one-out error; return its weights (D,) and bias."""
     from sklearn.linear_model import RidgeCV
 
     variance = float(np.square(vectors - vectors.mean(0, dtype=float)).sum() / vectors.shape[1])
@@ -113,8 +113,8 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
-    """Of a factor that is 0 or 1 the area under the ROC curve (interval: Hanley and McNeil 1982), of another the
-    correlation (interval: Fisher's z). The interval is that of `different` sentences: translations count once."""
+    """Return the area under the ROC curve of a factor that is 0 or 1 (interval: Hanley and McNeil 1982), else the
+    correlation (interval: Fisher's z). The interval counts `different` sentences, so that translations count once."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())
@@ -129,7 +129,7 @@ def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
 
 
 def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Projection:
-    """The map of vectors (N, D) whose axes are these."""
+    """Return the map of vectors (N, D) with these two axes."""
     weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
     bias = np.array([axis.bias for axis in pair], np.float32)
 
@@ -137,6 +137,6 @@ def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Project
         blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
-    # the shortest of all moves that change the scores by one
+    # the pseudo-inverse gives the shortest moves that change a score by one
     read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
     return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)

@@ -1,10 +1,10 @@
 """Latents of sentences as maps and tables, cached for all sessions.
 
-Some maps ship with a model: t-SNE and UMAP of the example sentences that the app opens on. `python -m
-app.core.latents.spaces` computes those of every model in the package and writes `maps.safetensors` into its folder; the
-same versions of the libraries write the same file. A map is stored under a hash of all that decides it, so it is never
-shown for another model, other sentences or other settings. The file is not part of the checkpoint: without it maps are
-computed.
+Some maps ship with a model: t-SNE and UMAP of the example sentences that the app shows first. `python -m
+app.core.latents.spaces` computes these maps for every model in the package, and writes `maps.safetensors` into its
+folder. The file is the same if the libraries have the same versions. A map is stored under a hash of the model, the
+sentences and the settings, so it is never shown for others. The file is not part of the checkpoint: if it is missing,
+maps are computed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from bgt_core.data.examples import LANGS
 from bgt_core.errors import DataError
 from bgt_core.files import atomic_file
 
-FINE = 24  # fine clusters
-QUOTED = 30  # characters of a sentence that names a cluster
+FINE = 24  # number of fine clusters
+QUOTED = 30  # maximum number of characters of a sentence that names a cluster
 FILE = "maps.safetensors"
 SENTENCES = 300  # translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
-TEXTS = (LANGS[:2], LANGS[:4])  # languages of the texts with stored maps, as far as the model reads them
+TEXTS = (LANGS[:2], LANGS[:4])  # languages of the texts with stored maps, for models that read all of them
 _umap = threading.Lock()  # numba's default threading layer must not be entered twice
 
 
 def content(table: pd.DataFrame) -> str:
-    """Hash languages and sentences, in order."""
+    """Hash the languages and sentences of a table, in order."""
     hashed = hashlib.sha256()
     for lang, texts in rows.parts(table):
         hashed.update("\n".join([lang, *texts, ""]).encode())
@@ -58,40 +58,40 @@ class Space:
     rows: pd.DataFrame
     vectors: np.ndarray
     projection: geometry.Projection
-    digest: str  # of the model, the latent and the sentences it was fitted on
+    digest: str  # of the model, the latent and the fitted sentences
 
     @cached_property
     def content(self) -> str:
-        """Names the sentences in their order, the user's own included."""
+        """A hash of all sentences in order, including the user's own."""
         return content(self.rows)
 
     @property
     def given(self) -> np.ndarray:
-        """Which rows are the text's own: the map is fitted on them, (N,) bool."""
+        """A mask (N,) of the rows of the text, without the user's own: the map is fitted on them."""
         return ~self.rows["own"].to_numpy()
 
 
-# Keys of Streamlit's caches: of a space, the digest of its model, latent and given rows.
+# Keys in Streamlit's caches: a space's key is the digest of its model, latent and fitted rows.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The semantic space of all rows, and the model's second latent, if it has one, as a space for each language,
-    because the spaces of different languages are not comparable."""
+    """The semantic space of all rows, and one space of the second latent per language, because these are not comparable
+    between languages. `second` is empty if the model has one latent."""
 
     semantic: Space
     second: dict[str, Space]
 
 
 def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
-    """Both kinds of latents of all rows."""
+    """Map both latents of all rows."""
     parts = table.groupby("lang", sort=False) if loaded.second_latent else ()
     second = {lang: space(loaded, part, loaded.second_latent, method) for lang, part in parts}
     return Spaces(space(loaded, table, SEMANTIC, method), second)
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """The latent of every row; the map is fitted on the text's rows, and the user's are placed on it."""
+    """Map a latent of all rows. The map is fitted on the text's rows; the user's own rows are then placed on it."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors  # avoid a needless copy
@@ -118,7 +118,7 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder:
 
 
 def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
-    """Whether the maps of the text's rows by this method ship with the model, in all latents."""
+    """Return whether the model ships with maps of the text's rows by this method, in all latents."""
     maps = _stored(loaded.info.get("folder", ""))
     given = latents_of(table[~table["own"].to_numpy()], loaded.second_latent)
     return bool(maps) and all(name(key(loaded.digest, part, latent), method) in maps for latent, part in given)
@@ -130,7 +130,7 @@ def _stored(folder: str) -> dict[str, np.ndarray]:
 
 
 def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
-    """The latent of every row, each read in its own language: (N, D), read-only where no row is the user's."""
+    """Embed every row in its own language, (N, D); the array may be read-only."""
     own = table["own"].to_numpy()
     if not own.any() or own.all():
         return embed_parts(loaded, rows.parts(table), latent)
@@ -141,7 +141,7 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def coloured(spaces: Spaces, colour: str) -> Spaces:
-    """The same spaces, with a column `colour` added to their rows if the sentences alone don't have it."""
+    """Return the spaces with a column `colour` in their rows; nothing is added if sentences always have that column."""
     semantic = spaces.semantic
     if colour in rows.STYLES:
         values = {colour: rows.styled(semantic.rows, colour).array}
@@ -162,7 +162,7 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
-    """The cluster and the fine cluster of each row, named by its most central sentence of the first language."""
+    """Assign each row to a cluster and a fine cluster, named by their most central sentence in the first language."""
     table = _space.rows
     first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
     clusters = {}
@@ -181,15 +181,15 @@ def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categori
 
 
 def vector(space: Space, row: str) -> np.ndarray:
-    """The vector (D,) of the row of that id."""
+    """Return the vector (D,) of the row with this id."""
     return space.vectors[int(np.flatnonzero(space.rows["id"] == row)[0])]
 
 
 def nearest(
     loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
-    """The rows of a table nearest to a vector (D,) in the full space, with their similarity; `vectors` (N, D) are those
-    of the rows. The row with the id `but` is left out."""
+    """Return the rows of a table that are nearest to a vector (D,) in the full space, with their similarity. `vectors`
+    (N, D) belong to the rows. The row with the id `but` is left out."""
     near = table.assign(Cosine=loaded.similarity(vector[None], vectors)[0])
     near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
     return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})
@@ -197,24 +197,24 @@ def nearest(
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def trust(space: Space, method: geometry.Method) -> float | None:
-    """Trustworthiness of the map; None if its vectors are all the same, or few."""
+    """Return the trustworthiness of the map; None if its vectors are all the same, or too few."""
     if space.projection.variance == 0:
         return None
     return geometry.trust(space.vectors[space.given], space.projection.xy, method.metric)
 
 
 def key(model: str, table: pd.DataFrame, latent: str) -> str:
-    """Name the vectors of a table by the digest of a model, the latent, and the sentences in their order."""
+    """Name the vectors of a table by the model's digest, the latent, and a hash of the sentences in order."""
     return f"{model} {latent} {content(table)}"
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """The name under which the map of these vectors by that method is stored."""
+    """Return the name under which the map of these vectors by this method is stored."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """The maps (N, 2) in a model's folder, by `name`; empty if it has no such file. DataError for a damaged one."""
+    """Read the maps (N, 2) in a model's folder, by `name`; empty without that file. Raises DataError if damaged."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -226,7 +226,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The latents to map, each with its rows: the semantic latent with all, each second latent with one language's."""
+    """Yield each latent and its rows to map: for the semantic latent all, for the second those of one language."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -234,7 +234,7 @@ def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, p
 
 
 def write(folder: Path) -> None:
-    """Compute the maps of a model that reads two of the languages or more, and write them into its folder."""
+    """Compute the maps of a model for those of `TEXTS` whose languages it reads, and write them into its folder."""
     encoder = bgt_core.load(folder)
     digest = " ".join(bgt_core.info(folder)["files"].values())
     second_latent = next((latent for latent in encoder.latents if latent != SEMANTIC), "")

@@ -1,5 +1,5 @@
-"""Stored results for readers: which latent shows a property, by the one rule of the app, and which tells more; and
-tables, one row per result, or one per latent or baseline."""
+"""Stored results for readers: the latents that show a property, by the app's one rule; the latent that predicts it
+better; tables with one row per result, or per latent or baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bgt_core.data.columns import split_langs
 from probes.result import MAJORITY, is_baseline
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
-SEPARABLE = 0.05  # p-value, after Holm, below which one latent is said to tell more of a property than the other
+SEPARABLE = 0.05  # Holm-adjusted p-value below which one latent is said to predict a property better than the other
 RULE = (
     "A latent **shows** a property if the 95% interval of its probe's accuracy is above the accuracy of always giving "
     "the most frequent answer. A latent that does not may still hold the property: a linear probe can miss it."
@@ -28,7 +28,7 @@ RULE = (
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """The latents that show the property of each result by `RULE`, as in "semantic, language"; by `CELL` and mark."""
+    """Return the latents that show the property by `RULE`, as in "semantic, language", by `CELL` and mark."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -38,8 +38,8 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 
 
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
-    """For each latent the tasks that it shows and that it leads on in most languages, the largest lead first, by the
-    probes stored in a model's folder; empty if nothing is stored."""
+    """Return, for each latent, the tasks that it shows and on which it leads in most languages, the largest lead first.
+    They come from the probes stored in the model's folder; empty if it has none."""
     folder = model / startup.PROBES_FOLDER
     if not folder.is_dir():
         return {}
@@ -57,25 +57,25 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 
 
 def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """The accuracy of each task by each of these latents, the mean over languages, by the probes stored in a model's
-    folder; tasks that were not measured on all of them are left out."""
+    """Return each task's accuracy from each of these latents, averaged over languages, from the probes stored in a
+    model's folder. Tasks that were not measured on all of them are left out."""
     scores = gather.gathered([model / startup.PROBES_FOLDER]).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
 
 
 def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
-    """The information of the language latent about a sentence, and of both latents, in nats: the mean KL on pairs held
-    out of training, over the model's languages; NaN without a training log."""
+    """Return the information about a sentence in the language latent, and in both latents, in nats: the mean KL on
+    held-out pairs, over the model's languages; NaN without a training log."""
     held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
-    every = f"kl/{SEMANTIC}"  # of all languages, in the report of a model of many
+    every = f"kl/{SEMANTIC}"  # for models of many languages, the report has one value per language
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
     shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
     return own, own + shared
 
 
 def named(tasks: list[str], notes: Mapping[str, str], most: int = 3) -> str:
-    """List tasks by their titles, and the `notes` of some, as in "length, tense (90 %) and 2 more"."""
+    """List the titles of tasks, each with its note if it has one, as in "length, tense (90 %) and 2 more"."""
     titles = [f"{task_names.title(task).lower()}{notes.get(task, '')}" for task in tasks[:most]]
     parts = [*titles, *([f"{len(tasks) - most} more"] if len(tasks) > most else [])]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -91,10 +91,10 @@ def p_value(p: float) -> str:
 
 
 def provenance(results: pd.DataFrame) -> str:
-    """Describe the source of results for a caption: models with their hashes' start, data, sentences and seeds."""
+    """Describe the source of results for a caption: models with the start of their hash, data, sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
-    if len(models) > 1:  # numbered as in the figures
+    if len(models) > 1:  # the numbers are those in the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
@@ -108,8 +108,8 @@ def provenance(results: pd.DataFrame) -> str:
 
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """A row per result, in the order of `scores`: each latent in percent, the difference of the two in points with its
-    interval and p, the best baseline; then its model and data."""
+    """Return one row per result, in the order of `scores`: each latent's accuracy in percent, the difference of the two
+    in points with its interval and p-value, and the best baseline; then the model and data."""
     keys = [*CELL, "mark"]
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
@@ -132,7 +132,7 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def percentages(scores: pd.DataFrame) -> pd.DataFrame:
-    """The scores for reading: in percent, one row per latent or baseline."""
+    """Return the scores for readers: in percent, one row per latent or baseline."""
     optional = [name for name in OPTIONAL if scores[name].notna().any()]
     first, last = "task latent accuracy ci_low ci_high".split(), "lang model classes run note mark".split()
     fractions = ["accuracy", "ci_low", "ci_high"]

@@ -1,4 +1,4 @@
-"""The titles, questions and groups of probing tasks, and the data from which each can be labelled."""
+"""The titles, questions and groups of probing tasks, and the data needed to label each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
-MEANING, ADDED = "Meaning", "What a language adds"  # groups on which the semantic and the second latent should lead
+MEANING, ADDED = "Meaning", "What a language adds"  # tasks on which the semantic or the second latent should lead
 GROUPS = {
     ADDED: SENTEVAL_GROUPS["style"],
     MEANING: SENTEVAL_GROUPS["semantic"],
@@ -38,12 +38,12 @@ TITLES = {
 
 
 def title(task: str) -> str:
-    """The title of a task; a user's own task keeps its name."""
+    """Return the title of a task; a user's own task keeps its name."""
     return TITLES.get(task, task)
 
 
 def question(task: str) -> str:
-    """The question that a task asks about a sentence."""
+    """Return the question about a sentence that the task asks."""
     about = TASKS[task].about
     return about[:1].upper() + about[1:]
 
@@ -53,7 +53,7 @@ def group(task: str) -> str:
 
 
 def defined(task: str, lang: str) -> bool:
-    """Whether the task exists in a language (or in a pair, "en-fr"); a user's own task is assumed to."""
+    """Return whether the task exists in a language, or in a pair such as "en-fr"; user-defined tasks always do."""
     if task not in TASKS:
         return True
     return ("texts" in TASKS[task].builds) == (len(split_langs(lang)) > 1) and lang in (TASKS[task].langs or (lang,))
@@ -73,6 +73,6 @@ def why_not(task: str, lang: str) -> str:
 
 
 def ordered(tasks: Sequence[str]) -> list[str]:
-    """By group, in the order of `GROUPS`."""
+    """Sort tasks by group, in the order of `GROUPS`."""
     known = [task for members in GROUPS.values() for task in members]
     return sorted(tasks, key=lambda task: known.index(task) if task in known else len(known))

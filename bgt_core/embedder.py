@@ -23,18 +23,18 @@ from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
-LONG = 64  # tokens of a sentence from which on batches hold fewer rows
+LONG = 64  # batches of sentences with more tokens than this hold fewer rows
 SPARE = 32  # on a CPU, a batch may add padding of up to 1 / SPARE of the call's tokens, to have a common shape
 
 
 class Embedder:
     """A trained model with its tokenizer.
 
-    `langs` are the languages it embeds, `latents` their representations: "semantic", one space for all languages, and,
-    if the model has language latents, "language", a separate space for each. Vectors are posterior means, without
-    dropout, and not normalised; compare them with `similarity`. `precision` is that of matrix products: "fp32", "bf16"
-    (cosine to fp32 above 0.998), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a
-    CPU; cosine to fp32 about 0.999).
+    It embeds sentences of `langs` in `latents`: "semantic" has one space for all languages, "language" a separate space
+    for each (if the model has language latents). Vectors are posterior means, without dropout, and not normalised;
+    compare them with `similarity`. Matrix products have the given `precision`: "fp32", "bf16" (cosine to fp32 above
+    0.998), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a CPU; cosine to fp32 about
+    0.999).
     """
 
     def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
@@ -49,7 +49,7 @@ class Embedder:
             )
         warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.read = self.unread = 0  # sentences embedded so far, and those of them without a known token
+        self.read = self.unread = 0  # sentences embedded so far, and how many had no known token
         self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
@@ -58,7 +58,7 @@ class Embedder:
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
     def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
-        """Pickle the arguments: matrices in 8 bits, in the device's layout, can't be pickled."""
+        """Pickle the arguments, because 8-bit matrices can't be pickled: their layout depends on the device."""
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)
 
     def embed(
@@ -102,10 +102,10 @@ class Embedder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def posteriors(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
-        """q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
+        """Return q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
 
-        A single string is one sentence, (1, L). Compare them by `posterior.distances`. Raises UsageError as `embed`,
-        and for a model whose posteriors are not Gaussian.
+        A single string is one sentence, (1, L). `posterior.distances` compares posteriors. Raises UsageError as
+        `embed`, and if the model's posteriors are not Gaussian.
         """
         lang = known_lang(lang, self.langs, "this model")
         encoder, units = self.encoder(lang, latent), self.width(lang, latent)
@@ -126,13 +126,13 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Yield batches of the sentences with these token ids: n rows, and posteriors of which the first n belong to
-        them."""
+        """Yield batches of the sentences with these token ids: n row numbers, and at least n posteriors, of which
+        those after the first n belong to padding rows."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         most = batch_size or budget
         batches: Iterable[list[int]] = by_length(lengths, budget, most)
-        # no_grad, not inference_mode, in which autocast would convert every weight for every batch
+        # no_grad: under inference_mode, autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in with_bar(batches, len(ids)) if show_progress else batches:
                 full = rows_of(lengths[rows[0]], budget, most)
@@ -140,7 +140,7 @@ class Embedder:
                 yield rows, encoder(side.to(self.device), layout)
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
-        """Units of that latent."""
+        """Return the number of units of a latent."""
         lang = known_lang(lang, self.langs, "this model")
         encoder = self.encoder(lang, latent)
         if encoder not in self._widths:
@@ -151,7 +151,7 @@ class Embedder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
+        """A fingerprint of the vectors: the hash of weights and tokenizer, the precision, and the kind of device."""
         digest = hashlib.sha256(self.tokenizer.sha256.encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
@@ -164,7 +164,7 @@ class Embedder:
         return self.fingerprint.rsplit(" ", 2)[0]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The cosine of each row of left with each of right: (N, D), (M, D) -> (N, M).
+        """Return the cosine of each row of left with each row of right: (N, D), (M, D) -> (N, M).
 
         >>> bgt = bgt_core.load()
         >>> english = bgt.embed(["Where is the dog?", "It is late."], lang="en")
@@ -174,14 +174,14 @@ class Embedder:
         return cosine_similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The cosine of row i of left and row i of right: (N, D), (N, D) -> (N,).
+        """Return the cosine of row i of left and row i of right: (N, D), (N, D) -> (N,).
 
-        Raises UsageError for sides of different shapes.
+        Raises UsageError if the shapes of left and right differ.
         """
         return cosines(left, right)
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
-        """The encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
+        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
             raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
@@ -203,17 +203,17 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 
 def rows_of(longest: int, budget: int, most: int) -> int:
-    """Rows of a full batch whose longest sentence has that many tokens; attention grows with their square."""
+    """Return the rows of a full batch whose longest sentence has `longest` tokens; attention costs their square."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad token ids, the longest first, to a side, and choose its layout; None is the packed one.
+    """Pad token ids, the longest first, to one batch, and choose its layout; None is the packed layout.
 
-    If `spare` tokens of padding allow it, the side has `full` rows, with a length from the grid, and all of it is
-    computed, so that a few shapes serve all batches. For each new shape oneDNN compiles its products, which takes as
-    long as a batch, and keeps them in memory.
+    If that adds at most `spare` tokens, the batch is padded to `full` rows and a length of the grid, and all of it is
+    computed. So there are few different shapes: for each new one, oneDNN compiles matrix products, which takes as long
+    as a batch, and keeps them in memory.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))

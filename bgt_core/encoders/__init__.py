@@ -1,11 +1,11 @@
-"""Every kind of encoder: how it is named, opened and run. `open_encoder` opens any of them.
+"""The kinds of encoder: how each is named, opened and run. `open_encoder` opens any of them.
 
-An encoder is named as one of `KINDS`, or as a model of ours: PATH, a checkpoint or run, or ORG/NAME, ORG/NAME@REVISION
-on the hub. Without a kind, `with_kind` recognises folders, files of vectors, and well-known names.
+An encoder is named KIND:FORM, as in `KINDS`. A model of ours has no kind: PATH names a checkpoint or run, ORG/NAME or
+ORG/NAME@REVISION a model on the hub. `with_kind` adds the kind for folders, files of vectors, and well-known names.
 
-A new kind is a file here that bears its name, with `open_encoder(name, device, precision)`, and a row of `KINDS`. Help,
-documentation and app read that table. Our models in other tools are in `publish`, `sentence_transformers`, `onnx`
-and `mteb`.
+To add a kind, write a module here that has its name and a function `open_encoder(name, device, precision)`, and add a
+row to `KINDS`. Help, documentation and app read that table. `publish`, `sentence_transformers`, `onnx` and `mteb` use
+our models in other tools.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ KINDS = {
 }
 FORMS = ", ".join(["PATH", "ORG/NAME", *(f"{name}:{kind.form}" for name, kind in KINDS.items())])
 FILES = {".npy": "vectors", ".npz": "vectors"}
-# Names of the models that sentence-transformers publishes. Any other name without a slash means a folder, and so does
-# one with the ending of a file.
+# Names of the models that sentence-transformers publishes. Any other name without a slash is a folder, and so is a
+# name with a file extension.
 KNOWN = re.compile(
     r"(sentence-transformers/\w|(?=.*(MiniLM|mpnet|bert|distiluse|LaBSE|-t5-))\w)(?!.*\.[a-z]+$)[\w.-]*", re.IGNORECASE
 )
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to a spec without one: that of the files at this path, or of a well-known name.
+    """Add the kind to a spec without one, from the files at that path or from a well-known name.
 
-    Ours, and what is not recognised, stay without a kind. Raises UsageError for a folder with files of two kinds, and
-    for a file of an unknown kind.
+    Our models, and specs that are not recognised, get no kind. Raises UsageError for a folder with files of two kinds,
+    and for a file of an unknown kind.
     """
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
@@ -101,7 +101,7 @@ def with_kind(spec: str) -> str:
 
 
 def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
-    """Open the model in a checkpoint, or in the newest of a run.
+    """Open the model in a checkpoint, or in the newest checkpoint of a run.
 
     Args:
         path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
@@ -113,7 +113,7 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
         The model with its tokenizer.
 
     Raises:
-        BgtError: A folder that is missing, incomplete or damaged, or an error of the hub.
+        BgtError: The folder is missing, incomplete or damaged, or the hub reports an error.
     """
     from bgt_core import checkpoint
     from bgt_core.backend import pick_device
@@ -126,12 +126,12 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
 def open_encoder(
     spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
 ) -> SentenceEncoder:
-    """Open the encoder that `spec` names, as listed above, or `with_kind` recognises; a file or folder comes first.
+    """Open the encoder that `spec` names: the file or folder at this path, one of `KINDS`, or a name on the hub.
 
-    Encoders that are not ours have one latent, "semantic", and take any `lang` (their `langs` are empty) unless they
-    say otherwise; their vectors are checked. A pickled encoder is opened again where it is unpickled. `precision`
-    applies to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an
-    unknown spec, NotFound for an absent one, DataError for an object that is not an encoder.
+    Unless they define others, encoders that are not ours have one latent, "semantic", and accept any `lang` (their
+    `langs` are empty). Their vectors are checked. Unpickling an encoder opens it again. `precision` applies to our
+    models and to those of sentence-transformers; "auto" leaves the latter unchanged. Raises UsageError for an unknown
+    spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
         raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
@@ -160,27 +160,27 @@ def open_encoder(
     return encoder
 
 
-# Encoders that something stored, such as a split or a writer, names: opened again, and recognised.
+# A stored split or writer names the encoder that it was made with. These functions open it and check it.
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """What tells an encoder from others wherever it runs: its fingerprint, of our models without precision and device,
-    which change vectors very little."""
+    """Return a fingerprint of the encoder that does not depend on where it runs. For our models it leaves out precision
+    and device, which change vectors very little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 
 def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
-    """Open an encoder by its name, and check that it is still the one it was.
+    """Open an encoder by its name, and check that it has not changed.
 
     Args:
-        name: As `--model` names an encoder.
-        known: Its identity when it was stored; "" if unknown.
+        name: Its name, as `--model` takes it.
+        known: Its `identity` when the split or writer was made; "" if unknown.
         opens: Opens an encoder by its name, as `open_encoder`.
-        user: What was made from its vectors, for the message, as "split/".
+        user: The split or writer that was made from its vectors, for messages.
 
     Raises:
         NotFound: The encoder is absent.
-        DataError: It has changed since.
+        DataError: It has changed.
     """
     try:
         encoder = opens(name)

@@ -18,13 +18,13 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 
-BUCKETS = 2**13  # of words; the chance that two of forty words collide is a tenth, and half of those cancel
+BUCKETS = 2**13  # hash buckets; with forty words, two collide with probability 0.1, and half of the collisions cancel
 
-UNTRAINED = 3  # initialisations, as a single one could be lucky
+UNTRAINED = 3  # untrained models with different seeds, because a single one could be lucky
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
-    """`words`, `tfidf`, `random` or `random@SEED`; UsageError for another."""
+    """Open the baseline `words`, `tfidf`, `random` or `random@SEED`; UsageError for any other name."""
     kind, at, seed = name.partition("@")
     if kind == "random" and (not at or seed.isdigit()):
         return random(int(seed or 1), device, precision)
@@ -35,7 +35,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def words() -> ExternalEncoder:
-    """A bag of words: how often each lower-cased word occurs, hashed into 8,192 signed counts."""
+    """Make an encoder that counts lower-cased words (a bag of words), hashed into 8,192 signed counts."""
     bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
     return ExternalEncoder(
         "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), fingerprint=f"words {BUCKETS}"
@@ -43,11 +43,11 @@ def words() -> ExternalEncoder:
 
 
 def tfidf() -> ExternalEncoder:
-    """tf-idf of tokens: tokens of the shipped model's tokenizer are counted, and weighted by -log of their probability.
+    """Make an encoder that counts tokens and weights each by -log of its probability (tf-idf).
 
-    The probability is the tokenizer's own, from its training text in English and French: nothing is fitted here, so a
-    sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model cards use
-    `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
+    The tokenizer is that of the shipped model; its probabilities come from training text in English and French. Nothing
+    is fitted here, so a sentence has the same vector in every text. Text in other languages is cut into short tokens.
+    (Model cards use `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens
@@ -60,7 +60,7 @@ def tfidf() -> ExternalEncoder:
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
-    """Initialise a new model like the one in the folder `like`, with its tokenizer: the paper's random encoder.
+    """Initialise a model with the recipe and tokenizer of the one in the folder `like`: the paper's random encoder.
 
     The same seed gives the same weights.
     """
@@ -75,9 +75,9 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
 
 
 def tokens(bgt: Embedder) -> ExternalEncoder:
-    """Average the input vectors of a sentence's tokens, as one of our models has them before any layer.
+    """Make an encoder that averages the token embeddings of a sentence, before any layer.
 
-    The table is the semantic encoder's; a sentence without tokens gets zeros.
+    The embedding table is that of the model's semantic encoder. A sentence without tokens gets zeros.
     """
     table = bgt.model.semantic_table.weight.detach().float().cpu()
 

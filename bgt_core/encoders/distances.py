@@ -1,16 +1,16 @@
-"""One of our models, with sentences compared in another way than by the cosine of their vectors.
+"""Compare sentences of one of our models by a distance or a probability, instead of the cosine of their vectors.
 
-Ways to compare them, by the names that `--distance` takes:
+The values of `--distance`:
 
     cosine          of posterior means
     euclidean       of posterior means
     w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
-    mahalanobis     of means, in units of both posteriors' deviations
+    mahalanobis     of means, in units of both posteriors' standard deviations
     jensen-shannon  of posteriors, through the Gaussian nearest to both
     wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's tokens to the other's
-    probability     that a trained `var-siamese` says two sentences mean the same
+    probability     that two sentences mean the same, by a trained `var-siamese`
 
-And sentences scored by a trained `reference-classifier`.
+`ReferenceProbability` scores single sentences by a trained `reference-classifier`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCK = 2**14  # pairs compared at once
 
 
 class PosteriorEncoder(ExternalEncoder):
-    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,); similarity is minus a distance."""
+    """Embed sentences as Gaussian posteriors, [means ; log-variances] (2 L,); similarity is the negative distance."""
 
     def __init__(self, embedder: Embedder, distance: str):
         """`distance` is one of `posterior.distances.DISTANCES`."""
@@ -71,12 +71,12 @@ class PosteriorEncoder(ExternalEncoder):
         return similarities
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
-        """Posteriors (P, L), (P, L) -> similarities, (P,)."""
+        """Compare P pairs of posteriors: (P, L), (P, L) -> similarities (P,)."""
         return similarity(self._distance, left, right)
 
 
 class DuplicateEncoder(PosteriorEncoder):
-    """A trained `var-siamese`: similarity is the probability that two sentences mean the same.
+    """Compare sentences by a trained `var-siamese`: the similarity is the probability that they mean the same.
 
     classifier = DuplicateEncoder(bgt_core.load("runs/siamese"))
     questions = classifier.embed(["How old is the earth?", "What is the earth's age?"], lang="en")
@@ -86,14 +86,14 @@ class DuplicateEncoder(PosteriorEncoder):
     threshold = 0.5  # minimum probability of a duplicate
 
     def __init__(self, embedder: Embedder):
-        """Raises UsageError for another model."""
+        """Raises UsageError if the model is not a duplicate classifier."""
         super().__init__(embedder, PROBABILITY)
         if not isinstance(embedder.model, DuplicateModel):
             raise UsageError("'probability' needs a duplicate classifier; train a var-siamese.", parameter="distance")
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
-        """Posteriors (P, L), (P, L) -> probabilities, (P,) float64."""
+        """Compare P pairs of posteriors: (P, L), (P, L) -> probabilities (P,) float64."""
         device = self._embedder.device
         return self._model.duplicate_probability(
             *(Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
@@ -101,13 +101,13 @@ class DuplicateEncoder(PosteriorEncoder):
 
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
-    """[means ; log-variances] (N, 2 L) -> N posteriors."""
-    copied = torch.tensor(vectors, dtype=torch.float32, device="cpu")  # because a repeated row can't be shared
+    """Split vectors [means ; log-variances], (N, 2 L), into N posteriors."""
+    copied = torch.tensor(vectors, dtype=torch.float32, device="cpu")  # a copy, because rows may be broadcast
     return Gaussian(*copied.chunk(2, dim=-1))
 
 
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
-    """Return the same model, with sentences compared by one of `NAMES`.
+    """Return an encoder of the same model that compares sentences by `distance`, one of `NAMES`.
 
     Raises UsageError for another name, for an encoder that is not ours (it has only vectors), and for a model that does
     not support this distance; NotFound for wmd if POT is not installed.
@@ -131,11 +131,11 @@ def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
 
 # Word Mover's Distance (Kusner et al. 2015) over a model's token vectors, by POT.
 
-LONGEST = 256  # tokens of a sentence
+LONGEST = 256  # maximum number of tokens of a sentence
 
 
 class WordMover(ExternalEncoder):
-    """Sentences as bags of tokens: a vector holds token ids, (256,), padded; similarity is minus the distance.
+    """Embed sentences as bags of tokens: a vector is token ids (256,), padded; similarity is the negative distance.
 
     The distance is the minimum cost of moving the mass of one bag to the other. The mass of a token is its share in the
     sentence; the cost of a move is the Euclidean distance between two token vectors (before any layer). EOS counts only
@@ -159,7 +159,7 @@ class WordMover(ExternalEncoder):
         self.table = embedder.model.semantic_table.weight.detach().double().cpu().numpy()  # (V, H)
 
     def _ids(self, sentences: list[str], lang: str, latent: str) -> np.ndarray:
-        """N sentences -> token ids, (N, 256) float32, padded with PAD; DataError for a longer sentence."""
+        """Encode N sentences as token ids, (N, 256) float32, padded with PAD; DataError for a longer sentence."""
         vectors = np.full((len(sentences), LONGEST), PAD, dtype=np.float32)
         for row, ids in enumerate(self._tokenizer.encode(sentences)):
             tokens = [token for token in ids if token != EOS] or [EOS]
@@ -171,7 +171,7 @@ class WordMover(ExternalEncoder):
         return vectors
 
     def _compared(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Minus the distance of each two rows of token ids, exact, by network simplex."""
+        """Return the negative distance of each pair of rows of token ids, computed exactly by network simplex."""
         import ot
         from scipy.spatial.distance import cdist
 
@@ -184,13 +184,13 @@ class WordMover(ExternalEncoder):
 
 
 class ReferenceProbability:
-    """The probability that a person wrote a sentence, not a machine translator, by a trained classifier.
+    """Score a sentence by the probability that a person wrote it, not a machine translator; a trained classifier.
 
-    Like every score, it can select pairs (`data.clean.clean(models={"classifier": ...})`).
+    `data.clean.clean(models={"classifier": ...})` selects pairs by it.
     """
 
     def __init__(self, embedder: Embedder):
-        """Raises UsageError for another model."""
+        """Raises UsageError if the model is not a reference classifier."""
         if not isinstance(embedder.model, ReferenceModel):
             raise UsageError("this model is not a reference classifier; train a reference-classifier.")
         self._embedder, self._model = embedder, embedder.model
@@ -213,6 +213,6 @@ class ReferenceProbability:
         return self._embedder.fingerprint
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """N sentences -> (N,) float64, from 0 to 1."""
+        """Score N sentences: (N,) float64, from 0 to 1."""
         vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # all its languages have one encoder
         return self._model.reference_probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()

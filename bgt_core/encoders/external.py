@@ -15,7 +15,7 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides
 from bgt_core.vectors.convert import matrix, numbers
 
-# (sentences, lang, latent) -> an array (N, D), or what `vectors.convert` makes one of
+# (sentences, lang, latent) -> vectors (N, D), in any form that `vectors.convert` takes
 Encode = Callable[[list[str], str, str], object]
 
 
@@ -44,9 +44,9 @@ class ExternalEncoder:
         similarity: Similarity = cosine_similarity,
         similarity_pairwise: Similarity = cosines,
     ):
-        """Without `langs`, it takes any language. `sample` is a sentence that it can embed; it gives the width if there
-        is nothing to embed. `truncated` counts which of (sentences, lang) are cut; without it, none are. `fingerprint`
-        is that of `SentenceEncoder.fingerprint`, or a function that computes it when it is first needed."""
+        """Without `langs`, it accepts any language. `sample` is a sentence that it can embed, which gives the width of
+        vectors for an empty list. `truncated` counts the given sentences that are cut; by default none. `fingerprint`
+        is as in `SentenceEncoder`, or a function that computes it when it is first needed."""
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
@@ -55,8 +55,8 @@ class ExternalEncoder:
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """Embed N sentences: (N, D) float32, in the order given; a single string: (D,).
 
-        Raises UsageError for a language or latent it does not have, and for anything but a string or a sequence of
-        strings; DataError for anything but N finite vectors.
+        Raises UsageError if it lacks the language or the latent, and if `sentences` are not text; DataError if `encode`
+        does not return N finite vectors.
         """
         lang = known_lang(lang, self.langs, self.name)
         if latent not in self.latents:
@@ -67,14 +67,14 @@ class ExternalEncoder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
-        """Pickle how the encoder was opened: its parts, such as a session of ONNX Runtime, mostly can't be pickled."""
+        """Pickle the function that opened the encoder, because parts such as an ONNX session can't be pickled."""
         if self.opened_as is None:
             raise UsageError(f"{self.name} can't be pickled; make it in each process, or open it by `open_encoder`.")
         return self.opened_as, ()
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors; "" if unknown, so that nothing is reused. DataError unless it is text."""
+        """A fingerprint of the vectors; "" if unknown: results are then not cached. DataError if it is not text."""
         given = self._fingerprint() if callable(self._fingerprint) else self._fingerprint
         if not isinstance(given, str | int):
             raise DataError(f"{self.name}: fingerprint is of type {type(given).__name__}; expected text.")
@@ -96,7 +96,7 @@ class ExternalEncoder:
 
 
 def _names(owner: str, what: str, given: object) -> tuple[str, ...]:
-    """Names that an encoder gives, one or a sequence of them; DataError for anything else."""
+    """Return the names that an encoder gives, a string or a sequence of strings; DataError for anything else."""
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise DataError(f"{owner}: {what} is of type {type(given).__name__}; expected strings, as ('en', 'fr').")

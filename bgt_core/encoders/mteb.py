@@ -1,8 +1,8 @@
-"""Our models, and any encoder, in mteb (2.x). Needs the extra `mteb`.
+"""Evaluate our models, or any encoder, in mteb (2.x). Needs the extra `mteb`.
 
     mteb.evaluate(load_mteb("runs/mine", latent="language"), mteb.get_tasks(tasks=["STS12"]))
 
-or give `mteb.evaluate` the model of `load_sentence_transformer`, which has the semantic latent. Do not choose
+`mteb.evaluate` also takes the model of `load_sentence_transformer`, which has the semantic latent. Do not choose
 another latent by `encode_kwargs`: its results would overwrite the semantic latent's. mteb's STS12 to STS16 join
 the data sets of a year, and STS13 lacks SMT, so their scores differ from the paper's; use `bgt evaluate sts` for those.
 """
@@ -25,9 +25,9 @@ from bgt_core.errors import UsageError
 
 
 class MtebEncoder(AbsEncoder):
-    """Wrap `encoder` for mteb. Scores are filed under `name`, ORG/NAME, and `revision`; similarity is the cosine.
+    """Wrap `encoder` for mteb. mteb stores scores under `name` (ORG/NAME) and `revision`.
 
-    The language of a sentence is that of its subset, unless `lang` is given.
+    Vectors are compared by cosine. The language of a sentence is that of its subset, unless `lang` is given.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class MtebEncoder(AbsEncoder):
         return self.model.embed(sentences, lang=lang, latent=self.latent)
 
     def _lang(self, task: Any, subset: str) -> str:
-        """The language of a subset; of two, the first known one, because all share the semantic space."""
+        """Return the language of a subset; of two, the first that the model knows, as all share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
         langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, eng-Latn
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             raise UsageError(
-                f"{task.name}/{subset} is in {', '.join(langs)}; the model has {', '.join(self.model.langs)}; "
-                "pass lang."
+                f"{task.name}/{subset} is in {', '.join(langs)}; the model only supports "
+                f"{', '.join(self.model.langs)}; to embed it as one of these, pass lang= to MtebEncoder."
             )
         if self.latent != SEMANTIC and len(langs) > 1:
             raise UsageError(
@@ -74,7 +74,7 @@ def load_mteb(
     device: str = "auto",
     precision: str = "auto",
 ) -> MtebEncoder:
-    """Open a latent of a checkpoint, a run or ORG/NAME on the hub; the revision is the hash of the weights.
+    """Open a checkpoint, a run or ORG/NAME on the hub for mteb; the revision is the hash of the weights.
 
     `name` is "bgt/FOLDER" by default, with the latent added unless it is the semantic one.
     """

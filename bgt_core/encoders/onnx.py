@@ -6,9 +6,9 @@
     OUT/tokenizer.model  SentencePiece: text to ids
     OUT/onnx.json        settings of both
 
-Models compute on packed tokens, whose number depends on the data; a graph needs shapes that follow from its inputs. So
-the exported encoder computes all B x T positions (`PaddedLayout`), and its vectors are checked against the packed ones,
-in double precision, before the folder appears.
+Our models compute on packed tokens, whose number depends on the data, but the shapes of an ONNX graph must follow from
+its inputs. So the exported encoder computes all B x T positions (`PaddedLayout`). Its vectors are compared with those
+of the model in double precision before the folder appears.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
 def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
-    """Write the encoder of a latent; return the largest relative difference of a vector, as `difference` does.
+    """Export the encoder of a latent to a new folder. Return its largest difference from the model (`difference`).
 
-    `lang`, by default the model's first, only matters for the language latent. The folder appears whole or not at all.
-    Raises UsageError for a latent or language the model lacks or a folder that exists already, DataError if the file
-    differs from the model by more than 1e-3.
+    `lang`, by default the model's first, only matters for the language latent. The folder is complete or absent. Raises
+    UsageError if the model lacks the latent or the language, or if the folder exists; DataError if the file differs
+    from the model by more than 1e-3.
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
@@ -80,7 +80,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
 
 
 def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
-    """Open a folder of `export` as an encoder of its one latent, run by ONNX Runtime on the CPU.
+    """Open a folder that `export` wrote, as an encoder of one latent. ONNX Runtime runs it on the CPU.
 
     Raises NotFound if ONNX Runtime or a file is absent, DataError if one is damaged.
     """
@@ -116,7 +116,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
 
 class Padded(nn.Module):
-    """An encoder over all positions of a padded batch: the same vectors, from the same parameters."""
+    """Run an encoder on all positions of a padded batch. Its parameters and vectors are the same."""
 
     def __init__(self, encoder: nn.Module):
         super().__init__()
@@ -129,7 +129,7 @@ class Padded(nn.Module):
 
 
 def write(padded: Padded, path: Path) -> None:
-    """Write one ONNX file, for any B and T."""
+    """Write the ONNX file; its graph takes any B and T."""
     example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
     dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
     with torch.no_grad(), _quietly():
@@ -174,7 +174,7 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence the exporter's notes to its own developers, about torchvision and tracing."""
+    """Silence messages about torchvision and tracing, which the exporter has for its own developers."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -41,11 +41,10 @@ def export(
 ) -> float | None:
     """Write the checkpoint at `path` to the new folder `out`; for ONNX, return the largest difference from torch.
 
-    `path` may be split:FOLDER, from `bgt split`, for sentence-transformers: `lang` then chooses the language.
-
-    A checkpoint loses the training state; it may be stored in 16 bits (`half`) and hold measured `figures`, see
-    `read_figures`. ONNX holds one encoder: of `latent` (by default "semantic") and, for a language latent, `lang` (by
-    default the first). Raises UsageError for an unknown form, options of another form and a folder that exists.
+    `to="checkpoint"` leaves out the training state, can store 16 bits (`half`), and adds measured `figures`, see
+    `read_figures`. `to="onnx"` exports one encoder: that of `latent` (by default "semantic") and, for a language
+    latent, of `lang` (by default the first). `to="sentence-transformers"` also takes a split as `path` (split:FOLDER,
+    with its language `lang`). Raises UsageError for an unknown `to`, options of another form, or if `out` exists.
     """
     check_choice(FORMS, to=to)
     check_absent(out)
@@ -111,8 +110,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 
 def read_figures(path: Path) -> dict[str, object]:
-    """Read the measured figures of a model card, a JSON object; NotFound or DataError if `path` is absent or another
-    file."""
+    """Read the measured figures of a model card from a JSON object; NotFound if `path` is absent, DataError if it holds
+    anything else."""
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object of figures.")
@@ -128,7 +127,7 @@ posterior means, not normalised: compare them by cosine."""
 TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder attending to every state of its encoder
 (Vaswani et al. 2017). A sentence of {source} is embedded as the mean of those states: compare them by cosine."""
 
-FIDELITY = {  # a key of a card -> the head of its table
+FIDELITY = {  # key of a card -> heading of its table
     "fidelity": "Generated text, beside reference and style",
     "kept": "Negation, numbers and names kept",
     "transfer": "Style taken over",

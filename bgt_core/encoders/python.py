@@ -21,7 +21,7 @@ def import_object(spec: str) -> Any:
     """Import python:MODULE:OBJECT, from the current directory too; OBJECT may be dotted.
 
     Raises:
-        UsageError: The spec has no such form.
+        UsageError: `spec` does not have this form.
         NotFound: The module or object is absent.
     """
     module, _, path = spec.removeprefix("python:").partition(":")
@@ -40,15 +40,15 @@ def import_object(spec: str) -> Any:
 
 
 def _run(spec: str, own: Callable[[], Any]) -> Any:
-    """The result of code of the user's; DataError says where it failed, and what it returned lazily is made here.
+    """Run a user's code and return its result, an iterator as a list; DataError says where the code failed.
 
-    A lack of memory, our own errors and an absent module are not its failures.
+    Our own errors, an absent module and a lack of memory are raised unchanged.
     """
     try:
         return listed(own())
     except (BgtError, ModuleNotFoundError):
         raise
-    except (Exception, SystemExit) as error:  # as SystemExit or a broken pipe it would end a command without a word
+    except (Exception, SystemExit) as error:  # SystemExit or a broken pipe would end a command without a message
         if out_of_memory(error):
             raise
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
@@ -62,11 +62,11 @@ def _run(spec: str, own: Callable[[], Any]) -> Any:
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
     """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
-    OBJECT, or the result of calling it if it is a class or function without arguments, has `embed(sentences, *, lang,
-    latent)`, or as models of sentence-transformers `encode(sentences)`; or it is a function from a list of sentences to
-    vectors. Each gets those of `lang` and `latent` that it names. Vectors are of any kind that `vectors.convert` takes.
-    Other parts of the protocol are used if an object has them: `langs`, `latents`, `fingerprint`, `similarity`,
-    `similarity_pairwise`, `count_truncated`. Raises NotFound if it is absent, DataError for another kind of object.
+    OBJECT is an encoder, or a class or function without arguments that makes one. An encoder is an object with
+    `embed(sentences, *, lang, latent)`, or with `encode(sentences)` as in sentence-transformers; or a function from a
+    list of sentences to vectors. It gets `lang` and `latent` if it has parameters of these names. Its vectors may have
+    any form that `vectors.convert` takes. `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise` and
+    `count_truncated` of OBJECT are used too. Raises NotFound if OBJECT is absent, DataError if it is not an encoder.
     """
     spec = f"python:{name}"
     own = import_object(spec)
@@ -92,19 +92,19 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def _verb(own: object) -> str:
-    """The method that embeds, "embed" or "encode"; "" if there is none. `str` has an `encode` too."""
+    """Return the name of the method that embeds, "embed" or "encode", or ""; the `encode` of a string does not."""
     verbs = () if isinstance(own, str) else ("embed", "encode")
     return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 
 
 def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
-    """Call a function of sentences with those of `lang` and `latent` that it takes; DataError if it needs others.
+    """Wrap a function of sentences: pass `lang` and `latent` if it takes them; DataError if it needs other arguments.
 
-    `embed(sentences, **rest)` takes both; another function's `rest` may be checked, as that of sentence-transformers.
+    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, as they may reject unknown names.
     """
     try:
         signature = inspect.signature(function)
-    except ValueError:  # built in: of sentences alone, if it has no signature
+    except ValueError:  # a built-in function without a signature gets the sentences alone
         signature = inspect.signature(lambda sentences: ...)
     title = getattr(function, "__name__", type(function).__name__)
     rest = title == "embed" and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
@@ -125,10 +125,10 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether it can be called without arguments: then it makes an encoder, because an encoder itself needs
+    """Whether a function can be called without arguments. If so, it makes an encoder: an encoder itself needs
     sentences."""
     try:
         inspect.signature(function).bind()
-    except (TypeError, ValueError):  # ValueError: built in; at most it takes sentences
+    except (TypeError, ValueError):  # ValueError: a built-in function without a signature
         return False
     return True

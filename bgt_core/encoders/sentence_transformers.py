@@ -1,4 +1,4 @@
-"""Our models, and splits, in sentence-transformers (5.7 and newer). Needs the extra `sentence-transformers`.
+"""Use our models and splits in sentence-transformers (5.7 or newer). Needs the extra `sentence-transformers`.
 
 A folder saved here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
 files beside it, so `bgt_core.load` reads it too. That library opens it in three ways:
@@ -49,10 +49,10 @@ vectors = model.encode(["Where is the station?"])"""
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """A SentenceTransformer by its name on the hub or its folder, with its own pooling, prompts and scaling.
+    """Open a SentenceTransformer by its name on the hub or its folder, with its own pooling, prompts and scaling.
 
-    Raises NotFound if the library is absent or can't load the model. A folder with modules of ours alone is a
-    checkpoint, which `open_encoder` opens as one.
+    Raises NotFound if the library can't load the model. (`encoders.open_encoder` opens a folder that has only our
+    modules as a checkpoint.)
     """
     if is_path(name) and not os.path.isdir(name):
         raise NotFound(f"sentence-transformers:{name}: no such folder.")
@@ -76,12 +76,12 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
-        """A hash of weights and configuration; device and library version change vectors by rounding alone."""
+        """Hash weights and configuration, but not device and library version, which only change rounding."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
         if tokenizer is None:  # a slow tokenizer has no complete serialised form
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # those of the last call
+        del rules["padding"], rules["truncation"]  # they are left over from the last call
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -94,7 +94,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 class BGTModule(InputModule):
-    """A checkpoint as a module: text to `sentence_embedding`, the posterior mean of a latent."""
+    """A module that runs a checkpoint: text to `sentence_embedding`, the posterior mean of a latent."""
 
     def __init__(self, loaded: Checkpoint):
         super().__init__()
@@ -106,7 +106,7 @@ class BGTModule(InputModule):
         self.width = self.reader.width(self.reader.langs[0])
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
-        """B sentences -> input_ids (B, T) and attention_mask (B, T)."""
+        """Tokenize B sentences: input_ids (B, T) and attention_mask (B, T)."""
         if wrong := [type(text).__name__ for text in inputs if not isinstance(text, str)]:
             raise UsageError(f"BGT embeds sentences; expected str, got {wrong[0]}.")
         side = Tokens.pad(self.tokenizer.encode([(prompt or "") + text for text in inputs]), self.reader.langs[0])
@@ -126,7 +126,7 @@ class BGTModule(InputModule):
         return self.width
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Return the checkpoint as it was read if the weights are unchanged, else a new one without its figures."""
+        """Copy the original checkpoint if the weights are unchanged; else save a new one, without figures."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
             source = self.checkpoint.folder
             if not self._as_read():
@@ -164,7 +164,7 @@ class BGTModule(InputModule):
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """Open a checkpoint, a run, an exported folder, or ORG/NAME on the hub as a SentenceTransformer.
 
-    Its revision, under which tools file results, is the hash of the weights. Raises as `bgt_core.load`.
+    Its revision, under which tools store results, is the hash of the weights. Raises the errors of `bgt_core.load`.
     """
     loaded = checkpoint.load(path)
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
@@ -174,7 +174,7 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
 
 def export(loaded: Checkpoint, out: Path) -> None:
-    """Write a folder that both libraries read, with a README; whole or not at all. UsageError if it exists already."""
+    """Write a folder that both libraries read, with a README, completely or not at all; UsageError if it exists."""
     with atomic_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
@@ -182,16 +182,16 @@ def export(loaded: Checkpoint, out: Path) -> None:
 
 
 def export_split(folder: Path, out: Path, lang: str) -> None:
-    """Write a model of sentence-transformers and, behind it, a Dense module that makes the shared part in one language.
+    """Write a model of sentence-transformers, followed by a Dense module that computes the shared part of a language.
 
     Args:
         folder: A split that `bgt split` wrote, of an encoder sentence-transformers:NAME.
-        out: A new folder, written whole or not at all.
-        lang: The language of the sentences that it is for.
+        out: A new folder, written completely or not at all.
+        lang: Language of the sentences that the exported model will embed.
 
     Raises:
-        UsageError: A split of another kind of encoder or by `neural`; a language that it does not know.
-        DataError: The encoder has changed since.
+        UsageError: The split is of another kind of encoder or by `neural`, or lacks the language.
+        DataError: The encoder has changed.
     """
     stored = parts.load(folder)
     kind, _, name = stored.encoder.partition(":")

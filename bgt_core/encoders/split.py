@@ -1,4 +1,4 @@
-"""A split encoder: its latent `semantic` is the shared part of another one's vectors, `language` the private part."""
+"""Open a split encoder: `semantic` is the shared part of another encoder's vectors, `language` the private part."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bgt_core.splitting.parts import Split
 
 
 def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
-    """Split the vectors of an encoder as they come.
+    """Make an encoder that splits the vectors of another one.
 
     Args:
-        name: What messages call it.
+        name: Its name in messages.
         split: Fitted on vectors of `inner`.
-        inner: The encoder whose semantic latent is split; if it says how long sentences may be, so does the result.
-        fingerprint: What decides the split, such as the hash of its file; "" if nobody knows.
+        inner: The encoder whose semantic latent is split; if it counts truncated sentences, so does the result.
+        fingerprint: A fingerprint of the split, such as the hash of its file; "" if unknown.
 
     Returns:
         An encoder with the latents `semantic`, (N, K), and `language`, (N, D), for the split's languages.
     """
 
-    @lru_cache(maxsize=2)  # both parts are mostly asked for, of sentences in two languages
+    @lru_cache(maxsize=2)  # callers usually need both parts, for sentences in two languages
     def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
         return inner.embed(sentences, lang=lang, latent=SEMANTIC)
 
@@ -49,7 +49,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
 
 
 def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:
-    """The shared part of vectors (N, D), or for LANGUAGE the private one; what vanishes in float32 is 0."""
+    """Return the shared part of vectors (N, D), or the private part for LANGUAGE; float32 underflow becomes 0."""
     given = split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
     return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
 
@@ -59,8 +59,8 @@ def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto"
 
     Args:
         name: The folder, with split.safetensors and split.json.
-        device: Of the encoder, as precision.
-        precision: As `open_encoder` takes it.
+        device: Device of the encoder.
+        precision: Precision of the encoder, as `encoders.open_encoder` takes it.
 
     Raises:
         UsageError: The split was fitted on stored vectors, and no encoder was named.

@@ -28,10 +28,10 @@ def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> Ext
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
-    """Open a file of vectors as an encoder; sentences are equal if `normalise` makes them so.
+    """Open a file of vectors as an encoder. Sentences match if they are equal after `normalise`.
 
-    Messages call it `name`, by default its path. Raises UsageError for another kind of file, NotFound if it is absent,
-    DataError if it is damaged or one sentence has two different vectors. The encoder raises DataError, with the
+    `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if it is
+    absent, DataError if it is damaged or one sentence has two different vectors. The encoder raises DataError, with the
     sentence, for a sentence without a vector.
     """
     name = name or str(path)

@@ -1,4 +1,4 @@
-"""A writer (`models.writer`) with the encoder whose vectors it writes from."""
+"""A writer (`recipes.writer`), together with the encoder whose vectors it generates text from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bgt_core.vectors.convert import matrix
 
 
 class WriterEmbedder(Embedder):
-    """A writer; its semantic latent is computed by the encoder that it was trained for, opened when first needed.
+    """A writer whose semantic latent is computed by the encoder that it was trained for, opened when first needed.
 
     Args:
         writer: The embedder of a writer's model.
@@ -36,7 +36,7 @@ class WriterEmbedder(Embedder):
 
     @cached_property
     def inner(self) -> SentenceEncoder:
-        """The encoder; DataError if its vectors are not those of training."""
+        """The encoder; DataError if it has changed since the writer was trained."""
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
@@ -55,7 +55,7 @@ class WriterEmbedder(Embedder):
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
-        """Units of that latent."""
+        """Return the number of units of a latent."""
         return len(self.stored.mean) if latent == SEMANTIC else super().width(lang, latent)
 
     @cached_property

@@ -1,9 +1,9 @@
-"""Split any encoder's vectors into what sentences of one meaning share, and the rest.
+"""Split any encoder's vectors into the part that sentences with the same meaning share, and the rest.
 
     rows of files -> vectors -> `Gathered`: sums (`Moments`) and samples -> a method -> `Split` -> a folder, which
     `open_encoder` opens
 
-Methods are in `linear` and `neural`; all of them give the vector back exactly.
+The methods are in `linear` and `neural`. With each of them, `Split.join` restores the vector from its parts.
 """
 
 from bgt_core.splitting.fit import METHODS, split

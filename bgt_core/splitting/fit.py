@@ -1,4 +1,4 @@
-"""From an encoder and pairs of sentences to a split."""
+"""Fit a split on an encoder's vectors of sentences that mean the same, and score it on held-out rows."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ METHODS: dict[str, Callable[..., Split]] = {
     "shift": linear.shift,
     "subspace": linear.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods that choose factors, and need no second language
-TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows whose vectors it needs beside the sums
-LEAST = 50  # rows of any method
-CONSTANT = 1e-12  # variance below this share of the squared mean: rounding
+FACTORED = ("bgt", "neural")  # methods that choose a number of factors, and do not need a second language
+TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows that it trains on, beside the sums
+LEAST = 50  # minimum number of rows of any method
+CONSTANT = 1e-12  # a variance below this share of the squared mean is rounding error
 
 
 def split(
@@ -48,22 +48,22 @@ def split(
 
     Args:
         encoder: Any encoder; its semantic latent is split. None if all columns hold vectors.
-        data: Sets of columns. A set is the languages of its columns, which are spelled as `lang_code` does, and two
-            columns or more, of which row n means the same: lists of sentences, or arrays of vectors (N, D), which may
-            be mapped from a file; or an iterator of batches of such columns. Paraphrases of one language repeat it;
-            only `bgt` and `neural` can use them alone.
+        data: Sets of at least two columns, each set with its languages (as `lang_code` reads them). Row n has the same
+            meaning in all columns of a set. A column is a list of sentences, or an array of vectors (N, D), which may
+            be mapped from a file. An iterator of batches of such columns is possible too. Columns of paraphrases have
+            the same language; only `bgt` and `neural` can use them alone.
         method: bgt, neural, centring, leace, shift or subspace.
-        factors: Units of the shared part, for bgt and neural; by default held-out rows choose.
+        factors: Units of the shared part, for bgt and neural; by default chosen on held-out rows.
         seed: Seed of the random samples: rows held out, and rows that `neural` is trained on.
-        report: Called with the rows embedded so far, and all, None if unknown.
+        report: Called with the number of rows embedded so far, and of all rows (None if unknown).
 
     Returns:
-        The split; `about` has the counts, what the method chose, and `scores` of the held-out rows before and after.
+        The split; `about` has the counts, the method's choices, and `scores` of the held-out rows before and after.
 
     Raises:
         UsageError: An unknown method, data of another form, columns of different lengths, too few rows, languages the
             method can't use.
-        DataError: Vectors that are constant or of more than 4,096 units, and as `matrix`.
+        DataError: The vectors are constant or have more than 4,096 units; also as `matrix`.
     """
     check_choice(METHODS, method=str(method))
     check_whole(0, seed=seed)
@@ -74,7 +74,7 @@ def split(
 
 
 def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -> Split:
-    """Fit one method on what `gather` returned, and score it on the rows held out; errors as `split`."""
+    """Fit one method on the result of `gather`, and score it on the held-out rows; errors as `split`."""
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
     for lang, covariance in sums.covariances.items():
@@ -95,7 +95,7 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
 
 
 def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
-    """Raise UsageError for too few rows for a method."""
+    """Raise UsageError if a method needs more rows."""
     if (fewest := min(each.total for each in gathered)) < LEAST:
         raise UsageError(f"of {fewest} rows: at least {LEAST} are needed", parameter="data")
     width, needed = gathered[0].moments.width, needed_rows(gathered[0].moments.width)
@@ -111,14 +111,14 @@ def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
 
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:
-    """Raise UsageError for languages of the columns, or a number of factors, that the method can't have."""
+    """Raise UsageError for languages of the columns, or a number of factors, that the method does not support."""
     if not langs:
         raise UsageError("is empty; give at least one set of columns", parameter="data")
     for each in langs:
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")
     known = set(langs[0])
-    for _ in langs:  # languages that rows join, by way of others
+    for _ in langs:  # each round adds languages that share rows with known ones
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
@@ -133,26 +133,26 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
             raise UsageError(f"{factors}: for {' and '.join(FACTORED)} alone", parameter="factors")
 
 
-# What a split does to rows that it was not fitted on.
+# Score a split on rows that it was not fitted on.
 
 ROWS = 1_000  # maximum number of held-out rows
 FOLDS = 5
 
 
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
-    """Measure the vectors as they are, their shared and their private parts.
+    """Score the original vectors, their shared parts and their private parts.
 
     Args:
         split: The split.
-        held_out: Languages of the columns, and vectors (N, D) for each, of one file or more; the first 1,000 rows of
-            each are used.
+        held_out: For each file, the languages of its columns, and their vectors (N, D); the first 1,000 rows of each
+            file are used.
 
     Returns:
-        For "vectors", "shared" and "private": `found`, the share of sentences whose nearest sentence of the other
-        column is of the same row, the mean over both ways and all two columns; `pool`, the same where the sentences of
-        all columns are searched; and `language_told`, the accuracy of a linear probe of the language in five folds,
-        None where there is one language. A guess finds one of N rows, and tells one of as many languages as there are.
-        Of several files, each is the mean.
+        Three scores for "vectors", "shared" and "private". `found` is the share of sentences whose nearest sentence in
+        another column is of the same row, averaged over all ordered pairs of columns; `pool` is the same if all columns
+        are searched. `language_told` is the accuracy of a linear probe of the language in five folds, None if there is
+        one language. A random guess finds one of N rows, and is right about one of L languages. If there are several
+        files, each score is their mean.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
@@ -170,12 +170,12 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Share of sentences whose nearest one in another column is of the same row; k that are equally near share it."""
+    """Return the share of sentences whose nearest sentence in another column is of the same row; ties count 1/k."""
     return float(np.mean([compare.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def found_in_pool(columns: Sequence[np.ndarray]) -> float:
-    """Share of sentences whose nearest other one, of any column, is of the same row; equally near ones share it."""
+    """Return the share of sentences whose nearest sentence, in any column, is of the same row; ties count 1/k."""
     vectors, count = np.concatenate(columns), len(columns[0])
     right = np.zeros(0)
     for start in range(0, len(vectors), BLOCK):
@@ -189,7 +189,7 @@ def found_in_pool(columns: Sequence[np.ndarray]) -> float:
 
 
 def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
-    """Say in a line what a split does, from `scores`.
+    """Summarise `scores` in one line.
 
     >>> verdict({"vectors": {"pool": 0.155, "language_told": 0.99}, "shared": {"pool": 0.765, "language_told": 0.52}})
     'Before: 16 % find their translation, language told 99 %. After: 76 %, 52 %.'
@@ -204,8 +204,8 @@ def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
-    """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
-    from bgt_core.vectors.linear_probe import held_out_hits  # a second, which opening a split encoder need not wait
+    """Return the accuracy of a linear probe of the language; sentences of one row are in one fold."""
+    from bgt_core.vectors.linear_probe import held_out_hits  # slow: opening a split encoder does not need it
 
     if len(set(langs)) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Means and covariances of vectors that belong together, summed batch by batch in memory that does not grow."""
+"""Sum the means and covariances of vectors in several columns, batch by batch, in constant memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers
 
-HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # the languages of some columns, and (N, D) for each
+HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # the languages of some columns, and their vectors, (N, D) each
 
 
 class Moments:
-    """Count, mean and scatter of rows that join one vector of each column, (columns x D) units in float64.
+    """Count, mean and scatter of rows, in float64. A row is one vector of each column: columns x D units.
 
-    Batches are added by the update of Chan, Golub and LeVeque (1983), so that large means cost no digits. Sums of parts
-    of a file, made in several processes, are merged by the same update.
+    Batches are added by the update of Chan, Golub and LeVeque (1983), so that large means cost no precision. The same
+    update merges the sums of parts of a file, from several processes.
 
     Args:
         langs: The language of each column; paraphrases of one language repeat it.
@@ -33,7 +33,7 @@ class Moments:
     def __init__(self, langs: Sequence[str], width: int):
         self.langs, self.width, self.count = tuple(langs), width, 0
         self.mean = np.zeros(len(langs) * width)
-        self.scatter = np.zeros((len(self.mean), len(self.mean)))  # summed outer products, less the mean's
+        self.scatter = np.zeros((len(self.mean), len(self.mean)))  # sum of the outer products of centred rows
 
     def add(self, rows: np.ndarray) -> None:
         """Add N rows, (N, columns x D)."""
@@ -52,17 +52,17 @@ class Moments:
             self.count = total
 
     def block(self, column: int) -> slice:
-        """The units of a column."""
+        """Return the slice of a column's units."""
         return slice(column * self.width, (column + 1) * self.width)
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What a method fits: of each language and of each two that have pairs. Covariances are (D, D), in float64."""
+    """The input of a method: statistics of each language, and of each two with pairs. Covariances: (D, D) float64."""
 
     means: dict[str, np.ndarray]  # (D,)
     covariances: dict[str, np.ndarray]
-    # E[(x - mean of l) (y - mean of m)^T] under (l, m), in both orders; under (l, l) where paraphrases are given
+    # E[(x - mean of l) (y - mean of m)^T] under (l, m), in both orders; under (l, l) for paraphrases
     crosses: dict[tuple[str, str], np.ndarray]
 
     @property
@@ -74,8 +74,8 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Units that are constant in a language but for rounding error, (D,) of booleans. Without its mean, the error
-        is left: it may tell the language."""
+        """Mark the units that are constant in a language except for rounding error, (D,) bool. After centring, this
+        error could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -83,10 +83,10 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
     """Pool the sums of several files, which may have different columns and different means.
 
     Args:
-        moments: One for each file, of one width; every language has at least one row.
+        moments: The sums of each file, all of one width; every language has at least one row.
 
     Returns:
-        The statistics of all rows together; a language in two columns has the sentences of both.
+        The statistics of all rows together. If two columns have the same language, both count.
     """
     parts = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
     langs = list(dict.fromkeys(lang for _, _, lang in parts))
@@ -111,35 +111,35 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
 
 
 def about(part: Moments, left: int, right: int, means: dict[str, np.ndarray]) -> np.ndarray:
-    """Two columns' summed outer products about the means of their languages, (D, D)."""
+    """Sum the outer products of two columns, centred by the means of their languages, (D, D)."""
     rows, columns = part.block(left), part.block(right)
     apart = part.mean[rows] - means[part.langs[left]], part.mean[columns] - means[part.langs[right]]
     return part.scatter[rows, columns] + part.count * np.outer(*apart)
 
 
-# Vectors of rows of one meaning, in memory that does not grow with them: their sums, and random samples of them.
+# Sums and random samples of the rows' vectors, in constant memory.
 
 Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` takes
 Columns = Sequence[Column]
-Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns, and these whole or in batches
+Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages; columns, whole or in batches
 
 AT_ONCE = 4_096  # rows embedded together
-ONE_IN, MOST_HELD_OUT = 10, 4_000  # rows of which one is held out, and how many are at most
-OF_WIDTH = 2  # sentences per unit that covariances need
-MOST_UNITS = 4_096  # eigenvectors of wider vectors take minutes, and sums of two columns half a gigabyte
+ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out, up to this maximum
+OF_WIDTH = 2  # minimum number of sentences per unit, to estimate covariances
+MOST_UNITS = 4_096  # with more, eigenvectors take minutes, and sums of two columns take half a gigabyte
 
 
 class RandomRows:
-    """The `most` rows of the smallest keys. Random keys make it a random sample, in whatever parts the rows come."""
+    """The `most` rows with the smallest keys. If keys are random, so is the sample, however rows are batched."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
-        self.arrays: list[np.ndarray] = []  # keys and other arrays, of `most` rows, `count` of them in use
+        self.arrays: list[np.ndarray] = []  # keys and other arrays: `most` rows, `count` of them used
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Take rows and return those that are not in the sample, or no longer; the first array, (N,), has their keys.
+        """Add rows; return those that do not enter the sample, or leave it. The first array, (N,), has their keys.
 
-        The arrays given are overwritten.
+        The given arrays are overwritten.
         """
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
@@ -157,7 +157,7 @@ class RandomRows:
         return rest
 
     def rows(self) -> list[np.ndarray]:
-        """The arrays of the sample, in the order of the second one."""
+        """Return the arrays of the sample, sorted by the second array."""
         order = np.argsort(self.arrays[1][: self.count])
         return [array[order] for array in self.arrays]
 
@@ -165,28 +165,28 @@ class RandomRows:
 class Gathered:
     """Sums and samples of the rows of some columns.
 
-    A row is held out, or summed and offered to the sample that a method trains on; its number and the seed decide, so
-    parts of a file that are gathered in several processes and merged give what the whole file gives.
+    A row is either held out, or summed and offered to the training sample. This depends on its number and the seed
+    alone, so several processes can gather parts of a file, and the merged result is that of the whole file.
 
     Args:
         langs: The language of each column; paraphrases of one language repeat it.
         width: Units D of a vector.
-        keep: Size of the sample to train on.
-        most_held_out: Size of the sample that is held out.
-        seed: Seed of both.
+        keep: Maximum size of the training sample.
+        most_held_out: Maximum size of the held-out sample.
+        seed: Seed of both samples.
     """
 
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
         self.seed, self.total = seed, 0
         self.moments, self.held_out, self.kept = Moments(langs, width), RandomRows(most_held_out), RandomRows(keep)
-        self.different: dict[str, set[int]] = {lang: set() for lang in langs}  # hashes, no more than are needed
+        self.different: dict[str, set[int]] = {lang: set() for lang in langs}  # hashes, at most as many as are needed
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows, errors as `gather`.
+        """Add N rows; errors as `gather`.
 
         Args:
             first: The number of the first row.
-            columns: What the vectors were made from.
+            columns: The columns that were embedded.
             vectors: (N, D) for each column.
         """
         checked = []
@@ -208,7 +208,7 @@ class Gathered:
         self._sum(*self.held_out.add(keys[held_out], numbers[held_out], rows[held_out]))
 
     def merge(self, other: Gathered) -> Gathered:
-        """Add what another process gathered of other rows of the same columns."""
+        """Add the result of another process, from other rows of the same columns."""
         self.total += other.total
         for lang, different in self.different.items():
             different |= other.different[lang]
@@ -231,18 +231,18 @@ class Gathered:
         return self.held_out.rows()[1]
 
     def sample(self, of: RandomRows) -> HeldOut:
-        """The vectors of `held_out` or `kept`."""
+        """Return the languages and vectors of a sample, `held_out` or `kept`."""
         return self.langs, np.split(of.rows()[2], len(self.langs), axis=1)
 
 
 def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
-    """Numbers `first` to `first + count - 1` of a sequence of random numbers from 0 to 1."""
+    """Return numbers `first` to `first + count - 1` of a seeded sequence of random numbers from 0 to 1."""
     bits = np.random.PCG64(seed)
     return np.random.Generator(bits.advance(first)).random(count)
 
 
 def needed_rows(width: int) -> int:
-    """The number of rows, with those held out, that covariances of vectors of this width need."""
+    """Return the number of rows, including held-out ones, that the covariances of vectors of this width need."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 
@@ -255,18 +255,18 @@ def gather(
     seed: int = 0,
     report: Callable[[int, int | None], None] = lambda done, rows: None,
 ) -> list[Gathered]:
-    """Embed the rows of some sets of columns, a batch at a time; hold some out, and sum the others.
+    """Embed the rows of some sets of columns in batches; hold some rows out, and sum the others.
 
     Args:
         encoder: Its semantic latent is split; None if all columns hold vectors.
         data: As for `split`.
-        keep: Number of rows to keep for a method that trains, of all sets together.
-        first: Number of the first row, where the columns are a part of longer ones.
+        keep: Number of rows of all sets together to keep for training.
+        first: Number of the first row, if the columns are a part of longer ones.
         seed: Seed of the samples.
-        report: Called with the rows done so far, and all, None if unknown.
+        report: Called with the number of rows done so far, and of all rows (None if unknown).
 
     Returns:
-        One for each set.
+        The sums and samples of each set.
 
     Raises:
         UsageError: Columns of different lengths or without rows; a language that the encoder does not have.
@@ -299,7 +299,7 @@ def gather(
 
 
 def check_data(data: Any) -> None:
-    """Raise UsageError unless this is a list of sets of columns, as `split` takes them, however the columns are."""
+    """Raise UsageError unless `data` is a list as `split` takes it; the columns themselves are not checked."""
     for each in data if isinstance(data, list | tuple) else [data]:
         pair = isinstance(each, list | tuple) and len(each) == 2 and not isinstance(each[1], str | bytes)
         if not pair or not isinstance(each[0], list | tuple) or not all(isinstance(lang, str) for lang in each[0]):
@@ -308,7 +308,7 @@ def check_data(data: Any) -> None:
 
 
 def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
-    """The columns as lists of sentences, or arrays of vectors."""
+    """Convert columns to lists of sentences, or arrays of vectors."""
     if not isinstance(columns, Iterable) or isinstance(columns, Mapping) or hasattr(columns, "columns"):
         raise UsageError(
             f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data"
@@ -323,7 +323,7 @@ def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
 
 
 def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Iterator[Columns]:
-    """Batches of at most `AT_ONCE` rows."""
+    """Yield the columns in batches of at most `AT_ONCE` rows."""
     for part in (parsed(langs, each) for each in columns) if isinstance(columns, Iterator) else [columns]:
         lengths = {len(column) for column in part}
         if len(lengths) != 1:
@@ -333,7 +333,7 @@ def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Itera
 
 
 def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndarray:
-    """Sentences -> vectors (N, D); vectors stay as they are."""
+    """Embed a column of sentences as vectors (N, D); return a column of vectors as it is."""
     if isinstance(column, np.ndarray):
         return column
     if encoder is None:
@@ -343,7 +343,7 @@ def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndar
 
 
 def check_widths(widths: set[int]) -> int:
-    """Return the units of all vectors; DataError if they differ or are too many."""
+    """Return the number of units of all vectors; DataError if it differs or is too large."""
     smallest, *others = sorted(widths)
     if others:
         raise DataError(f"Vectors of {smallest} and of {others[0]} units: expected those of one encoder.")

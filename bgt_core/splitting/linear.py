@@ -1,12 +1,12 @@
-"""Linear BGT: what sentences of one meaning share is a latent vector, and each language adds its own.
+"""Linear BGT: sentences with the same meaning share a latent z, which each language maps to vectors in its own way.
 
     x_l = mean_l + A_l z + rest_l,    z ~ N(0, I) the same in all sentences of one meaning
 
-For two languages this is probabilistic CCA (Bach and Jordan 2005), whose maximum-likelihood maps are closed: the
-singular vectors of the whitened cross-covariance, times the roots of the canonical correlations. For paraphrases of one
-language they are its eigenvectors. For more languages it is multi-battery factor analysis (Browne 1980), fitted by
-least squares to the whitened cross-covariances of the languages that have pairs; those that have none are filled with
-what the fit says of them, until that no longer changes.
+For two languages this is probabilistic CCA (Bach and Jordan 2005). Its maximum-likelihood maps have a closed form: the
+singular vectors of the whitened cross-covariance (its eigenvectors for paraphrases of one language), times the square
+roots of the canonical correlations. For more languages it is multi-battery factor analysis (Browne 1980), fitted by
+least squares to the whitened cross-covariances. That of two languages without pairs is taken from the fit, which is
+repeated until it converges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bgt_core.splitting.parts import Map, Split
 from bgt_core.vectors import maps as closed_form
 
 SHARE = 0.95  # keep the factors that give this share of the held-out nats
-ROUNDS, TOLERANCE = 100, 1e-5  # of the fit for three or more languages; largest change of an eigenvalue
+ROUNDS, TOLERANCE = 100, 1e-5  # maximum rounds for three or more languages; change of an eigenvalue that ends them
 
 
 def loadings(
@@ -30,14 +30,13 @@ def loadings(
     """Fit W_l W_m^T to the whitened cross-covariances.
 
     Args:
-        whitened: (D, D) for each two of the languages that have pairs, in both orders.
-        languages: How many there are, C.
-        factors: Factors K.
-        start: W of similar cross-covariances, to begin with where some languages have no pairs.
+        whitened: Cross-covariance (D, D) of each two languages that have pairs, in both orders.
+        languages: Number of languages, C.
+        factors: Number of factors, K.
+        start: W of similar cross-covariances, as a start if some languages have no pairs.
 
     Returns:
-        W, (C, D, K): the covariance of each language's whitened vectors with z. Factors of the largest correlations
-        come first.
+        W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation.
     """
     if whitened.keys() == {(0, 1), (1, 0)}:
         first, correlations, second = np.linalg.svd(whitened[0, 1])
@@ -48,7 +47,7 @@ def loadings(
         missing[pair] = 0
 
     def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
-        """All cross-covariances, those without pairs by the fit, times axes: (C x D, K)."""
+        """Multiply all cross-covariances by axes: (C x D, K). Missing ones are taken from the fit."""
         sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
         product = fit @ sums
         for (left, right), block in whitened.items():
@@ -76,7 +75,7 @@ def loadings(
 
 
 def scaled(values: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Axes times the roots of their values; those of no value are 0."""
+    """Multiply axes by the square roots of their eigenvalues; negative eigenvalues count as 0."""
     return axes * np.sqrt(values.clip(0))
 
 
@@ -87,22 +86,23 @@ def bgt(
     factors: int | None = None,
     shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
 ) -> Split:
-    """Fit linear BGT; held-out pairs choose how much the covariances are shrunk, and how many factors there are.
+    """Fit linear BGT; held-out pairs choose the shrinkage of the covariances, and the number of factors.
 
-    The shared part is the posterior mean of z given one sentence, each factor times the root of its correlation: the
-    cosine then trusts a factor by how much of it is shared. The private part has no axis of a shared factor.
+    The shared part is the posterior mean of z given one sentence, with each factor times the square root of its
+    correlation, so that cosines give more weight to factors that are shared more. The private part has none of the
+    shared axes.
 
     Args:
-        statistics: Of the vectors.
-        held_out: Vectors of pairs that are not among those, by language.
-        factors: How many factors; by default the first that hold 95 % of the nats that held-out pairs share.
-        shrinkages: Weights of the identity in the joint covariance to choose from.
+        statistics: Statistics of the vectors.
+        held_out: Vectors of other pairs, by language.
+        factors: Number of factors; by default the first ones with 95 % of the nats that held-out pairs share.
+        shrinkages: Candidate weights of the identity in the joint covariance.
 
     Returns:
-        The split. `about` has `shrinkage`, `factors`, `correlations` (of the factors kept, the mean over languages),
-        `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and `held_out_nats` of all of them.
+        The split. `about` has `shrinkage`, `factors`, the `correlations` of the factors (mean over languages), the
+        `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and their `held_out_nats` in total.
     """
-    # of two languages all factors cost the same; of more, each costs time in every round
+    # fewer factors save time only with three or more languages, in every round of the fit
     most = factors if factors and len(statistics.langs) > 2 else statistics.width
     spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
     place = {lang: row for row, lang in enumerate(statistics.langs)}
@@ -120,7 +120,7 @@ def bgt(
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    stacked = fitted.reshape(-1, factors)  # a factor's sign is free; this one does not depend on rounding
+    stacked = fitted.reshape(-1, factors)  # the sign of a factor is arbitrary; this choice does not depend on rounding
     fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}
@@ -144,9 +144,9 @@ def shared_nats(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
 ) -> np.ndarray:
-    """What two held-out sentences of one meaning tell of each other, in nats a pair, by factor, (D,).
+    """Return the information that two held-out sentences of one row share, in nats per pair, by factor, (D,).
 
-    For each two languages log p(x, y) - log p(x) - log p(y) falls into a sum over the canonical variables of the fit.
+    For each two languages, log p(x, y) - log p(x) - log p(y) is a sum over the canonical variables of the fit.
     """
     place = {lang: row for row, lang in enumerate(statistics.langs)}
     sums, pairs = np.zeros(statistics.width), 0
@@ -164,9 +164,9 @@ def shared_nats(
     return sums / pairs
 
 
-# Matrices that whiten.
+# Whitening matrices.
 
-ROUNDING = 1e-10  # a variance below this share of the largest is none
+ROUNDING = 1e-10  # a variance below this share of the largest counts as 0
 
 
 def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -186,7 +186,7 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
     return (axes / scales) @ axes.T, (axes * scales) @ axes.T
 
 
-# Methods that take the language out of vectors; they need no pairs, only sentences of several languages.
+# Methods that remove the language from vectors. They need sentences of several languages, but no pairs.
 
 
 def centring(statistics: Statistics) -> Split:
@@ -197,7 +197,7 @@ def centring(statistics: Statistics) -> Split:
 
 
 def shift(statistics: Statistics) -> Split:
-    """Move each language onto the first, whose vectors stay as they are (Jang et al. 2026, arXiv 2606.18801)."""
+    """Shift the mean of each language to that of the first language (Jang et al. 2026, arXiv 2606.18801)."""
     same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
     for lang, mean in statistics.means.items():
@@ -207,14 +207,14 @@ def shift(statistics: Statistics) -> Split:
 
 
 def leace(statistics: Statistics) -> Split:
-    """Make the smallest change after which no linear probe tells the language (Belrose et al. 2023, theorem 4.3).
+    """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
 
-    One map serves all languages and need not be told them. Languages count alike, however many sentences each has. The
-    private part is what is erased, of as many dimensions as there are languages less 1.
+    All languages have the same map, and the same weight, however many sentences each has. The private part is the
+    erased part; it has one dimension less than there are languages.
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)
-    between = (means - mean).T / np.sqrt(len(means))  # (D, C), the covariance with each language by its share's root
+    between = (means - mean).T / np.sqrt(len(means))  # (D, C), covariance with each language / root of its share
     total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T
     read, write, gone = closed_form.leace(mean, total, between)
     same = np.eye(statistics.width)
@@ -224,7 +224,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Take from each language the first principal axis of its own vectors (Yang et al. 2021), close to its mean."""
+    """Remove the first principal axis of each language's uncentred vectors, close to its mean (Yang et al. 2021)."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

@@ -1,9 +1,8 @@
-"""Neural BGT: the maps of linear BGT and a hidden layer beside each, trained so that sentences of one meaning meet.
+"""Neural BGT: linear BGT with a hidden layer beside each map, trained so that shared parts of a row become similar.
 
-The loss is the contrast of van den Oord et al. (2018, InfoNCE), in both directions: of the sentences of a batch, which
-one belongs to this one? Its exponent bounds the nats that two sentences share from below, as the evidence lower bound
-of a network that writes the vectors does; as an encoder of meaning it does better (docs/guide/split.md has both).
-Training starts from linear BGT, and ends where held-out rows are best.
+The loss is InfoNCE (van den Oord et al. 2018), in both directions: which sentence of a batch belongs to this one? With
+it, shared parts find more translations than with an evidence lower bound (docs/guide/split.md compares both). Training
+starts from linear BGT, and the weights with the lowest held-out loss are kept.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from bgt_core.splitting import linear
 from bgt_core.splitting.gather import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
-UNITS = 512  # of the hidden layer
+UNITS = 512  # units of the hidden layer
 EPOCHS, BATCH = 3, 1_024
-LEARNING_RATE = 2e-3  # at first; it falls to 0
+LEARNING_RATE = 2e-3  # initial; it decreases linearly to 0
 TEMPERATURE = 0.05
 RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
 
 
 class Reader(nn.Module):
-    """A language's vectors (N, D) to shared parts (N, K): a linear map, and a hidden layer that says 0 at first.
+    """Map a language's vectors (N, D) to shared parts (N, K), by a linear map and a hidden layer that starts at 0.
 
-    Vectors are divided by `scale`, because the size of a training step does not follow their units.
+    Vectors are divided by `scale`, because the size of training steps does not depend on the scale of vectors.
     """
 
     def __init__(self, start: Map, covariance: np.ndarray, scale: float):
@@ -39,12 +38,12 @@ class Reader(nn.Module):
         factors, width = start.read.shape
         self.offset: Tensor
         self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
-        self.root = scale**0.5  # divided by twice, as the scale itself may be beyond float32
+        self.root = scale**0.5  # vectors are divided by it twice, because float32 may not hold the scale itself
         self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had a variance of 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root
@@ -63,14 +62,15 @@ def fit(
 
     Args:
         statistics: Of the vectors.
-        held_out: Rows that choose the number of factors, and after which epoch training has done best.
+        held_out: Rows that choose the number of factors, and the best epoch.
         rows: Rows to train on.
         factors: Units of the shared part; by default as many as linear BGT chooses.
-        seed: Seed of the first weights and of the order of rows.
+        seed: Seed of the initial weights and of the order of rows.
 
     Returns:
-        The split. The shared parts of a language have a mean of 0 over `rows`; the private part is what least squares
-        does not predict from them. `about` has that of linear BGT, and `contrast`, the held-out loss after each epoch.
+        The split. The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a
+        least-squares prediction from the shared part. `about` adds `contrast` to that of linear BGT: the held-out loss
+        before training and after each epoch.
     """
     start = linear.bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
@@ -109,18 +109,18 @@ def fit(
 
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
-    """The same rows in float32."""
+    """Convert rows to float32 tensors."""
     return [(langs, [torch.from_numpy(column).float() for column in columns]) for langs, columns in rows]
 
 
 def batches(rows: tuple[Sequence[str], list[Tensor]]) -> list[Tensor]:
-    """The numbers of the rows in random order, about `BATCH` together."""
+    """Return the row numbers in random order, in batches of about `BATCH`."""
     count = len(rows[1][0])
     return list(torch.randperm(count).chunk(max(1, round(count / BATCH))))
 
 
 def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
-    """Nats by which a sentence's row is missed among those of a batch; the mean over each two columns, both ways."""
+    """Return the mean cross-entropy, in nats, of finding a row in a batch, for each two columns, in both directions."""
     shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
     rows = torch.arange(len(columns[0]))
     losses = []
@@ -132,14 +132,14 @@ def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Ten
 
 @torch.no_grad()
 def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], list[Tensor]]]) -> float:
-    """The contrast among the first `BATCH` rows of each file."""
+    """Return the contrast of the first `BATCH` rows of each file, averaged over files."""
     parts = [contrast(readers, langs, [column[:BATCH] for column in columns]) for langs, columns in rows]
     return float(torch.stack(parts).mean())
 
 
 @torch.no_grad()
 def as_map(reader: nn.Module, columns: Sequence[Tensor], scale: float) -> Map:
-    """A trained reader of these columns' language, as arrays, with shared parts of mean 0."""
+    """Convert a trained reader to arrays, so that the shared parts of `columns` have mean 0."""
     parts = [part for column in columns for part in column.split(4 * BATCH)]
     weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
     mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))

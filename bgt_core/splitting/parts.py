@@ -1,4 +1,4 @@
-"""A split: what sentences of one meaning share in an encoder's vectors, and the rest."""
+"""A split of an encoder's vectors: the part that sentences with the same meaning share, and the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Map:
         shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
         private = vector - shared back^T
 
-    So the parts always give the vector again, whatever the method; methods differ in what they call shared.
+    So vector = private + shared back^T, whatever the arrays are. Methods differ in how they choose the arrays.
     """
 
     offset: np.ndarray  # (D,)
@@ -37,7 +37,7 @@ class Map:
     hidden: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # up (H, D), bias (H,), down (K, H)
 
     def shared(self, vectors: np.ndarray) -> np.ndarray:
-        """(N, D) -> (N, K)."""
+        """Compute the shared parts: (N, D) -> (N, K)."""
         centred = vectors - self.offset
         linear = centred @ self.read.T + self.centre
         if self.hidden is None:
@@ -46,12 +46,12 @@ class Map:
         return linear + np.maximum(centred @ up.T + bias, 0) @ down.T
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Its arrays by name."""
+        """Return the arrays by name."""
         named = {"offset": self.offset, "read": self.read, "back": self.back, "centre": self.centre}
         return named | dict(zip(HIDDEN, self.hidden or (), strict=False))
 
     def check(self, width: int, shared_width: int) -> None:
-        """Raise ValueError for arrays of other shapes, or with NaN or infinity."""
+        """Raise ValueError if an array has another shape, or NaN or infinity."""
         units = len(self.hidden[1]) if self.hidden else 0
         expected = {
             "offset": (width,), "read": (shared_width, width), "back": (width, shared_width), "centre": (shared_width,),
@@ -69,7 +69,7 @@ class Split:
     Args:
         method: The method that made it.
         maps: How to split each language.
-        about: What the method chose and measured: numbers, strings and lists, for the card.
+        about: The method's choices and scores, for the card: numbers, strings and lists.
     """
 
     method: str
@@ -92,7 +92,7 @@ class Split:
         return len(next(iter(self.maps.values())).centre)
 
     def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return what sentences of one meaning share: (N, D) -> (N, K); errors as `parts`."""
+        """Return the shared part of each vector: (N, D) -> (N, K); errors as `parts`."""
         return self.of(lang).shared(self.checked(vectors))
 
     def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
@@ -110,27 +110,27 @@ class Split:
             The shared parts (N, K) and the private parts (N, D), in the precision of the split.
 
         Raises:
-            UsageError: A language that the split was not fitted on.
-            DataError: Vectors of another width than the split was fitted on, and as `matrix`.
+            UsageError: The split was not fitted on this language.
+            DataError: The split was fitted on vectors of another width; also as `matrix`.
         """
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
         private = vectors - shared @ of.back.T
-        # rounding error of a part that is 0 would have a direction, in which copies of a vector agree
+        # a private part of 0 must not become rounding error, whose direction is the same for equal vectors
         private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
         return shared, private
 
     def join(self, shared: np.ndarray, private: np.ndarray, lang: str) -> np.ndarray:
-        """Put parts together, from one sentence or two: (N, K), (N, D) -> vectors (N, D) of that language.
+        """Combine shared and private parts to vectors of `lang`: (N, K), (N, D) -> (N, D).
 
-        Parts of one sentence give its vector again. The shared part of one and the private part of another give a
-        vector with the meaning of the first and the rest of the second, whatever the first one's language.
+        Both parts of one sentence give its vector. The shared part of one sentence, in any language, and the private
+        part of another give a vector with the meaning of the first and the rest of the second.
         """
         back, shared = self.of(lang).back, matrix(shared, "shared", ("N", self.shared_width), dtype=None)
         return shared @ back.T + matrix(private, "private", (len(shared), self.width), dtype=None)
 
     def of(self, lang: str) -> Map:
-        """The map of a language; UsageError for one that it does not know."""
+        """Return the map of a language; UsageError if the split does not have it."""
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
@@ -168,13 +168,13 @@ class StoredSplit:
 
 
 def save(folder: Path, stored: StoredSplit) -> None:
-    """Write a new folder, whole or not at all; UsageError if there is one already."""
+    """Write a new folder, completely or not at all; UsageError if it exists."""
     split = stored.split
     tensors = {
         f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
         for lang, of in split.maps.items()
         for name, array in of.arrays().items()
-        if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an absent one is the identity
+        if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an identity matrix is not stored
     }
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS)
@@ -189,7 +189,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         }
         write_json(partial / ABOUT, about)
         write_text(partial / CARD, card(stored))
-        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only their owner can read
+        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors writes files that only the owner can read
 
 
 def load(folder: Path) -> StoredSplit:
@@ -197,7 +197,7 @@ def load(folder: Path) -> StoredSplit:
 
     Raises:
         NotFound: A file is missing.
-        DataError: A file is damaged, or something else.
+        DataError: A file is damaged, or not part of a split.
     """
     for name in (ABOUT, WEIGHTS):
         if not (folder / name).is_file():
@@ -234,7 +234,7 @@ def load(folder: Path) -> StoredSplit:
 
 
 def card(stored: StoredSplit) -> str:
-    """What was fitted on what, and what it does to held-out rows, as Markdown."""
+    """Write the card of a split in Markdown: its data, its sizes, and its scores on held-out rows."""
     split, about = stored.split, stored.split.about
     columns = ("found", "pool", "language_told")
     rows = [

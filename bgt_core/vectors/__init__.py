@@ -1,1 +1,1 @@
-"""Compare vectors, and store them in files."""
+"""Convert and compare vectors, probe them, and map them linearly."""

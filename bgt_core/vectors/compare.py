@@ -13,15 +13,15 @@ BLOCK = 1_024  # queries compared with all answers at once
 DECIMALS = 6  # of a similarity: float32 rounding is up to 2e-7, and differs between batches
 ROUNDING = 10.0**-DECIMALS  # similarities that differ by less count as equal
 
-SHAPES = ("N", "D"), ("D",)  # of a side of a comparison: vectors, or one alone
+SHAPES = ("N", "D"), ("D",)  # of one side of a comparison: vectors, or a single vector
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
 
 def binary_scaled(vectors: np.ndarray, axis: int | None = -1) -> np.ndarray:
-    """Rows (..., D), each times the power of 2 that brings its largest magnitude to 0.5 to 1, as float32 or finer.
+    """Scale each row (..., D) by a power of 2, so that its largest magnitude is from 0.5 to 1; float32 or finer.
 
-    Squares then neither overflow nor vanish, and no digit changes. With the axis None all rows have one factor.
+    Squares then neither overflow nor underflow, and no digit changes. With axis=None, all rows get the same factor.
     """
     vectors = vectors.astype(np.result_type(vectors, np.float32), copy=False)
     exponents = np.frexp(np.abs(vectors).max(axis=axis, keepdims=True, initial=0))[1]
@@ -29,16 +29,16 @@ def binary_scaled(vectors: np.ndarray, axis: int | None = -1) -> np.ndarray:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Rows (N, D) scaled to length 1; a zero row stays zero."""
+    """Scale rows (N, D) to length 1; a zero row stays zero."""
     scaled = binary_scaled(vectors)
     scaled /= np.maximum(np.linalg.norm(scaled, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
     return scaled
 
 
 def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both sides of a comparison, (N, D) and (M, D), or one vector (D,) in their place.
+    """Convert both sides of a comparison, each (N, D) or a single vector (D,).
 
-    Raises DataError as `matrix`, UsageError for vectors of different widths.
+    Raises DataError as `matrix`, UsageError if the widths differ.
     """
     left, right = (matrix(side, name, *SHAPES, dtype=None) for side, name in ((left, "left"), (right, "right")))
     if left.shape[-1] != right.shape[-1]:
@@ -50,7 +50,7 @@ def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
     """Convert both sides of a comparison row by row, (N, D) each.
 
-    Raises DataError as `matrix`, UsageError for different shapes.
+    Raises DataError as `matrix`, UsageError if the shapes differ.
     """
     left, right = sides(left, right)
     if left.shape != right.shape:
@@ -60,25 +60,25 @@ def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
+    """Return the cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
 
-    Raises DataError for anything but numbers, UsageError for sides of different shapes.
+    Raises DataError for anything but numbers, UsageError if the shapes differ.
     """
     left, right = paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
 
 
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
+    """Return the cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
 
-    Raises DataError for anything but numbers, UsageError for vectors of different widths.
+    Raises DataError for anything but numbers, UsageError if the widths differ.
     """
     left, right = sides(left, right)
     return unit(left) @ unit(right).T
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """The row of answers (M, D) most similar to each row of queries (N, D), the first if several tie: (N,) int."""
+    """Return the row number of the answer (M, D) most similar to each query (N, D); the first of ties: (N,) int."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)
@@ -104,9 +104,9 @@ class ComparesByCosine:
 def rounded(similarities: np.ndarray) -> np.ndarray:
     """Round similarities to six decimals before they are ranked or compared with a threshold, so that equal ones tie.
 
-    Rounding alone would part values on both sides of an edge, as 0.1234564999 and 0.1234565001. Therefore values that
-    differ by less than a millionth from the next ones are first set to the lowest of them; a wider run of such values
-    is cut every millionth, so that dense values keep their order.
+    Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So each run of values whose
+    neighbours differ by less than a millionth is first set to its lowest value. A run wider than a millionth is cut
+    every millionth, so that dense values keep their order.
 
     Args:
         similarities: Numbers (N,), usually cosines.
@@ -114,28 +114,28 @@ def rounded(similarities: np.ndarray) -> np.ndarray:
     Returns:
         The rounded numbers, (N,) float64.
     """
-    values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # rising
-    first = np.diff(values, prepend=-np.inf) >= ROUNDING  # of each run
+    values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # ascending
+    first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # rounded values, whole steps apart, stay as they are
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # the 1e-3 keeps values that are rounded already
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 
 def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """For each of two similarities (N,), (N,): 1 if the first is higher, 0 if it is lower, 0.5 for a tie: (N,)."""
+    """Compare N pairs of similarities: 1 if the first is higher, 0 if it is lower, 0.5 for a tie; (N,) each."""
     gains = np.asarray(first, np.float64) - second
     return np.where(np.abs(gains) < ROUNDING, 0.5, gains > 0)
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Whether the most similar answer is a query's own.
+    """Return whether the answer most similar to a query is the query's own answer.
 
     Args:
-        similarity: Of queries and answers, (N, M).
-        own: The answer of each query, (N,).
+        similarity: Similarity of each query to each answer, (N, M).
+        own: Number of each query's own answer, (N,).
 
     Returns:
-        For each query 1, 0, or 1/k if its own is one of k that are most similar, (N,).
+        For each query 1 or 0, or 1/k if k answers tie as most similar and its own is one of them, (N,).
     """
     first = similarity > similarity.max(1, keepdims=True) - ROUNDING
     return first[np.arange(len(own)), own] / first.sum(1)
@@ -144,7 +144,7 @@ def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
 def found(
     queries: np.ndarray, answers: np.ndarray, own: np.ndarray | None = None, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """The `hits` of vectors, (N, D) and (M, D), compared block by block; a query's own is by default the same row."""
+    """Return the `hits` of queries (N, D) among answers (M, D), in blocks; by default, query n's own is answer n."""
     own = np.arange(len(queries)) if own is None else own
     blocks = [slice(start, start + BLOCK) for start in range(0, len(queries), BLOCK)]
     return np.concatenate([np.zeros(0), *(hits(similarity(queries[rows], answers), own[rows]) for rows in blocks)])

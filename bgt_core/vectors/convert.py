@@ -1,4 +1,4 @@
-"""Turn what people's encoders and libraries return into arrays; the shape and the numbers are checked here, once."""
+"""Convert the output of any encoder or library to arrays, and check their shapes and numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from bgt_core.errors import BgtError, DataError, NotFound
 
 BLOCK = 16_384  # rows checked at a time: an array may be mapped from a large file
-REAL = "fiu"  # kinds of NumPy's types: floats and integers
+REAL = "fiu"  # kinds of NumPy dtypes: floats and integers
 
 
 def matrix(
@@ -29,15 +29,15 @@ def matrix(
     """Convert vectors to an array of finite numbers.
 
     Args:
-        given: As `numbers` takes it.
-        name: What messages call it.
-        shapes: As `numbers` takes them.
-        texts: The sentence of each row, for the message about a row.
-        first: The number of the first row, where the rows are part of a longer array.
-        dtype: Type of the result; None keeps the given one.
+        given: Vectors in any form that `numbers` takes.
+        name: Name in messages.
+        shapes: Allowed shapes, as in `numbers`.
+        texts: Sentence of each row, for messages.
+        first: Number of the first row, if the rows are part of a longer array.
+        dtype: Type of the result; None keeps the given type.
 
     Returns:
-        The vectors, (N, D) float32; not a copy if they are such an array.
+        The vectors, (N, D) float32; not copied if they are such an array already.
 
     Raises:
         DataError: As `numbers` and `check_finite`.
@@ -48,25 +48,25 @@ def matrix(
 
 
 def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndarray:
-    """Convert real numbers of any library to an array, without a copy if they are one.
+    """Convert real numbers of any library to an array; an array is not copied.
 
     Args:
         given: An array; a tensor of torch of any type, on any device; sparse rows of scipy; a pandas frame of numbers;
             or a list, a Series or an iterator of rows, each of one of these kinds.
-        name: What messages call it.
-        shapes: The shapes that it may have; "N" stands for any size and "D" for any but 0. By default (N, D).
+        name: Name in messages.
+        shapes: Allowed shapes; "N" is any size, "D" any size but 0. By default (N, D).
 
     Returns:
-        The array, of any type of real numbers.
+        The array, of any real type.
 
     Raises:
-        DataError: Something else, masked values, rows of different widths, or another shape.
+        DataError: `given` has another type or shape, masked values, or rows of different widths.
     """
     try:
         array = _array(given, name)
     except BgtError:
         raise
-    except (TypeError, ValueError, RuntimeError) as error:  # such as a tensor on torch's device meta
+    except (TypeError, ValueError, RuntimeError) as error:  # for example a tensor on torch's meta device
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{name}: {type(given).__name__} is not an array of numbers ({reason}).") from None
     shapes = shapes or (("N", "D"),)
@@ -81,9 +81,9 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
 def check_finite(
     array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0, dtype: DTypeLike = np.float32
 ) -> None:
-    """Raise DataError for a row of an array (N, D) with NaN, infinity, or numbers that `dtype` can't hold.
+    """Raise DataError if a row of an array (N, D) has NaN, infinity, or numbers that `dtype` can't hold.
 
-    `texts` and `first` are those of `matrix`.
+    `texts` and `first` are as in `matrix`.
     """
     limits = np.finfo(dtype)
     for start in range(0, len(array), BLOCK):
@@ -101,7 +101,7 @@ def check_finite(
 
 
 def holds_vectors(given: Any) -> bool:
-    """Whether this is meant as vectors, good or bad; if not, it is meant as sentences."""
+    """Whether `given` is meant as vectors, valid or not; otherwise it is meant as sentences."""
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
@@ -113,7 +113,7 @@ def holds_vectors(given: Any) -> bool:
 
 
 def listed(given: Any) -> Any:
-    """Rows that can be read more than once: an iterator as a list, anything else as it is."""
+    """Make rows readable more than once: an iterator becomes a list, anything else stays as it is."""
     return list(given) if isinstance(given, Iterator) else given
 
 
@@ -124,8 +124,8 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 
 def _array(given: Any, name: str) -> np.ndarray:
-    """`numbers` before its checks."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # imported by whoever gives their objects
+    """Convert as `numbers`, without its checks."""
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # already imported if `given` is theirs
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # small float types that NumPy does not know

@@ -1,8 +1,8 @@
-"""Multinomial logistic regression at several strengths of the penalty, minimised together.
+"""Multinomial logistic regression with several strengths of the penalty, all fitted together.
 
 Each strength C is a separate problem: mean cross-entropy + ||W||² / (2 C N), biases free, as in scikit-learn.
-It is convex, so the solution does not depend on the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it; one
-product with the vectors serves every strength, and a strength leaves when it has converged.
+It is convex, so the solution does not depend on the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it. Each
+product with the vectors serves all strengths that have not converged yet.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the loss at the start: weak
 directions are then learnt as fast as strong ones, and 5 to 50 evaluations suffice.
@@ -31,13 +31,13 @@ MEMORY = 10  # steps that L-BFGS stores
 CHUNK = 2**20  # scores computed at once: they fit the cache
 ARMIJO = 1e-4  # fraction of its predicted decrease that a step must achieve
 BACKTRACK = 0.5  # factor for the length of a step that decreases too little
-MIN_STEP = 2.0**-20  # length at which a problem is given up
+MIN_STEP = 2.0**-20  # step length at which a problem is given up
 
 
 def minimise(
     vectors: Tensor, labels: Tensor, classes: int, strengths: Sequence[float], tolerance: float, max_evaluations: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Fit (N, D) float32 vectors, already centred, with labels (N,) int64 in 0..K-1.
+    """Fit labels (N,) int64 in 0..K-1 to vectors (N, D) float32, which are already centred.
 
     A strength has converged when a step is expected to lower the loss by less than `tolerance` nats per item. Returns
     weights (S, D, K), biases (S, K), and whether each strength has converged (S,).
@@ -52,7 +52,7 @@ def minimise(
     turned, weighted = vectors @ axes, penalties.float()
 
     def problem(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Scaled parameters (A, D + 1, K) of the strengths `rows` (A,) -> losses (A,) float64, gradients like `x`."""
+        """Compute losses (A,) float64 and gradients, like `x`, the scaled parameters of `rows` (A, D + 1, K)."""
         active, parameters = len(x), x * scale[rows]
         weights, biases = parameters[:, :-1], parameters[:, -1]
         flat = weights.mT.reshape(active * classes, -1)  # (A * K, D)
@@ -81,11 +81,11 @@ def minimise(
 
 
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """Variances (A,), rising, and their axes, (D, A), orthonormal, of (N, D) centred vectors.
+    """Return the variances (A,), ascending, and the orthonormal principal axes (D, A) of centred vectors (N, D).
 
-    A is D, or the number of items, or of columns that vary, if that is smaller. Then the vectors are first mapped to
-    the space that they span: the covariance of 8,000 columns has thousands of zero eigenvalues, with which LAPACK's
-    solver does not converge.
+    A is the smallest of D, the number of items, and the number of columns that vary. If it is below D, the vectors are
+    first mapped to the space that they span: LAPACK's solver does not converge if thousands of eigenvalues are 0, as
+    for 8,000 columns.
     """
     items, width = vectors.shape
     varies = vectors.any(0)
@@ -104,9 +104,9 @@ def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, rising, and eigenvectors of a symmetric float32 matrix.
+    """Return the eigenvalues, ascending, and the eigenvectors of a symmetric float32 matrix.
 
-    Of a matrix of low rank, LAPACK's solver in float32 may not converge, or return NaN: then it is solved in float64.
+    If the rank is low, LAPACK's float32 solver may not converge, or return NaN; then the float64 solver is used.
     """
     with suppress(torch.linalg.LinAlgError):
         values, axes = torch.linalg.eigh(matrix)
@@ -119,12 +119,12 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
 def lbfgs(
     problem: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, tolerance: float, max_evaluations: int
 ) -> tuple[Tensor, Tensor]:
-    """Run L-BFGS from `x` (S, D + 1, K): the solution of each problem, and whether it has converged (S,)."""
+    """Minimise by L-BFGS from `x` (S, D + 1, K). Return the S solutions, and whether each has converged (S,)."""
     optimum, converged = x.clone(), torch.zeros(len(x), dtype=torch.bool)
     active = torch.arange(len(x))  # problems that are not finished; every state below has a row for each
     loss, gradient = problem(x, active)
     steps = torch.zeros(MEMORY, *x.shape)  # the last is the newest
-    changes, rhos = torch.zeros_like(steps), torch.zeros(MEMORY, len(x))  # of the gradient; 1 / (step . change)
+    changes, rhos = torch.zeros_like(steps), torch.zeros(MEMORY, len(x))  # changes of the gradient; 1 / (step . change)
     direction, length = -gradient, torch.ones(len(x))
     for _ in range(max_evaluations):
         converged[active] = gradient.square().sum((1, 2)) / 2 < tolerance  # the curvature of scaled x is about 1
@@ -144,7 +144,7 @@ def lbfgs(
         new_loss, new_gradient = problem(new_x, active)
         accepted = new_loss <= loss + ARMIJO * length * slope + 1e-7 * loss.abs()  # the last term allows for rounding
 
-        # Store the step and the change of the gradient along it, if the loss is convex to rounding.
+        # Store the step and the change of the gradient, unless rounding makes the loss look concave.
         step, change = new_x - x, new_gradient - gradient
         product = (step * change).sum((1, 2))
         learnt = accepted & (product > 0)
@@ -160,7 +160,7 @@ def lbfgs(
 
 
 def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, rhos: Tensor) -> Tensor:
-    """The approximate inverse Hessian times the gradient: the two loops of algorithm 7.4; all like `lbfgs`."""
+    """Multiply the gradient by the approximate inverse Hessian (two loops of algorithm 7.4); shapes as in `lbfgs`."""
     result, alphas = gradient.clone(), []
     memory = list(zip(steps, changes, rhos, strict=True))
     for step, change, rho in reversed(memory):
@@ -174,12 +174,12 @@ def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, r
     return result
 
 
-# The linear probe, as a scikit-learn estimator: the one probe of every task and table.
+# The linear probe as a scikit-learn estimator; all tasks and tables use it.
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
-MIN_ITEMS = 50  # with fewer, none is held out to choose a strength: the strongest penalty is used
-HELD_OUT = 0.1  # fraction of the items for choosing, without dev items
-MAX_EVALUATIONS = 200  # of a linear probe's loss
+MIN_ITEMS = 50  # with fewer items, none are held out to choose a strength: the strongest penalty is used
+HELD_OUT = 0.1  # fraction of the items that choose the strength, if no dev items are given
+MAX_EVALUATIONS = 200  # maximum number of evaluations of a linear probe's loss
 BLOCK = 4_096  # items standardised at once, in float64
 
 Seed = int | np.random.RandomState | None  # as scikit-learn takes it
@@ -197,15 +197,15 @@ class Probe(ClassifierMixin, BaseEstimator):
     strengths: Sequence[float]
     random_state: Seed
 
-    # One thread: on a busy machine several waste minutes, and small matrices gain little.
+    # One thread, because more of them waste minutes on a busy machine, and small matrices gain little.
     @threadpool_limits.wrap(limits=1)
     @usual_defaults()
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
         """Fit (N, D) vectors and N labels; the strength is chosen on `dev`, or else on a random tenth of the items.
 
-        Warns (ConvergenceWarning) if the chosen strength has not converged; ValueError for invalid arrays or a single
-        class.
+        Warns (ConvergenceWarning) if the chosen strength has not converged. Raises ValueError for invalid arrays or a
+        single class.
         """
         X, y = self._valid(X, y)
         check_classification_targets(y)
@@ -236,36 +236,36 @@ class Probe(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
-        """Natural logarithms of the probabilities of `classes_`, (N, K)."""
+        """Return the log-probabilities (natural) of `classes_`, (N, K)."""
         check_is_fitted(self)
         X = self._valid(X, reset=False)
         return log_softmax(_scores(self.layers_, (X - self.mean_) / self.scale_), axis=1)
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of `classes_`, (N, K)."""
+        """Return the probabilities of `classes_`, (N, K)."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """The most probable classes, (N,)."""
+        """Return the most probable classes, (N,)."""
         most_probable = self.predict_log_proba(X).argmax(1)
         return self.classes_[most_probable]
 
     def _valid(self, *given: Any, **settings: Any) -> Any:
-        """scikit-learn's check, whose sum of large float32 numbers may be infinity less infinity."""
+        """Run scikit-learn's check; ignore its warning if the sum of large float32 numbers overflows."""
         with np.errstate(invalid="ignore"):
             return validate_data(self, *given, **settings)
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        """Fit each strength to `train`, standardised vectors and numbers of classes; `dev` may stop it.
+        """Fit each strength to `train`, standardised vectors and class numbers; `dev` may stop the training.
 
-        Returns its layers, and whether it has converged, for each.
+        Returns the layers of each strength, and whether it has converged.
         """
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Standardised float32 vectors and numbers of classes, of the items whose label occurs in train."""
+        """Return standardised float32 vectors and class numbers; items whose label is not in train are dropped."""
         known = np.flatnonzero(np.isin(labels, self.classes_))
         standard = np.empty((len(known), vectors.shape[1]), np.float32)
         for start in range(0, len(known), BLOCK):
@@ -275,7 +275,7 @@ class Probe(ClassifierMixin, BaseEstimator):
 
 
 class LinearProbe(Probe):
-    """Multinomial logistic regression at its optimum; the seed only matters without dev items."""
+    """Multinomial logistic regression, fitted to its optimum. The seed only matters without dev items."""
 
     def __init__(
         self,
@@ -301,15 +301,15 @@ class LinearProbe(Probe):
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
     """Test a linear probe on each fold: the next fold chooses its strength, the others train it.
 
-    With fewer than `MIN_ITEMS` to train and choose on, all of these train the strongest penalty.
+    If fewer than `MIN_ITEMS` are outside the test fold, all of them train a probe with the strongest penalty.
 
     Args:
         vectors: (N, D), in any units.
         labels: (N,).
-        folds: Fold of each item, (N,), from 0 on; items that belong together are in one fold.
+        folds: Number of each item's fold, (N,), from 0; items that belong together must be in one fold.
 
     Returns:
-        Whether the probe is right about each item, (N,) of 0 and 1.
+        For each item, 1 if the probe predicts its label, else 0, (N,).
     """
     hits = np.zeros(len(labels))
     for fold in np.unique(folds):
@@ -322,14 +322,14 @@ def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) ->
             hits[test] = np.isin(labels[test], known)
             continue
         probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # close to its optimum all the same
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # it is close to its optimum anyway
             probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         hits[test] = probe.predict(vectors[test]) == labels[test]
     return hits
 
 
 def _scores(layers: Layers, vectors: np.ndarray) -> np.ndarray:
-    """(N, D) -> (N, K)."""
+    """Compute the logits of the classes: (N, D) -> (N, K)."""
     *hidden, (weight, bias) = layers
     for hidden_weight, hidden_bias in hidden:
         vectors = expit(vectors @ hidden_weight + hidden_bias)
@@ -337,6 +337,6 @@ def _scores(layers: Layers, vectors: np.ndarray) -> np.ndarray:
 
 
 def _loss(layers: Layers, vectors: Tensor, labels: Tensor) -> float:
-    """Cross-entropy in nats per item."""
+    """Return the cross-entropy in nats per item."""
     logs = log_softmax(_scores(layers, vectors.double().numpy()), axis=1)
     return -float(logs[np.arange(len(labels)), labels.numpy()].mean())

@@ -1,6 +1,4 @@
-"""Erase labels from vectors by LEACE (Belrose et al., 2023, theorem 4.3): the least change, in mean square, after which
-no linear probe does better than the shares of the labels.
-"""
+"""Linear maps of vectors: erase labels (LEACE), map one encoder to another, and change one property of a sentence."""
 
 from __future__ import annotations
 
@@ -16,19 +14,20 @@ TOLERANCE = 1e-6  # standard deviations, and singular values, below this share o
 
 
 def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Find what to subtract from vectors.
+    """Find the LEACE map (Belrose et al., 2023, theorem 4.3): the smallest change, in mean square, that erases labels.
 
-    Each unit is scaled to variance 1 first, which does not change the eraser: no axis of a small unit is lost.
+    No linear probe can then predict labels better than their frequencies do. Units are first scaled to variance 1,
+    which does not change the result, but keeps the axes of small units.
 
     Args:
-        mean: Of the vectors, (D,).
-        covariance: Of the vectors, (D, D).
-        cross: Covariance of the vectors with each label, divided by a root of the label's share, (D, K).
+        mean: Mean of the vectors, (D,).
+        covariance: Covariance of the vectors, (D, D).
+        cross: Covariance of the vectors with each label, divided by the square root of its frequency, (D, K).
 
     Returns:
         `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
-        less than K, and 0 if there is no covariance beyond rounding. Third, (D,) bool: units that hold nothing but
-        rounding error. It may tell the label, so set these units to their mean.
+        less than K, and 0 if there is no covariance beyond rounding. The third, (D,) bool, marks units that then hold
+        only rounding error. It may reveal the label, so set these units to their mean.
     """
     variances = covariance.diagonal()
     units = np.sqrt(variances)
@@ -42,14 +41,14 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
     return read, write, variances - np.square(write).sum(1) < TOLERANCE**2 * variances
 
 
-# Vectors of one encoder in the place of another's: an affine map, by least squares from sentences that both embed.
+# An affine map from one encoder's vectors to another's, by least squares, from sentences that both embed.
 
-LEAST = 10  # sentences
-PENALTIES = np.logspace(-6, 2, 9)  # of the squared weights, as shares of a unit's mean variance times the sentences
+LEAST = 10  # minimum number of sentences
+PENALTIES = np.logspace(-6, 2, 9)  # ridge penalties, relative to the units' mean variance times the sentences
 
 
 def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Map the vectors of one encoder onto those of another.
+    """Fit a map from the vectors of one encoder to those of another.
 
     A ridge penalty, chosen by leaving each sentence out in turn, makes 1,000 sentences enough for any width.
     Chen, Xu and Bjerva (2025, ALGEN, arXiv 2502.11308) give a decoder the vectors of another encoder in this way.
@@ -59,7 +58,7 @@ def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.nda
         onto: The other's vectors of the same sentences, (N, E).
 
     Returns:
-        A function from vectors of the first encoder, (M, D), to vectors in the place of the second's, (M, E) float32.
+        A function that maps vectors of the first encoder, (M, D), to vectors of the second, (M, E) float32.
 
     Raises:
         DataError: Different numbers of vectors, fewer than ten, or vectors that are all the same.
@@ -83,19 +82,19 @@ MIN_SENTENCES = 50
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The effect of each of K factors on a vector, and how well it can be read from one."""
+    """The effect of each of K factors on a vector, and how well a linear readout predicts the factor."""
 
     names: tuple[str, ...]
-    patterns: np.ndarray  # (K, D), for one unit of the factor: a word, a mark, a question instead of a statement
+    patterns: np.ndarray  # (K, D), the change per unit of the factor, such as one more word
     read: tuple[float, ...]  # correlation of factor and linear readout on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Vectors (N, D) moved by steps (N, K), in units of the factors: (N, D) float32."""
+        """Move vectors (N, D) by steps (N, K), in units of the factors: (N, D) float32."""
         return (vectors + steps @ self.patterns).astype(np.float32)
 
 
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
-    """Fit on four fifths of N sentences, test the readout on the rest; DataError for under 50, or a constant factor."""
+    """Fit the directions of N sentences; every fifth tests the readout. DataError for under 50 or a constant factor."""
     if len(vectors) < MIN_SENTENCES:
         raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
     factors = np.asarray(factors, dtype=float)

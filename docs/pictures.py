@@ -1,7 +1,7 @@
 """Take the pictures of the gallery and the README with the default model: `python -m docs.pictures`.
 
-Needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`; takes a few minutes. Nothing is fetched.
-`python -m docs.pictures pairs models` takes those of two pages.
+This needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`, takes a few minutes, and downloads
+nothing. `python -m docs.pictures pairs models` only takes the pictures of two pages.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from playwright.sync_api import Page, sync_playwright
 from bench.app import FLAGS, at_rest, tab_of
 
 DOCS = Path(__file__).resolve().parent
-README = "sentence-wide-light.webp"  # the picture that the README shows, as app.png
+README = "sentence-wide-light.webp"  # the picture in the README, saved as app.png
 
 
 class View(NamedTuple):
-    """A page of the app, and an action before its pictures are taken."""
+    """A page of the app, and an action to do before its pictures are taken."""
 
     name: str
     address: str  # page and query
     act: Callable[[Page], None] = lambda page: None
-    tall: int = 1_000  # pixels of the wide picture
+    tall: int = 1_000  # height of the wide picture in pixels
 
 
 def scroll_to(heading: str) -> Callable[[Page], None]:
@@ -37,20 +37,20 @@ def scroll_to(heading: str) -> Callable[[Page], None]:
 
 
 def split(page: Page) -> None:
-    """Open an encoder that is not ours, and split it."""
+    """Open an external encoder, and split it."""
     box = page.get_by_role("combobox", name="Encoder")
     box.fill("baseline:random")
     box.press("Enter")
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
     settle(page)
-    page.get_by_text("Split its vectors all the same").click()  # it has two latents
+    page.get_by_text("Split its vectors all the same").click()  # the current model has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 
 
 VIEWS = (
-    View("sentence", "", tall=1_600),  # down to the recombination
+    View("sentence", "", tall=1_600),  # tall enough to include the recombination
     View("latents", "latents"),
     View("pairs", "pairs?left=Tu+es+fatigu%C3%A9.&right=Vous+%C3%AAtes+fatigu%C3%A9."),
     View("grid", "style"),
@@ -73,7 +73,7 @@ def settle(page: Page) -> None:
 
 
 def take(page: Page, address: str, view: View) -> None:
-    """Four pictures: wide and narrow, light and dark."""
+    """Take four pictures: wide and narrow, light and dark."""
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         for size, (width, height) in SIZES.items():

@@ -1,7 +1,7 @@
-"""The paper's comparisons, trained and measured again: one literal listing of them, and what runs it.
+"""Train and measure the paper's comparisons again: their description as data, and the code that runs them.
 
     `comparisons` -> `trainings` + `datasets`: folders -> `measure` -> `results`: rows -> `pages`: Markdown
 
-A comparison says which systems it trains, what numbers the paper reports for them, and what it claims. A training of
-one system runs and is measured once, for all comparisons that include it.
+A comparison describes the systems to train, the paper's numbers for them, and the paper's claims. Each training runs
+and is measured once, for all comparisons that include it.
 """

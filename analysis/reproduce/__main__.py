@@ -1,4 +1,4 @@
-"""`python -m analysis.reproduce NAME`: the command."""
+"""The command `python -m analysis.reproduce NAME`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 class SomeFailed(BgtError):
-    """Trainings of a comparison failed; the others are reported."""
+    """Some trainings of a comparison failed; the others are reported."""
 
     exit_code = 5
 
@@ -71,9 +71,9 @@ def reproduce(
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
 ) -> None:
-    """Train and measure what a table of the paper compares, and print the paper's numbers beside ours.
+    """Train and measure the systems of a table of the paper, and print the paper's numbers next to ours.
 
-    What is finished is never run again, what was stopped continues, and what failed is tried again. Several processes
+    Finished trainings are never run again, stopped ones continue, and failed ones are tried again. Several processes
     may share a folder.
     """
     tune_training()
@@ -114,7 +114,7 @@ def reproduce(
         if not report_only:
             with Progress() as progress:
                 trainings.run_trainings(plan, only, progress)
-        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time; others wait
+        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time
             for each in names:
                 rows.write(folder, each, rows.records(plan, each, level))
     except (Interrupted, KeyboardInterrupt):
@@ -132,12 +132,12 @@ def numbers(seeds: str | None) -> list[int]:
     except ValueError:
         raise UsageError(f"{seeds}: expected whole numbers, as in 1,2,3.", parameter="seeds") from None
     if min(values, default=0) < 0 or len(set(values)) < len(values):
-        raise UsageError(f"{seeds}: expected different numbers from 0 up.", parameter="seeds")
+        raise UsageError(f"{seeds}: seeds must be distinct and at least 0, as in 1,2,3.", parameter="seeds")
     return values
 
 
 def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
-    """Print each training, its state and the time taken."""
+    """Print each training, its state, and its training time."""
     from analysis.reproduce.results import error
     from analysis.reproduce.trainings import TIME, read
     from bgt_core.tables import show
@@ -163,7 +163,7 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
-    """Write the page of each comparison from its stored results, and print them."""
+    """Write the page of each comparison from its stored results, and print the tables."""
     from analysis.reproduce import pages, results
     from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.files import write_text
@@ -187,7 +187,7 @@ def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     run(app, "reproduce")
 
 

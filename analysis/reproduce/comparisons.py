@@ -1,10 +1,10 @@
-"""The papers' comparisons: systems, published numbers, claims and scales, a file a paper in `tables`.
+"""The papers' comparisons: systems, published numbers, claims and scales, with one file per paper in `tables`.
 
-A system is a recipe, settings that differ from the scale's, and the seeds to train it with; `like` takes what another
-system has. A claim is [first, second, where in the paper, measure]: the first scores more than the second, in the
-comparison's own measure if none is named; or a sum of weights times scores is above 0. A published number alone is in
-the comparison's measure, a list in those of `measures`. A scale has settings for every recipe that has them, and for
-one recipe. BGT's paper is the command's `all`.
+A system is a recipe, settings that differ from the scale's, and the seeds to train it with; `like` copies another
+system. A claim is [first, second, place in the paper, measure]: the first has a higher score than the second, by
+default in the comparison's measure. Or a claim is that a sum of weights times scores is above 0. A published number is
+in the comparison's measure, a list of numbers in those of `measures`. A scale has settings for all recipes with these
+arguments, and settings for single recipes. `all` runs the comparisons of BGT's paper.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
-SETS = "mean of sets"  # over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
-# Sentences written anew: from their own latents, and with the meaning of the other language in the style of the
+SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
+# Generated text: from a sentence's own latents; from the other language's semantic latent, in the style of the
 # reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # compares a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# By how much the latent that should be better at a measure is: the semantic one (1), or the syntactic one (-1).
+# The lead of the latent that should be better at a measure: the semantic one (1) or the syntactic one (-1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
-EVERY = "every"  # the settings of a scale for every recipe
+EVERY = "every"  # key of a scale's settings for all recipes
 Settings = Mapping[str, Mapping[str, object]]  # recipe or EVERY -> settings
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Random pairs of a table of paraphrases, the first candidate of each reference that a filter keeps."""
+    """Random pairs from a table of paraphrases: for each reference, the first candidate that passes the filter."""
 
     table: str
-    keep: str = ""  # as `bgt data prepare --keep`; a limit of "33%" is that quantile of the table's own scores
-    times: int = 1  # size, in multiples of the other selections' size
+    keep: str = ""  # as `bgt data prepare --keep`; a limit such as "33%" is a quantile of the table's scores
+    times: int = 1  # size, as a multiple of the other selections' size
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -49,53 +49,53 @@ class Selection:
 
 @dataclass(frozen=True)
 class ExperimentSpec:
-    """One system of a comparison: a recipe, overrides of the scale's arguments, and the seeds to train it with."""
+    """A system of a comparison: a recipe, settings that override the scale's, and the seeds to train it with."""
 
     name: str
     recipe: str
     overrides: Mapping[str, object] = field(default_factory=dict)
     langs: tuple[str, ...] = ("en", "fr")
     seeds: Sequence[int] = (1,)
-    latent: str = SEMANTIC  # the one that is measured
-    against: str = "BGT"  # the system that it is compared with
+    latent: str = SEMANTIC  # the latent to measure
+    against: str = "BGT"  # the system to compare it with
     selection: Selection | None = None  # training data, instead of all translations of `langs`
-    share: float = 1.0  # of the training rows whose labels are known
-    starts_from: str = ""  # for a second stage, the system of the first stage; the seed is the same
-    best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
+    share: float = 1.0  # share of the training rows whose labels are used
+    starts_from: str = ""  # for a second stage: the system of the first stage with the same seed
+    best_of: Sequence[str] = ()  # not trained itself: the best of these systems on STS Benchmark's dev set
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper about a measure: the sum of `weights` times the systems' scores is above 0."""
+    """A claim of the paper about a measure: the sum of `weights` times the systems' scores is above 0."""
 
     statement: str
-    where: str  # in the paper
+    where: str  # place in the paper
     weights: Mapping[str, float]
     measure: str = AVERAGE
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems side by side: a table or figure of the paper."""
+    """The systems of a table or figure of the paper."""
 
     title: str
     systems: Sequence[ExperimentSpec]
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
     claims: Sequence[Claim] = ()
     note: str = ""
-    measure: str = AVERAGE  # the one that its page goes by
-    data: str = "translations"  # the kind of data that it trains on and is measured with, as `datasets` reads it
-    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the paper's tables: names of systems
+    measure: str = AVERAGE  # the main measure of its page
+    data: str = "translations"  # the kind of its training and test data, see `datasets`
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the paper's tables: names of their systems
     scales: Mapping[str, Settings] = field(default_factory=dict)
-    pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> pairs of a training, at most
+    pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> maximum number of training pairs
 
     def part(self, name: str) -> Comparison:
-        """One of the paper's tables."""
+        """Return the part of the comparison that is one of the paper's tables."""
         return replace(self, systems=[system for system in self.systems if system.name in self.parts[name]])
 
 
 def read(path: Path) -> dict[str, Comparison]:
-    """The comparisons of a file, by name."""
+    """Read the comparisons in a file, by name."""
     paper = tomllib.loads(path.read_text(encoding="utf-8"))
     scales, pairs = paper.pop("scale"), paper.pop("pairs", {})
     return {name: comparison_of(table, paper, scales, pairs) for name, table in paper.items()}
@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, Comparison]:
 def comparison_of(
     table: dict[str, Any], paper: dict[str, Any], scales: Mapping[str, Settings], pairs: Mapping[str, int]
 ) -> Comparison:
-    """A comparison, from its table and those of the same paper."""
+    """Build a comparison from its table, and from the other tables of the same paper."""
     given, measure, systems = table["systems"], table.get("measure", AVERAGE), []
     for name, own in given.items():
         values = table.get("defaults", {}) | given.get(own.get("like"), {}) | own
@@ -129,7 +129,7 @@ def comparison_of(
 
 
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
-    """The claim that one system scores more than another."""
+    """Return the claim that one system has a higher score than another."""
     return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)
 
 
@@ -143,6 +143,6 @@ COMPARISONS = OF_BGT | {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """UsageError for a name of no comparison."""
+    """Raise UsageError if a name is not that of a comparison."""
     if unknown := [name for name in names if name not in COMPARISONS]:
         raise UsageError(f"There is no table '{unknown[0]}'; choose from {', '.join(COMPARISONS)} or all.")

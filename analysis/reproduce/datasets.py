@@ -1,16 +1,16 @@
-"""A folder of data: what the systems of a comparison are trained and measured on.
+"""A folder with the training and test data of comparisons.
 
     FOLDER/parallel/en-fr.*            translations: TSV (.gz .xz .zst) or Parquet, English first
-    FOLDER/retrieval/en-fr.*.tsv       translations to be found; may be absent
-    FOLDER/paraphrase/en.NAME.tsv.xz   `vgvae`: two sentences of one meaning; all files but lists of words (ppdb)
-    FOLDER/trees/en.NAME.ptb.xz        `vgvae`: trees as `bgt evaluate syntax` reads them, or en.NAME.conllu.xz
-    FOLDER/quora/train.tsv.xz          `var-siamese`: label, 1 or 0, and two questions: what is trained on
-    FOLDER/quora/dev.tsv.xz            likewise: what is measured on
-    FOLDER/...                         STS 2012-2016, STS Benchmark's dev set and SemEval-2017, as `bgt evaluate sts`
-                                       reads them: any of them, at least one year
+    FOLDER/retrieval/en-fr.*.tsv       translations to retrieve; optional
+    FOLDER/paraphrase/en.NAME.tsv.xz   `vgvae`: pairs of paraphrases; lists of words (ppdb) are skipped
+    FOLDER/trees/en.NAME.ptb.xz        `vgvae`: trees as for `bgt evaluate syntax`, or en.NAME.conllu.xz
+    FOLDER/quora/train.tsv.xz          `var-siamese`: training rows: a label, 1 or 0, and two questions
+    FOLDER/quora/dev.tsv.xz            `var-siamese`: test rows in the same form
+    FOLDER/...                         STS 2012-2016, STS Benchmark's dev set and SemEval-2017, as for
+                                       `bgt evaluate sts`; at least one year
 
-`paraphrases` reads what `backtranslation` selects from. Pairs with a sentence that is measured on are never trained on.
-Cleaned pairs and tokenizers lie in OUT/data and are shared by all trainings with the same settings.
+`paraphrases` describes the data of `backtranslation`. Pairs with a test sentence are never used for training. Cleaned
+pairs and tokenizers are in OUT/data, and shared by all trainings with the same settings.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suitable for every language
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suit every language
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # the younger rules are not set
-WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
+HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # newer rules are not set
+WITHOUT = ("2016", "2017")  # years of STS Benchmark that are test sets themselves
 LABELLED = ("gold:label", "a:en", "b:en")
-PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # columns of two sentences of one language
-QUERIES = 2_000  # parsed sentences whose neighbours are looked for
-WORDS_ONLY = "ppdb"  # begins the name of a table of words and phrases
-SEED = 1  # seed of the choice of labelled rows; a smaller share is a subset of a larger one
+PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # columns of two sentences in one language
+QUERIES = 2_000  # number of parsed sentences whose neighbours are searched
+WORDS_ONLY = "ppdb"  # prefix of the name of a table of words and phrases
+SEED = 1  # for the choice of labelled rows; a smaller share is a subset of a larger one
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Pairs to train on, and what a trained system is measured by."""
+    """The training pairs of a system, and its test data."""
 
-    name: str  # the beginning of its files' names
+    name: str  # prefix of the names of its files
     langs: Langs
     sources: Sequence[Path]
-    sets: Sequence[StsSet]  # the years, then the others
-    translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
-    sha256: str  # hash of all contents
-    hard: bool = True  # whether Hard STS is measured; BGT's paper alone knows it
-    rules: CleaningRules = RULES  # by which pairs are kept
-    trees: tuple[Path, ...] = ()  # sentences whose syntax is compared with that of their neighbours
+    sets: Sequence[StsSet]  # the STS years first, then other sets
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # translations to retrieve, by the name of their file
+    sha256: str  # hash of all its contents
+    hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
+    rules: CleaningRules = RULES  # rules that select pairs
+    trees: tuple[Path, ...] = ()  # parsed sentences, whose syntax is compared with that of their neighbours
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """All scores of a trained system: STS, translations found and written; syntax, by latent and between them."""
+        """Return all scores of a trained system by latent: STS, translations, syntax; and the gaps between latents."""
         scores = measure.sts(embedder, self.sets, self.hard, resamples)
         semantic = measure.translations(embedder, self.translations, self.langs, resamples)
         if self.trees:
@@ -80,7 +80,7 @@ class Dataset:
         return scores | {SEMANTIC: scores.get(SEMANTIC, {}) | semantic}
 
     def pairs(self, out: Path, device: str) -> Source:
-        """The training file, made in `out` if it is absent."""
+        """Return the training file; create it in `out` if it is missing."""
         path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
         if not path.exists():
             say(f"{self.name}: cleaning {len(self.sources)} files of pairs")
@@ -88,11 +88,11 @@ class Dataset:
         return Source(path, tuple(column.partition(":")[0] for column in self.langs))
 
     def text(self, out: Path, device: str) -> Source:
-        """The text that the tokenizer is trained on, likewise."""
+        """Return the text to train the tokenizer on; create it in `out` if it is missing."""
         return self.pairs(out, device)
 
     def evaluated(self, out: Path) -> Path:
-        """A file of every test sentence, once, in order."""
+        """Write a file of all test sentences, each once, sorted."""
         sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
         sentences |= {text for sides in self.translations.values() for side in sides for text in side}
         if self.trees:
@@ -103,7 +103,7 @@ class Dataset:
         return path
 
     def tokenizer(self, recipe: Recipe, out: Path, device: str) -> Path:
-        """The tokenizer of a recipe, trained in `out` if it is absent."""
+        """Return the tokenizer of a recipe; train it in `out` if it is missing."""
         text = self.text(out, device)
         settings = recipe.data.vocab_size, recipe.data.lowercase, recipe.data.character_coverage
         path = out / f"{text.path.name.partition('.tsv')[0]}-{'-'.join(map(str, settings))}.model"
@@ -115,27 +115,26 @@ class Dataset:
 
 
 def say(line: str) -> None:
-    """Tell the terminal what happens."""
+    """Print a line of progress."""
     print(line, file=sys.stderr, flush=True)
 
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Queries and candidates of `bgt evaluate syntax --limit 2000`; read once, which takes as long as measuring."""
+    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`; cached, because reading is slow."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """The data in `folder` for two languages.
+    """Read the data in `folder` for two languages.
 
-    Raises NotFound where the folder, its translations or an STS year are missing, and DataError for files that can't be
-    read.
+    Raises NotFound if the folder, its translations or the STS years are missing, and DataError for unreadable files.
     """
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz or such")
     tracks = dict.fromkeys(f"sts17-{left}-{right}" for left in langs for right in langs)
     sets = read_sts(folder, "stsb-dev", *tracks)
-    sets = list({str(data): data for data in sets}.values())  # a track has two names
+    sets = list({str(data): data for data in sets}.values())  # keep one of a track's two names
     translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
         left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
@@ -144,7 +143,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Random paraphrases of all files in `folder`, at most so many, and parsed sentences. Raises as above."""
+    """Read at most `most` random paraphrases of all files in `folder`, and parsed sentences. Raises as above."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz or such")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
@@ -160,7 +159,7 @@ def read_parsed(folder: Path, most: int) -> Dataset:
 
 
 def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path]:
-    """The tables that match a pattern. Raises NotFound where the folder is missing or has none."""
+    """Return the tables that match a pattern. Raises NotFound if there are none, or if the folder is missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
@@ -170,7 +169,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """The sets of all STS years, and of the others that the folder has; NotFound without a year."""
+    """Read all STS years, and those of the other sets that the folder has. Raises NotFound if it has no year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
@@ -178,7 +177,7 @@ def read_sts(folder: Path, *others: str) -> list[StsSet]:
 
 
 def optional_set(folder: Path, name: str) -> list[StsSet]:
-    """The sets of that name; empty if they are absent."""
+    """Read the sets with this name; empty if they are missing."""
     try:
         return read_sets(folder, [name], without=WITHOUT if name.startswith("stsb") else ())
     except NotFound:
@@ -186,7 +185,7 @@ def optional_set(folder: Path, name: str) -> list[StsSet]:
 
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
-    """SHA-256 of the training and test data, wherever the files lie."""
+    """Hash the training and test data with SHA-256; paths do not matter."""
     sts = [
         [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
     ]
@@ -199,20 +198,20 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledQuestions(Dataset):
-    """The training rows of one stage with one share of labels, and the test pairs.
+    """The training rows of one stage, with a share of the labels, and the test pairs.
 
-    A first stage reads all rows, and takes those outside its share of labels for no duplicates, so that their questions
-    are repeated and never reformulated; a second stage reads the rows of its share. All have one tokenizer.
+    A first stage reads all rows. Rows outside the share of labels count as no duplicates, so their questions are
+    repeated, but not reformulated. A second stage reads only the rows of its share. Both use the same tokenizer.
     """
 
     train: LabelledPairs
     test: LabelledPairs
-    share: float  # of the training rows whose labels are known
-    all_rows: bool  # the others too, as no duplicates
+    share: float  # share of the training rows whose labels are used
+    all_rows: bool  # whether to include the other rows, as no duplicates
 
     @cached_property
     def labelled(self) -> LabelledPairs:
-        """The rows whose labels are known, in their order."""
+        """The rows whose labels are used, in order."""
         count = round(self.share * len(self.train))
         rows = np.sort(np.random.default_rng(SEED).permutation(len(self.train))[:count])
         left, right = ([side[row] for row in rows] for side in (self.train.left, self.train.right))
@@ -220,7 +219,7 @@ class LabelledQuestions(Dataset):
 
     @cached_property
     def rows(self) -> list[str]:
-        """What is trained on: lines of a label and two questions."""
+        """The training rows: lines of a label and two questions."""
         known = lines(self.labelled)
         if not self.all_rows:
             return known
@@ -228,35 +227,35 @@ class LabelledQuestions(Dataset):
         return [line if line in kept else "0" + line[1:] for line in lines(self.train)]
 
     def pairs(self, out: Path, device: str) -> Source:
-        """As they are given: nothing is cleaned away."""
+        """Return the training file; its rows are not cleaned."""
         return written(out / f"{self.name}-{self.sha256[:10]}.tsv", self.rows)
 
     def text(self, out: Path, device: str) -> Source:
-        """All questions, whatever the share of labels."""
+        """Return all questions, independent of the share of labels."""
         return written(out / f"{self.name}-text.tsv", lines(self.train))
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Of the test pairs."""
+        """Return the scores of the test pairs."""
         return {SEMANTIC: measure.pairs(embedder, self.labelled, self.test, resamples)}
 
 
 def lines(pairs: LabelledPairs) -> list[str]:
-    """Label and both questions of each pair, between tabs."""
+    """Format the label and both questions of each pair, separated by tabs."""
     rows = zip(pairs.labels, pairs.left, pairs.right, strict=True)
     return [f"{int(label)}\t{left}\t{right}" for label, left, right in rows]
 
 
 def written(path: Path, rows: Sequence[str]) -> Source:
-    """A file of these rows, made where it is missing."""
+    """Return a file of these rows; write it if it is missing."""
     if not path.exists():
         write_text(path, "\n".join(rows) + "\n")
     return Source(path, tuple(column.partition(":")[0] for column in LABELLED))
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """The data of a system by its share of labels and its stage.
+    """Return a function from a system to its data, which depends on its share of labels and its stage.
 
-    Raises NotFound where a file is missing, DataError for one that can't be read.
+    Raises NotFound if a file is missing, and DataError for an unreadable one.
     """
     sources = []
     for name in ("train", "dev"):
@@ -267,7 +266,7 @@ def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions
     train, test = map(read_labelled, sources)
 
     def dataset(system: ExperimentSpec) -> LabelledQuestions:
-        all_rows = system.recipe != "var-siamese"  # those of a first stage
+        all_rows = system.recipe != "var-siamese"  # in a first stage
         parts = [*(facts(path)["sha256"] for path in sources), str(system.share), str(all_rows), str(SEED)]
         sha256 = hashlib.sha256(" ".join(parts).encode()).hexdigest()
         return LabelledQuestions(

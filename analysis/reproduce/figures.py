@@ -1,6 +1,6 @@
-"""The stored results of a comparison as figures, for notebooks and papers.
+"""Draw the stored results of a comparison, for notebooks and papers.
 
-They need matplotlib: `pip install "bgt[analysis]"`.
+This needs matplotlib: `pip install "bgt[analysis]"`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """One line per system: its score, by default in the comparison's measure, the interval over pairs, each training
-    below it, the paper's number.
+    """Draw one line per system: its score with the interval over pairs, each training below it, and the paper's number;
+    `measure` is by default the comparison's.
 
-    A system that was not trained, or can't be measured so, has no mark of ours.
+    A system that was not trained, or has no such score, only has the paper's mark.
     """
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
@@ -55,7 +55,7 @@ def systems(comparison: Comparison, records: Records, measure: str = "") -> Figu
 
 
 def verdicts(records: Records) -> Figure:
-    """One line per claim of the paper: by how many points it holds here, with the interval, and in the paper."""
+    """Draw one line per claim of the paper: the difference in points with its interval, and the paper's difference."""
     names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in records["claims"]]
     figure, axes = sheet(names, "points")
     axes.axvline(0, color="0.6", linewidth=1)
@@ -69,7 +69,7 @@ def verdicts(records: Records) -> Figure:
 
 
 def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
-    """An empty figure with one line per name, the first at the top."""
+    """Return an empty figure with one line per name, the first at the top."""
     figure = Figure(figsize=(8, 1.1 + 0.36 * len(names)), dpi=110, layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(names)), [fill(name, 46) for name in names])
@@ -90,7 +90,7 @@ def interval(axes: Axes, height: int, row: dict[str, float], mark: str = "o") ->
 
 
 def legend(axes: Axes, ours: dict[str, str], more: Sequence[Line2D] = ()) -> None:
-    """Put the legend below the figure, where it covers nothing."""
+    """Place the legend below the figure, so that it covers nothing."""
     marks = [Line2D([], [], color=OURS, marker=mark, label=name) for name, mark in ours.items()]
     marks += [*more, Line2D([], [], label="the paper", **HOLLOW)]
     axes.figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)

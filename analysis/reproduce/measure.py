@@ -1,9 +1,9 @@
-"""A finished training -> its scores, and each of them in every resample of what it was measured on.
+"""Measure a finished training: its scores, and each score in every bootstrap resample of the test data.
 
 The items are those of `bgt evaluate`: a task's scores are a function of how often each item is drawn, and the draws
-follow from the test data alone. So all trainings meet the same resamples, and their differences are paired. (What
-`bgt evaluate --out` writes has no draws, so the p-value of a claim could not be computed from it.) A score is an array
-(1 + B,): its value, then that in each of B resamples. It is stored as a row: latent, measure, value, draws.
+depend only on the test data. So all trainings have the same resamples, and their differences are paired. (The output of
+`bgt evaluate --out` has no draws, so the p-value of a claim could not be computed from it.) A score is an array (1 +
+B,): its value, then its value in each of B resamples. It is stored as a row: latent, measure, value, draws.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
 Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
-Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # by the name of their file
+Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # by file name
 
-PAIRS = 300  # translations that are written anew, evenly spaced
-WRITTEN = {CHRF_OWN: (OWN, "chrF"), EXACT_OWN: (OWN, "exact %")}  # style, and the task's measure
+PAIRS = 300  # number of translations for generated text, evenly spaced
+WRITTEN = {CHRF_OWN: (OWN, "chrF"), EXACT_OWN: (OWN, "exact %")}  # the style, and the measure of the task
 WRITTEN |= {CHRF_OTHER: (REFERENCE, "chrF"), CHRF_STYLE: (RANDOM, "chrF")}
 
-WORDS = "tf-idf"  # the probability by tf-idf and logistic regression
+WORDS = "tf-idf"  # the probability of tf-idf and logistic regression
 WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, {WORDS}", f"{AUC}, {WORDS}"
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
 OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above {WORDS}", f"{AUC}, w2 above wmd"
@@ -60,29 +60,29 @@ OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
 
 def latents_of(embedder: Embedder) -> list[str]:
-    """Without language variables the language latent has no units, and is left out."""
+    """List the latents. Without language variables, the language latent has no units, and is left out."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Every score of one system of a task, by the task's keys."""
+    """Return all scores of one system of a task, by the task's keys."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
         values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
         table = {key: np.append(value[system], draws[key][:, system]) for key, value in values.items()}
-    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # of (S, N)
+    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # hits (S, N)
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
-    """The score x 100 of N items that are right or not, (N,)."""
+    """Return the score x 100 of N items that are right or wrong, (N,)."""
     items = [ItemSample(len(right), (len(right),))]
     shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
     return 100 * np.append(right.mean(), shares[1][""])
 
 
 def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) -> Scores:
-    """By latent: of all sets in languages that the model has; for the language latent only those of one language."""
+    """Measure STS by latent, on all sets in the model's languages; the language latent only on sets in one language."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         own = [
@@ -100,7 +100,7 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """The name of a score in our comparisons; None for a year's own data sets."""
+    """Return the name of a score in the comparisons; None for a single data set of a year."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -111,9 +111,9 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """P@1, the mean of both directions and all files; and what the model writes for some, the means of both languages.
+    """Measure P@1, averaged over both directions and all files, and texts generated from pairs, over both languages.
 
-    Empty without translations, and for a model that lacks a language.
+    Empty without translations, or if the model lacks a language.
     """
     if not given or not set(langs) <= set(embedder.langs):
         return {}
@@ -137,7 +137,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
-    """By latent: how alike parsed sentences and their nearest neighbours are built."""
+    """Measure, by latent, how similar the syntax of parsed sentences and of their nearest neighbours is."""
     tables = {
         latent: drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
         for latent in latents_of(embedder)
@@ -146,7 +146,7 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """The lead of the latent that should be better, in each measure that both latents of a training have."""
+    """Return the lead of the latent that should be better, for each measure that both latents of a training have."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])
@@ -156,10 +156,10 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Areas under the ROC curve of labelled pairs by every distance.
+    """Compute the areas under the ROC curve of labelled pairs for every distance.
 
-    A second stage also gives its probability of a duplicate, with its accuracy (0.5 or more is a duplicate). Beside it
-    stand tf-idf and logistic regression, trained on the same labels.
+    For a second stage, also its duplicate probability, with the accuracy at threshold 0.5, and the same for tf-idf with
+    logistic regression, trained on the same labels.
     """
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD)}
     second_stage = isinstance(embedder.model, DuplicateModel)
@@ -176,7 +176,7 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
 
 
 def pair_scores(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples: int) -> dict[str, np.ndarray]:
-    """Accuracy, areas under the ROC curve and leads x 100 of scores (N,); all trainings meet the same draws."""
+    """Compute accuracy, areas under the ROC curve and leads x 100 of scores (N,); all trainings have the same draws."""
     thresholds = [DuplicateEncoder.threshold if name in (PROBABILITY, WORDS) else None for name in scores]
     values, draws = bootstrap(
         lambda weights: measured(weights[0], np.stack(list(scores.values())), thresholds, labels),
@@ -194,7 +194,7 @@ def pair_scores(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples:
 
 
 def write(path: Path, scores: Scores) -> None:
-    """Write a Parquet file, atomically."""
+    """Write the scores to a Parquet file, atomically."""
     rows = [(latent, name, score) for latent, measures in scores.items() for name, score in measures.items()]
     columns = {
         "latent": [latent for latent, *_ in rows],
@@ -207,7 +207,7 @@ def write(path: Path, scores: Scores) -> None:
 
 
 def read(path: Path) -> Scores:
-    """What `write` wrote. Raises DataError for a damaged file."""
+    """Read a file of `write`. Raises DataError if it is damaged."""
     scores: Scores = {}
     with reading_parquet(path), parquet.ParquetFile(path) as file:
         for row in file.read().to_pylist():

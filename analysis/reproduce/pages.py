@@ -1,6 +1,6 @@
-"""The stored results of a comparison -> what people read: a Markdown page, and its first table on a terminal.
+"""Format the stored results of a comparison for readers: a Markdown page, and its first table on the terminal.
 
-Nothing is measured here; a page drawn again from the same files is the same page.
+Nothing is measured here: the same files give the same page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bgt_core.tables import Estimate, Table, markdown, plain
 if TYPE_CHECKING:
     from bgt_core.tables import Value
 
-SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # shown in other columns
+SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # settings shown in other columns
 ABOUT = """\
 Pearson x 100 of cosine and gold; the average is the mean over years, a year that over its sets; P@1 is translations
 found, in per cent, both ways. In square brackets the interval from a bootstrap over pairs, in round ones the paper's
@@ -64,7 +64,7 @@ Record = dict[str, Any]
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
-    """One row per system; an empty cell where it was not trained, or can't be measured."""
+    """Return one row per system; a cell is empty if the system was not trained, or lacks the measure."""
     means = {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
     columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
     columns = sorted(columns, key=lambda name: name != comparison.measure)
@@ -87,8 +87,8 @@ def scores(comparison: Comparison, records: Records) -> Table:
 
 
 def by_latent(comparison: Comparison, records: Records) -> Table:
-    """One row per system that is measured in its semantic latent, by that and by its syntactic one; no rows where no
-    system has both."""
+    """Return one row per system that is measured in its semantic latent, with both latents' scores; empty if no system
+    has both."""
     means = {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
     other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
     measures = [measure for measure in (DEV, F1, AVERAGE, EDITS, TAGS) if any(key[1] == measure for key in means)]
@@ -110,7 +110,7 @@ def by_latent(comparison: Comparison, records: Records) -> Table:
 
 
 def beside_paper(row: Record | None, paper: float | None) -> str:
-    """As in "66.2 [65.0, 67.4] (71.6)"."""
+    """Format a score as in "66.2 [65.0, 67.4] (71.6)", with the paper's number last."""
     if row is None:
         return f"({plain(paper, 1)})" if paper is not None else ""
     ours = plain(Estimate(row["value"], row["ci_low"], row["ci_high"]), 1)
@@ -118,7 +118,7 @@ def beside_paper(row: Record | None, paper: float | None) -> str:
 
 
 def claims(records: Records) -> Table:
-    """One row per claim of the paper."""
+    """Return one row per claim of the paper."""
     rows = []
     for row in records["claims"]:
         ours = "" if row["value"] is None else plain(Estimate(row["value"], row["ci_low"], row["ci_high"]), 1)
@@ -127,7 +127,7 @@ def claims(records: Records) -> Table:
 
 
 def differences(comparison: Comparison, records: Records) -> Table:
-    """One row per difference in the comparison's measure."""
+    """Return one row per difference in the comparison's measure."""
     rows: list[list[Value]] = []
     for row in records["differences"]:
         if row["measure"] == comparison.measure:
@@ -137,7 +137,7 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """One row per system that is one of several: which, and what each scores on the dev set that chose it."""
+    """Return the candidates of each system that is the best of several, with their dev-set scores and the choice."""
     cells = {(row["system"], row["cell"]) for row in records["cells"]}
     dev = {row["system"]: row["value"] for row in records["scores"] if (row["seed"], row["measure"]) == (MEAN, DEV)}
     rows: list[list[Value]] = []
@@ -150,7 +150,7 @@ def chosen(comparison: Comparison, records: Records) -> Table:
 
 
 def statistics(records: Records) -> Table:
-    """One row per table and statistic."""
+    """Return one row per table and statistic."""
     rows: list[list[Value]] = []
     for row in records.get("statistics", ()):
         difference: Value = row["difference"]
@@ -165,12 +165,12 @@ def statistics(records: Records) -> Table:
 
 
 def p_text(p: float | None) -> str:
-    """Format p; "" without a test."""
+    """Format a p-value; "" without a test."""
     return "" if p is None else tables.p_text(p)
 
 
 def trainings(records: Records) -> Table:
-    """One row per training: what it took, and what its latents hold."""
+    """Return one row per training: its size and speed, and the KL and active units of its latents."""
     latents: dict[tuple[str, str], list[str]] = {}
     for row in records["scores"]:
         name = row["measure"].removeprefix("validation ")
@@ -189,7 +189,7 @@ def trainings(records: Records) -> Table:
 
 
 def settings(records: Records) -> str:
-    """The settings that all trainings share, in a sentence."""
+    """Describe the settings that all trainings share, in one sentence."""
     rows = [row for row in records["cells"] if row["arguments"]]
     if not rows:
         return "No system has been trained."
@@ -206,7 +206,7 @@ def settings(records: Records) -> str:
 
 
 def page(name: str, records: Records) -> str:
-    """The Markdown page of a comparison, from its stored results."""
+    """Return the Markdown page of a comparison, from its stored results."""
     comparison = COMPARISONS[name]
     level = f"{100 * records['claims'][0]['level']:g}%" if records["claims"] else "95%"
     note = [comparison.note] if comparison.note else []
@@ -227,12 +227,12 @@ def page(name: str, records: Records) -> str:
 
 
 def section(title: str, table: Table, about: str = "") -> Sequence[str]:
-    """Nothing where the table is empty."""
+    """Return the lines of a section; empty if the table is empty."""
     return [f"## {title}", *([about] if about else []), "\n".join(markdown(table))] if table.rows else []
 
 
 def verdicts(records: Records) -> str:
-    """In one line: "12 claims: 7 holds, 1 does not hold, 4 not separable"."""
+    """Return one line such as "12 claims: 7 holds, 1 does not hold, 4 not separable"."""
     count = Counter(row["verdict"] for row in records["claims"])
     order = ("holds", "does not hold", "not separable", NOT_RUN)
     return f"{count.total()} claims: " + ", ".join(f"{count[name]} {name}" for name in order if count[name])

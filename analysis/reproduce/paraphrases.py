@@ -1,12 +1,12 @@
-"""A folder of paraphrases: tables of back-translations and of what people wrote, and what filters select of them.
+"""A folder of paraphrases: tables of back-translations and of human paraphrases, and the pairs that filters select.
 
-    FOLDER/backtranslated/fr-news.tsv.xz   reference, translation, cost, row, as `bgt data backtranslate` writes them,
-                                           several translations of a reference one after another, the cheapest first
-    FOLDER/paraphrase/en.NAME.tsv.xz       two sentences of one meaning that people wrote
+    FOLDER/backtranslated/fr-news.tsv.xz   reference, translation, cost, row, as `bgt data backtranslate` writes them;
+                                           translations of a reference are adjacent, the cheapest first
+    FOLDER/paraphrase/en.NAME.tsv.xz       two sentences with the same meaning, written by people
     FOLDER/...                             STS and STS Benchmark's dev set as in `datasets`, and SICK
 
-A third of each table's references is set aside, with all their translations: the classifier of references and the
-language model learn from them. Selections are of the others.
+A third of each table's references is set aside, with all their translations, to train the reference classifier and the
+language model. Pairs are selected from the others.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ from bgt_core.training.settings import SETTINGS
 
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
 HUMAN = ("reference", "translation")  # columns of a table written by people
-SET_ASIDE = 3  # set aside one of this many references
-PER_PAIR = 5  # references of a table for each pair of a selection, so that filters can choose
-SAMPLE = 5_000  # references from whose scores quantiles are computed
-CLASSIFIER = "reference-classifier"  # recipe of the model that a filter scores by
+SET_ASIDE = 3  # one in this many references is set aside
+PER_PAIR = 5  # references of a table per selected pair, so that filters have a choice
+SAMPLE = 5_000  # number of references whose scores give the quantiles
+CLASSIFIER = "reference-classifier"  # recipe of the model that computes the score of a filter
 
 
 @dataclass(frozen=True)
 class ParaphraseTable:
-    """A file of paraphrases, and how many references it has."""
+    """A file of paraphrases, and its number of references."""
 
     path: Path
     columns: tuple[str, ...]
     references: int
-    content: str  # SHA-256 of the file and of the evaluation data
+    content: str  # SHA-256 hash of the file and the evaluation data
 
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """The tables of a folder that a comparison names; and how many pairs a selection has."""
+    """The tables that a comparison names, and the number of pairs in a selection."""
 
     tables: Mapping[str, ParaphraseTable]
     sets: Sequence[StsSet]
     pairs: int
-    classifier: Mapping[str, object]  # settings of its recipe
+    classifier: Mapping[str, object]  # settings of the classifier's recipe
 
     def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
-        """What a system is trained and measured on; None where the folder lacks its table."""
+        """Return the training and test data of a system; None if the folder lacks its table."""
         selection = system.selection
         if not selection or selection.table not in self.tables:
             return None
@@ -84,9 +84,9 @@ class Paraphrases:
 
 
 def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraphrases:
-    """What `folder` has; a selection has the scale's pairs, or a fifth of the references of the smallest table.
+    """Read the tables in `folder`. Selections have the scale's number of pairs, at most a fifth of any table's.
 
-    Raises NotFound where the folder, a table or an STS year are missing, and DataError for files that can't be read.
+    Raises NotFound if the folder, back-translations or the STS years are missing, and DataError for unreadable files.
     """
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
@@ -110,29 +110,29 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedPairs(Dataset):
-    """Pairs of one table, named after it."""
+    """Pairs selected from one table, with its name."""
 
     table: ParaphraseTable
     selection: Selection
-    count: int  # pairs
+    count: int  # number of pairs
     classifier: Mapping[str, object]
 
     @property
     def with_cost(self) -> bool:
-        """Whether costs are read: where nothing asks for them, they may be missing."""
+        """Whether costs are read. They may be missing if no filter uses them."""
         return self.selection.keep.startswith("cost")
 
     @property
     def file_columns(self) -> tuple[str, ...]:
-        """Names of the columns of a part; beside the texts, the cost alone is read, by a filter of costs."""
+        """Names of the columns of a part: the texts, and the cost if the filter uses it."""
         return (*HUMAN, *(["cost", "_"] if self.with_cost else ["_"] * (len(self.table.columns) - len(HUMAN))))
 
     def path(self, out: Path) -> Path:
-        """The file of its pairs."""
+        """Return the path of the file of its pairs."""
         return out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
 
     def pairs(self, out: Path, device: str) -> Source:
-        """The pairs, selected where the file is missing; DataError where the filter keeps too few."""
+        """Return the selected pairs; select them if the file is missing. DataError if too few pass the filter."""
         path = self.path(out)
         if not path.exists():
             say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
@@ -151,7 +151,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
     def text(self, out: Path, device: str) -> Source:
-        """All that could be selected, so that the filters of a table share their tokens."""
+        """Return all pairs that could be selected, so that all filters of a table have the same tokenizer."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
             columns = [*PARAPHRASES, *["_"] * (len(self.table.columns) - len(HUMAN))]
@@ -159,7 +159,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b"))
 
     def part(self, out: Path, part: str) -> Path:
-        """The table's "mined" rows, or those "set-aside" for models; both are written where they are missing."""
+        """Return the table's rows to select from ("mined"), or to train models ("set-aside"); write both if missing."""
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
@@ -175,7 +175,7 @@ class SelectedPairs(Dataset):
         return paths[part]
 
     def models(self, out: Path, device: str) -> dict[str, SentenceScore]:
-        """The model that its filter scores by, trained on what is set aside, a classifier from where it stopped."""
+        """Return the model of the filter's score, trained on the rows set aside; a classifier resumes its training."""
         score = self.selection.keep.partition("=")[0]
         if score == "perplexity":
             rows = read_pairs(self.part(out, "set-aside"), self.file_columns, Skipped())
@@ -186,23 +186,23 @@ class SelectedPairs(Dataset):
         if (folder / SETTINGS).exists():
             training.resume(folder, device=device)
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # leftovers of a killed process
+            shutil.rmtree(folder, ignore_errors=True)  # left over from a killed process
             say(f"{self.name}: training a classifier of references")
             recipe = recipes.build(CLASSIFIER, dict(self.classifier))
             training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
         return {score: ReferenceProbability.load(folder, device)}
 
     def classifier_folder(self, out: Path) -> Path:
-        """The run of the classifier of this table's references."""
+        """Return the run folder of the classifier of this table's references."""
         settings = json.dumps([self.table.content, dict(self.classifier)], sort_keys=True)
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """What the filter keeps, quantiles made numbers by the first candidates of some references."""
+        """Return the filter's score range; quantiles are computed from the first candidates of some references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
-        firsts: dict[str, tuple[str, ...]] = {}  # of each reference
+        firsts: dict[str, tuple[str, ...]] = {}  # the first candidate of each reference
         for row in read_pairs(self.part(out, "mined"), self.file_columns, Skipped()):
             if len(firsts) == SAMPLE and row[0] not in firsts:
                 break
@@ -218,9 +218,9 @@ class SelectedPairs(Dataset):
         return ScoreRange.parse(limits)
 
 
-# How the translations of a table differ from their references, beside the paper's numbers.
+# Differences between a table's translations and their references, with the paper's numbers.
 
-PUBLISHED = {  # Table 9: reference less translation, all data
+PUBLISHED = {  # Table 9: reference minus translation, all data
     "unigram entropy": 0.46,
     "trigram entropy": 0.74,
     "unigram repetition": -2.80,
@@ -236,9 +236,9 @@ SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """One row per statistic of the random pairs of each table of back-translations, kept in `out`.
+    """Return one row per statistic of the random pairs in each table of back-translations, cached in `out`.
 
-    Without a table whose pairs are not selected yet; with the classifier's correlations where a table has a classifier.
+    Tables whose pairs are not selected yet are skipped. If a table has a classifier, correlations with it are included.
     """
     rows = []
     for data in datasets.values():
@@ -260,7 +260,7 @@ def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> 
 
 
 def statistic_row(table: str, pairs: int, statistic: Statistic) -> dict[str, Any]:
-    """A row as it is stored."""
+    """Return a row in its stored form."""
     fields = "unit", "reference", "translation"
     row: dict[str, Any] = {"table": table, "pairs": pairs, "statistic": statistic.name}
     row |= {name: getattr(statistic, name) for name in fields}

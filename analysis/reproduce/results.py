@@ -1,12 +1,12 @@
-"""Finished trainings -> the rows of a comparison: scores, differences, claims, and the provenance of each training.
+"""Collect finished trainings into rows of a comparison: scores, differences, claims, and each training's provenance.
 
-They are stored as one Parquet file of a comparison, without any text of the data:
+They are stored as one Parquet file per comparison, without any text of the data:
 
-    scores        one row per system, measure and seed; seed "mean" is the system's score
-    differences   each system minus the one that it is compared with
+    scores        one row per system, measure and seed; the seed "mean" is the mean over seeds
+    differences   each system minus the system that it is compared with
     claims        the paper's claims and our verdicts
     cells         provenance: one row per training
-    statistics    of back-translations: how each table's translations differ from references
+    statistics    back-translation only: how the translations of each table differ from the references
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> s
 
 
 def write(folder: Path, name: str, records: Records) -> None:
-    """Store a comparison. Raises NotFound where `folder` can't be written."""
+    """Store a comparison. Raises NotFound if `folder` can't be written."""
     rows = {
         kind: [{column: row.get(column) for column in columns} for row in records.get(kind, ())]
         for kind, columns in COLUMNS.items()
@@ -79,7 +79,7 @@ def write(folder: Path, name: str, records: Records) -> None:
 
 
 def stored(folder: Path, name: str) -> Records:
-    """What `write` wrote. Raises NotFound where the file is absent, DataError for a damaged one."""
+    """Read a file of `write`. Raises NotFound if it is missing, and DataError if it is damaged."""
     path = folder / f"{name}.parquet"
     if not path.exists():
         raise NotFound(f"{path}: no results; run `python -m analysis.reproduce {name}` first.")
@@ -89,7 +89,7 @@ def stored(folder: Path, name: str) -> Records:
 
 
 def records(plan: TrainingPlan, name: str, level: float) -> Records:
-    """The rows of a comparison, from those of each system's trainings that are finished."""
+    """Return the rows of a comparison, from the finished trainings of each system."""
     comparison, trainings = COMPARISONS[name], plan.trainings[name]
     states = {training.key: plan.state(training) for of_system in trainings.values() for training in of_system}
     finished = {
@@ -131,9 +131,9 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
 def measured(
     plan: TrainingPlan, comparison: Comparison, system: ExperimentSpec, finished: Sequence[Training]
 ) -> dict[str, BootstrappedScore]:
-    """Every measure that all finished trainings of a system have.
+    """Return every measure that all finished trainings of a system have.
 
-    Raises DataError where a training lacks the latent that its system is measured in.
+    Raises DataError if a training lacks the latent in which its system is measured.
     """
     by_seed = []
     for training in finished:
@@ -151,7 +151,7 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """For each system defined as the best of several: the one with the highest score on the dev set."""
+    """Return, for each system that is the best of several, the one with the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -160,7 +160,7 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str]) -> float | None:
-    """The paper's number; its average over the years that we have, where it states them."""
+    """Return the paper's number; an average is over the years that we have, if the paper has a number for each."""
     numbers = comparison.published.get(system, {})
     years = [name for name in measured if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
@@ -169,7 +169,7 @@ def published(comparison: Comparison, system: str, measure: str, measured: Seque
 
 
 def average_of_years(comparison: Comparison, system: str, measure: str) -> float | None:
-    """The paper's number of a measure, its average over all its years."""
+    """Return the paper's number of a measure; the STS average is over all of the paper's years."""
     numbers = comparison.published.get(system, {})
     years = [value for name, value in numbers.items() if name.startswith("STS 2")]
     return sum(years) / len(years) if measure == AVERAGE and years else numbers.get(measure)
@@ -183,7 +183,7 @@ def score_rows(
     provenance: Mapping[str, Mapping[str, Any]],
     level: float,
 ) -> list[dict[str, Any]]:
-    """Of one system: each measure's mean and each seed's, with the interval over pairs; and the last validations."""
+    """Return one system's scores by measure, their mean and each seed's, with intervals; and the last validations."""
     rows: list[dict[str, Any]] = []
     for name, score in scores.items():
         paper = published(comparison, system.name, name, list(scores))
@@ -205,7 +205,7 @@ def score_rows(
 
 
 def differences(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:
-    """Of each system and the one it is compared with, on the measures of the page; Holm's correction over all."""
+    """Return the difference of each system and the one to compare it with, by shown measure, with Holm's correction."""
     rows, estimates = [], []
     for system in comparison.systems:
         if system.name == system.against:
@@ -223,19 +223,19 @@ def differences(comparison: Comparison, scores: Scores, level: float) -> list[di
 
 
 def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
-    """The columns that differences and claims share."""
+    """Return the columns that differences and claims share."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
 
 def is_shown(measure_name: str) -> bool:
-    """Whether it is a column of the page: all but the further splits of Hard STS."""
+    """Return whether a measure is a column of the page: all except the finer splits of Hard STS."""
     others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS, *measure.OF_PAIRS)
     return measure_name.startswith(("STS", "SICK")) or measure_name in others
 
 
 def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:
-    """Each claim of the paper with its verdict; Holm's correction over those that could be measured."""
+    """Return each claim of the paper with its verdict; Holm's correction is over the claims that could be measured."""
     estimates = {
         number: contrast([(weight, scores[name][claim.measure]) for name, weight in claim.weights.items()], level)
         for number, claim in enumerate(comparison.claims)
@@ -257,13 +257,13 @@ def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[st
 
 
 def error(plan: TrainingPlan, training: Training) -> str:
-    """Why it failed, on one line, without the paths of this machine."""
+    """Return why a training failed, on one line, without paths of this machine."""
     message = str(running.read(plan.folder(training) / running.ERROR).get("error", ""))
     return " ".join(message.replace(str(plan.out), "OUT").split())[:300]
 
 
 def cell(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a training, as its row holds it."""
+    """Return the known facts about a training, as the columns of its row."""
     known = {name: about.get(name) for name in COLUMNS["cells"] if name in about and name != "seed"}
     texts = {
         name: json.dumps(value, sort_keys=True)

@@ -1,15 +1,15 @@
-"""From comparisons to finished trainings: each is trained, measured and marked once, however many processes share them.
+"""Run the trainings of comparisons: each is trained and measured once, even if several processes share them.
 
     OUT/cells/NAME/           a training
         run/                  its run folder, as `bgt train` writes it
         scores.parquet        see `measure`
-        result.json           provenance; written last: with it the training is finished
-        error.json            why it failed, instead; the next call tries again
+        result.json           provenance; it is written last, and marks the training as finished
+        error.json            the reason of a failure; the next call tries again
         time.json             seconds of training so far
-        lock                  held by the process that works on it
+        lock                  held by the process that works on the training
 
-NAME ends in a hash of everything that decides the outcome: a recipe whose defaults have changed is another training.
-A training that was stopped continues from its newest checkpoint.
+NAME ends in a hash of everything that affects the outcome: a recipe with changed defaults is another training. A
+stopped training continues from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.settings import SETTINGS
 
-SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill costs at most; elsewhere the recipe's
+SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill may lose; otherwise the recipe's setting
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
-SHORT = 10  # hex digits of a hash in a name
+SHORT = 10  # hex digits of the hash in a name
 
 
 @dataclass(frozen=True)
 class Training:
-    """`overrides` are the arguments of the recipe that differ from its defaults, so that two specifications of the same
-    thing are one training."""
+    """A training of a recipe. `overrides` are the arguments that differ from the recipe's defaults, so that two equal
+    specifications are one training."""
 
     recipe: str
     overrides: Mapping[str, Any]
     langs: tuple[str, ...]
     seed: int
-    data: str  # SHA-256 of what it is trained and measured on
-    variant: str  # for people: the overrides that neither the recipe nor the scale sets so
+    data: str  # SHA-256 of its training and test data
+    variant: str  # for people: the overrides that differ from the recipe's and the scale's settings
     left_out: tuple[str, ...] = ()  # arguments of the scale that the recipe does not have
-    first: Training | None = None  # that it starts from, as a second stage does
+    first: Training | None = None  # the training of the first stage, if this is a second stage
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of recipe, arguments, languages, seed and data, and of what it starts from."""
+        """SHA-256 of recipe, arguments, languages, seed and data, and of the training that it starts from."""
         arguments = {**recipe_defaults(self.recipe), **self.overrides}
         parts = [self.recipe, arguments, list(self.langs), self.seed, self.data]
         parts += [self.first.key] if self.first else []
@@ -79,15 +79,15 @@ class Training:
 
     @property
     def name(self) -> str:
-        """Name of its folder."""
+        """The name of its folder."""
         langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # en for a:en and b:en
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Its recipe, with more settings.
+        """Build its recipe, with more settings.
 
-        Raises UsageError for an unknown recipe, or one that can't have these arguments.
+        Raises UsageError for an unknown recipe or invalid arguments.
         """
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.build(self.recipe, given | more)
@@ -96,8 +96,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """The training of a system on that data at a scale: what the scale has for every recipe is set where the recipe has
-    such an argument, what it has for this recipe always. An unknown recipe is reported when the training is built."""
+    """Return the training of a system at a scale. Of the scale's settings for all recipes, those that the recipe has
+    are used; those for this recipe are always used. An unknown recipe raises an error only in `build`."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -120,43 +120,43 @@ def training_of(
 
 @cache
 def recipe_defaults(recipe: str) -> dict[str, Any]:
-    """Defaults of the recipe's arguments, as JSON reads them; empty for an unknown recipe."""
+    """Return the defaults of the recipe's arguments in JSON form; empty for an unknown recipe."""
     if recipe not in RECIPES:
         return {}
     return {name: as_json(value) for name, value in (recipes.build(recipe, {}).arguments or {}).items()}
 
 
 def as_json(value: object) -> Any:
-    """The value as JSON gives it back."""
+    """Convert a value to its JSON form."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def file_word(value: object) -> str:
-    """A value as part of a file's name."""
+    """Format a value as part of a file name."""
     text = "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return re.sub(r"[^\w.+]", "-", text)
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The trainings of each system of each comparison, and where and how they run."""
+    """The trainings of each system of each comparison, with their place and settings."""
 
     out: Path
     trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
-    datasets: Mapping[str, Dataset]  # by the SHA-256 of their content
+    datasets: Mapping[str, Dataset]  # by the SHA-256 hash of their content
     device: str
-    save_every: int | None  # updates between checkpoints, where not the recipe's
+    save_every: int | None  # updates between checkpoints; None for the recipe's setting
     resamples: int
 
     def folder(self, training: Training) -> Path:
         return self.out / "cells" / training.name
 
     def chosen(self, only: str | None = None) -> list[Training]:
-        """Every training once, the lowest seeds first, each after what it starts from.
+        """Return every training once, the lowest seeds first, each after the training that it starts from.
 
-        With `only`, those whose name or system matches that pattern, and what they start from.
+        With `only`, return those whose name or system matches the pattern, and the trainings that they start from.
 
-        Raises UsageError where none does.
+        Raises UsageError if none matches.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
         matching = {
@@ -171,7 +171,7 @@ class TrainingPlan:
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
     def state(self, training: Training) -> str:
-        """The state of a training now, as one of FINISHED, FAILED, RUNNING, STOPPED, WAITING."""
+        """Return the current state of a training: FINISHED, FAILED, RUNNING, STOPPED or WAITING."""
         folder = self.folder(training)
         if (folder / RESULT).exists():
             return FINISHED
@@ -194,10 +194,10 @@ def plan_trainings(
     device: str = "auto",
     resamples: int = 2_000,
 ) -> TrainingPlan:
-    """Read the data and name the trainings of these comparisons; `seeds` replace those of every system.
+    """Read the data and list the trainings of these comparisons; `seeds` replace those of every system.
 
-    `data` holds what `datasets` and `paraphrases` describe; trainings are kept in `out`. Raises UsageError for an
-    unknown comparison, scale or device, NotFound and DataError for data that can't be used.
+    `data` is a folder as in `datasets` and `paraphrases`; trainings are stored in `out`. Raises UsageError for an
+    unknown comparison, scale or device, and NotFound and DataError for unusable data.
     """
     check_names(names)
     pick_device(device)
@@ -230,11 +230,11 @@ def plan_trainings(
 
 
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
-    """Train and measure what nobody has yet. `report` gets each row of metrics of the training in progress.
+    """Train and measure all trainings that are not finished. `report` gets each row of metrics of the current training.
 
-    Returns when all are finished, failed, or in the hands of another process. The error of one training is written into
-    its folder and the others continue; `Interrupted` and KeyboardInterrupt are not errors of a training, and end the
-    work; the same call continues from there.
+    Returns when each is finished, failed, or held by another process. An error of one training is written to its
+    folder, and the others continue. `Interrupted` and KeyboardInterrupt end the work; the same call continues from
+    there.
     """
     todo, before = plan.chosen(only), 0
     while len(todo) != before:
@@ -243,7 +243,7 @@ def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = 
 
 
 def attempt(plan: TrainingPlan, training: Training, number: str, report: Report) -> bool:
-    """Run one training; False if another process holds it, or the training that it starts from."""
+    """Run one training; return False if another process holds it, or holds the training that it starts from."""
     folder = plan.folder(training)
     if training.first and plan.state(training.first) == RUNNING:
         return False
@@ -258,7 +258,7 @@ def attempt(plan: TrainingPlan, training: Training, number: str, report: Report)
             finish(plan, training, folder, report)
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the error is, it is kept and the other trainings continue
+        except Exception as error:  # noqa: BLE001 - any error is stored, and the other trainings continue
             say(f"{training.name} failed: {error}")
             failure = {"error": str(error), "kind": type(error).__name__, "trace": traceback.format_exc()}
             write_json(folder / ERROR, failure, indent=1)
@@ -266,7 +266,7 @@ def attempt(plan: TrainingPlan, training: Training, number: str, report: Report)
 
 
 def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report) -> None:
-    """Train, or continue, and then measure."""
+    """Train, or continue training, and then measure."""
     settings: dict[str, object] = {}
     if training.first:
         first = plan.folder(training.first)
@@ -285,7 +285,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     if (folder / RUN / SETTINGS).exists():
         last = runs.resume(folder / RUN, device=plan.device, report=note)
     else:
-        shutil.rmtree(folder / RUN, ignore_errors=True)  # leftovers of a killed process
+        shutil.rmtree(folder / RUN, ignore_errors=True)  # left over from a killed process
         with file_lock(data / f"{dataset.name}.lock", wait=True):
             source = dataset.pairs(data, plan.device)
             tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.device)
@@ -296,7 +296,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
 
 
 def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> dict[str, Any]:
-    """What the numbers of this training come from, without the paths of this machine."""
+    """Describe the origin of this training's numbers, without paths of this machine."""
     metrics, config = last.parent / checkpoint.METRICS, checkpoint.read_config(last)
     rows = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()] if metrics.exists() else []
     valid = [row for row in rows if row["kind"] == "valid"] or [{}]
@@ -320,7 +320,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
         "parameters": config["parameters"],
         "updates": config["step"],
         "seconds": read(folder / TIME).get("seconds", 0.0),
-        "tokens": round(recipe.train.epochs * tokens),  # of both sides, EOS included
+        "tokens": round(recipe.train.epochs * tokens),  # of both sides, including EOS
         "tokens_per_second": rate,
         "epoch_seconds": rate and tokens / rate,
         "validation": {name: value for name, value in valid[-1].items() if name not in ("kind", "step", "steps")},
@@ -328,7 +328,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
 
 
 def git_state() -> str | None:
-    """The commit of this code, and whether it was changed since; None outside a checkout."""
+    """Return the commit of this code, and whether it was changed since; None outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists() or not shutil.which("git"):
         return None
@@ -337,5 +337,5 @@ def git_state() -> str | None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A JSON file of ours, {} where it is absent."""
+    """Read a JSON file; {} if it is missing."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

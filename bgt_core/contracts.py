@@ -2,7 +2,8 @@
 
 Data flows one way, from text to numbers:
 
-    text -> Tokens -> Batch -> Posterior / Outputs -> { Loss | vectors | text }
+    text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training
+    text -> Tokens -> Posterior -> { vectors | text }          in use
 
 Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, N real tokens
 of all of them, H hidden units, L latent units, V tokens of the vocabulary. Outside a batch: N sentences, D
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # the processes that prepare text import this file without to
     import torch
     from torch import Tensor, nn
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3  # token ids, fixed when a tokenizer is trained
+PAD, UNK, BOS, EOS = 0, 1, 2, 3  # token ids, fixed when a tokenizer is trained; decoders start from EOS, not BOS
 
 SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # names that users choose from: `--latent semantic`
 Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position", "auxiliary"]

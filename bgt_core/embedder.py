@@ -89,7 +89,7 @@ class Embedder:
         (2, 64)
         """
         lang = known_lang(lang, self.langs, "this model")
-        encoder = self.encoder(lang, latent)
+        encoder = self.encoder(latent, lang)
         if batch_size is not None:
             check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
@@ -108,7 +108,7 @@ class Embedder:
         `embed`, and if the model's posteriors are not Gaussian.
         """
         lang = known_lang(lang, self.langs, "this model")
-        encoder, units = self.encoder(lang, latent), self.width(lang, latent)
+        encoder, units = self.encoder(latent, lang), self.width(lang, latent)
         ids = self.tokenizer.encode(sentences)
         mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
         for rows, posterior in self._read(encoder, lang, ids):
@@ -142,7 +142,7 @@ class Embedder:
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Return the number of units of a latent."""
         lang = known_lang(lang, self.langs, "this model")
-        encoder = self.encoder(lang, latent)
+        encoder = self.encoder(latent, lang)
         if encoder not in self._widths:
             empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
             with torch.inference_mode():

@@ -129,7 +129,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
     lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
     texts = [" ".join(draw.choices(words, k=length)) for length in lengths]
     shapes: Counter[tuple[int, int, bool]] = Counter()
-    encoder = model.encoder("en", latent)
+    encoder = model.encoder(latent, "en")
     forward = encoder.forward
 
     def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:

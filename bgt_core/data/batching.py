@@ -94,15 +94,15 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 # Shuffle words, so that a recurrent encoder relies less on their order (Wieting and Gimpel 2017).
 
 
-def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
-    """Permute the tokens of about `share` of the sentences, with EOS still last; `draw` is the seed.
+def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> Sequence[np.ndarray]:
+    """Permute the tokens of about `share` of the sentences, with EOS still last, by `seed`.
 
     Every update draws new permutations. The released code of 2019 drew them once, so that a sentence shuffled in the
     first epoch stayed shuffled in all epochs.
     """
     if not share:
         return sentences
-    rng = np.random.default_rng(draw)
+    rng = np.random.default_rng(seed)
     chosen = rng.random(len(sentences)) < share
     return [
         np.append(rng.permutation(ids[:-1]), ids[-1]) if shuffle else ids
@@ -118,8 +118,8 @@ WINDOW = 8192  # validation pairs sorted together
 class StepBatch:
     """One worker's share of an optimiser step."""
 
-    pairs: int  # rows of the whole update, over all workers
-    batches: Mapping[int, Batch]  # its micro-batches by their number in the update
+    rows: int  # of the whole update, over all workers
+    batches: Mapping[int, Batch]  # this worker's micro-batches, by their number in the update
     closes_mega_batch: bool = True  # True if a run can continue after this update from the weights alone
 
     def pin(self) -> StepBatch:
@@ -260,14 +260,14 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
-def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:
+def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
     """Make a batch of these rows. `turn` determines the anchor and the shift; `scramble` is the share of sentences
-    whose words are shuffled, and `draw` is the seed. A column whose name begins with "altered" is not a side: it has
+    whose words are shuffled by `seed`. A column whose name begins with "altered" is not a side: it has
     the altered sentences of the side with the same language."""
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]
     sides = {
-        column: Tokens.pad(shuffle_words(corpus.take(column, rows), scramble, *draw, side), corpus.columns[column])
+        column: Tokens.pad(shuffle_words(corpus.take(column, rows), scramble, *seed, side), corpus.columns[column])
         for side, column in enumerate(columns)
     }
     altered = {column: Tokens.pad(corpus.take(name, rows), corpus.columns[column]) for name, column in alters.items()}

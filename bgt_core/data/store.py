@@ -1,6 +1,6 @@
 """The token store: translations tokenised, filtered and split, on disk.
 
-    `chunks` -> `tokenise` -> `prepare` -> `Corpus`, or a `Mixture` of them
+    `prepare`: `chunks` of lines -> `tokenise` -> files of ids; `open_corpus`: these files -> `Corpus` or `Mixture`
 
 Nothing here holds a corpus in memory: rows stream in, token ids stream out, and a `Corpus` maps them read-only.
 """

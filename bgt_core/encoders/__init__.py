@@ -105,7 +105,7 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
 
     Args:
         path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
-            is fetched from the hub unless a folder has that name. By default the model that ships.
+            is fetched from the hub unless a folder has that name. By default bgt-en-fr, made by recipe `bgt-bound`.
         device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if there is one.
         precision: "fp32", "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8".
 

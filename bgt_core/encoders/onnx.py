@@ -54,7 +54,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         needs(module, "onnx")
     lang = known_lang(lang or loaded.model.langs[0], loaded.model.langs, "this model")
     embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.model.langs, "fp32")
-    encoder = embedder.encoder(lang, latent)
+    encoder = embedder.encoder(latent, lang)
     padded = Padded(encoder).eval()
     with atomic_folder(out) as partial:
         write(padded, partial / MODEL)

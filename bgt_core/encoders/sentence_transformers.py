@@ -117,7 +117,7 @@ class BGTModule(InputModule):
     ) -> dict[str, Tensor]:
         """Add sentence_embedding (B, L), with a gradient if gradients are enabled."""
         lang = known_lang(lang or self.reader.langs[0], self.reader.langs, "this model")
-        encoder = self.reader.encoder(lang, latent)
+        encoder = self.reader.encoder(latent, lang)
         side = Tokens.of(features["input_ids"], features["attention_mask"].bool(), lang)
         return {**features, "sentence_embedding": encoder(side).mean}
 

@@ -86,7 +86,7 @@ def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, m
     """The input of the decoder of `lang`, (N, L_lang + L), from latents (N, L) each; UsageError as `decode`."""
     model = generative(bgt)
     for latent in latents:
-        bgt.encoder(lang, latent)
+        bgt.encoder(latent, lang)
     if missing := [latent for latent in bgt.latents if latent not in latents]:
         raise UsageError(f"The decoder needs the latents {', '.join(bgt.latents)}; '{missing[0]}' is missing.")
     latents = {name: matrix(part, name, ("N", bgt.width(lang, name))) for name, part in latents.items()}

@@ -84,7 +84,7 @@ class Memory(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, the latent in place of cross-attention if `attention` is set, feed-forward.
+    """Causal self-attention, the latent in place of cross-attention if `fuses` is set, feed-forward.
 
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper, sec. 2). It is
     computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence. The released code applies a
@@ -99,13 +99,13 @@ class DecoderLayer(nn.Module):
         ffn_dim: int,
         heads: int,
         dropout: float,
-        attention: bool = True,
+        fuses: bool = True,
         slots: bool = False,
     ):
         super().__init__()
         self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, ffn_dim)
-        self.fuses = attention
-        if attention:
+        self.fuses = fuses
+        if fuses:
             self.fuse_hidden, self.fuse_latent = xavier_linear(width, width), xavier_linear(latent, width, bias=False)
             self.norm_fuse = nn.LayerNorm(width)
         if slots:
@@ -140,7 +140,7 @@ class CausalDecoder(nn.Module):
     words: TokenAndPositionEmbedding
     layers: nn.ModuleList
     heads: int  # of each layer
-    layer: OutputLayer
+    layer: OutputLayer  # not one of `layers`; checkpoints store it under this name
     word_dropout = 0.0  # proportion of past tokens hidden in training: the latent must supply them
 
     def predict(

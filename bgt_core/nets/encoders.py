@@ -272,7 +272,7 @@ class NoLatent(nn.Module):
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself.
 
-    A body takes a side and, unless it is the packed one, a layout (`nets.packing`).
+    A body takes a side and, unless it is the packed one, a layout (`nets.operations`).
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):

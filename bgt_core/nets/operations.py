@@ -3,7 +3,7 @@
 Only real tokens are computed; padding exists inside attention only. A packed tensor (N, H) holds the N real tokens of B
 sentences one after another, row by row of the padded (B, T).
 
-tests/nets/test_operations.py computes every recipe by plain PyTorch too.
+tests/nets/test_operations.py trains every recipe with plain PyTorch instead, and compares losses and gradients.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ class PackedLayout:
 
 
 class PaddedLayout(PackedLayout):
-    """All B x T positions, with padding: the layout for export. Nothing is moved, and every shape follows from B and T,
-    whereas the number of real tokens depends on the data."""
+    """All B x T positions, with padding: for export, and for batches padded to a common shape. Nothing is moved, and
+    every shape follows from B and T, whereas the number of real tokens depends on the data."""
 
     whole = True
 

@@ -34,7 +34,7 @@ class Gaussian:
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """mean + sigma * noise, (B, L); by default from torch's global generator, which the training loop seeds from
-        (seed, step)."""
+        the seed, the step and the number of the micro-batch."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:

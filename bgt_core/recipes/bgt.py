@@ -51,7 +51,7 @@ FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
 Table = Callable[[], nn.Embedding]
 
 
-def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
+def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
     """Return a function that makes a new table (V, H) at each call, as in the released code; with `tie_embeddings` it
     returns one table for all nets."""
     if not tie_embeddings:
@@ -60,10 +60,10 @@ def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
     return lambda: one
 
 
-def output(table: Table, vocab_size: int, width: int, latent: int, tie_embeddings: bool, logit: bool) -> OutputLayer:
-    """A decoder's last layer: with `tie_embeddings` tied to the table, with `logit` fused with the latent."""
-    if tie_embeddings:
-        return TiedOutput(table(), latent) if logit else PlainOutput(table())
+def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
+    """A decoder's last layer: with `tie` tied to the table, with `logit` fused with the latent."""
+    if tie:
+        return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
 
 
@@ -97,19 +97,19 @@ class PaperConfig(WideAsTokens):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
             raise UsageError(f"fuse {[*self.fuse]}: {text}")
         width, dropout = self.d_model, self.dropout
-        table = tables(vocab_size, width, self.tie_embeddings)
+        new_table = table_maker(vocab_size, width, self.tie_embeddings)
 
         def body() -> nn.Module:
             if self.body == "lstm":
-                return BiLSTM(table(), self.encoder_layers, dropout)
-            return Transformer(table(), self.encoder_layers, self.ffn_dim, self.heads, dropout)
+                return BiLSTM(new_table(), self.encoder_layers, dropout)
+            return Transformer(new_table(), self.encoder_layers, self.ffn_dim, self.heads, dropout)
 
         def decoder(latent: int) -> nn.Module:
-            layer = output(table, vocab_size, width, latent, self.tie_embeddings, "logit" in self.fuse)
+            layer = output(new_table, vocab_size, width, latent, self.tie_embeddings, "logit" in self.fuse)
             if self.body == "lstm":
-                return LSTMDecoder(table(), layer, latent, self.decoder_layers, dropout, self.fuse)
+                return LSTMDecoder(new_table(), layer, latent, self.decoder_layers, dropout, self.fuse)
             sizes = self.decoder_layers, self.ffn_dim, self.heads, dropout, self.word_dropout
-            return TransformerDecoder(table(), layer, latent, *sizes, self.fuse)
+            return TransformerDecoder(new_table(), layer, latent, *sizes, self.fuse)
 
         return body, decoder
 

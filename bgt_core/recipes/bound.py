@@ -87,6 +87,7 @@ class BoundConfig:
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
+        # Twice: the first keeps each part's length, which moves the languages' means apart again, a little.
         nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
@@ -117,7 +118,7 @@ class BoundConfig:
             decoders=decoders,
             composed=(slice(self.average_dim, composed), slice(composed, semantic)),
             marks=marks,
-            styles=partial(styles, tokenizer),
+            styles=partial(number_styles, tokenizer),
             own_share=self.own_share,
             borrowed_share=self.borrowed_share,
             exchanged_marks=self.exchanged_marks,
@@ -125,7 +126,7 @@ class BoundConfig:
         )
 
 
-def styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
+def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
     """Number the styles of the sentences of a batch, (B,) int64 for each column: those of one signature have one."""
     numbers: dict[tuple[str | bool, ...], int] = {}
 

@@ -53,7 +53,7 @@ from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.posterior import Point
 from bgt_core.recipes import WideAsTokens
-from bgt_core.recipes.bgt import output, tables
+from bgt_core.recipes.bgt import output, table_maker
 
 BODIES = ("average", "lstm")
 
@@ -132,13 +132,13 @@ class TranslatorConfig(WideAsTokens):
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
         (source, lang), *written = columns.items()
         vocab_size, width, tie = tokenizer.vocab_size, self.d_model, self.tie_embeddings
-        table = tables(vocab_size, width, tie)
+        new_table = table_maker(vocab_size, width, tie)
         sizes = self.ffn_dim, self.heads, self.dropout
-        encoder = Encoder(Transformer(table(), self.encoder_layers, *sizes), Point)
+        encoder = Encoder(Transformer(new_table(), self.encoder_layers, *sizes), Point)
         decoders = {}
         for target in dict.fromkeys(lang for _, lang in written):
-            layer = output(table, vocab_size, width, 0, tie, logit=False)
-            decoders[target] = AttentionDecoder(table(), layer, self.decoder_layers, *sizes)
+            layer = output(new_table, vocab_size, width, 0, tie, logit=False)
+            decoders[target] = AttentionDecoder(new_table(), layer, self.decoder_layers, *sizes)
         return Translator(encoder, decoders, source, lang)
 
 

@@ -48,7 +48,7 @@ class TrainConfig:
     # 2017, eq. 4: lambda_c).
     composition_l2: float = 0.0
     table_l2: float = 0.0  # half of it times the squared distance of token tables to their initial values (lambda_w)
-    clip: float = 25.0  # maximum norm of the gradient, nats per pair
+    clip: float = 25.0  # maximum norm of the gradient, nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
     sampling_temperature: float = 1.0  # above 1, small corpora (files of other columns) are sampled more often
     kind_weights: str = ""  # weights of kinds of text in sampling, as in news:3,docs:0.5

@@ -12,7 +12,7 @@ would have had without the interruption: bit for bit on a CPU with the same numb
 Several processes can share a run: `workers` of this machine, or those of `torchrun`. The first one prepares, writes and
 reports; a run begun by some number of them may be resumed by any other.
 
-Read `run`, then `loop`.
+Read `run`, then `prepare` (text to token ids, with `data.store`), then `loop` (with `data.batching`).
 """
 
 from bgt_core.training.prepare import share

@@ -1,10 +1,6 @@
-"""The training loop: the updates of a run in order, the step that it repeats, its evaluations, and what it reports.
+"""The training loop: `train_model` repeats `train_step`, one update of the parameters; it validates, reports and saves.
 
-Training may be aggressive at first (He et al. 2019), against posterior collapse. Early on, q(z | sentence) lags behind
-the true posterior, as decoders change with every update; decoders then learn to ignore the latent, and the KL removes
-its information. So, while it helps, only the encoders are trained until the loss stops falling, and only then do the
-decoders take one step. To continue, a run only needs the mutual information at the ends of its epochs, which is in its
-metrics.
+`Aggressive` is another kind of step, which no recipe uses by default.
 """
 
 from __future__ import annotations
@@ -122,7 +118,7 @@ def train_model(
         rate = learning_rate(step, course.steps, trainer.config)
         for group in trainer.optimizer.param_groups:
             group["lr"] = rate
-        sums = course.step(step, update)
+        sums = course.take_step(step, update)
         meter.sums += sums
         guard.add(sums)
 
@@ -195,15 +191,15 @@ class Course:
     ):
         self.trainer, self.corpus, self.held_out = trainer, corpus, held_out
         self.plan, self.steps = batching(trainer.config), total_steps(corpus, trainer.config)
-        self.epoch = self.plan.updates(corpus)
+        self.updates_per_epoch = self.plan.updates(corpus)
         compile_layers(trainer.model, trainer.config.compile, trainer.device, self.steps)
-        self.step: Callable[[int, StepBatch], Sums] = partial(train_step, trainer)
+        self.take_step: Callable[[int, StepBatch], Sums] = partial(train_step, trainer)
         self.ahead: Aggressive | None = None
         if trainer.config.aggressive_steps and self.steps:
             self.information(1)  # fail early if the model has no density
-            self.step = self.ahead = Aggressive(trainer, self.encoder_updates, informations)
+            self.take_step = self.ahead = Aggressive(trainer, self.encoder_updates, informations)
 
-    def update(self, step: int) -> StepBatch:
+    def make_update(self, step: int) -> StepBatch:
         """This worker's share of an update; all of it if negatives are searched among all rows."""
         workers = self.trainer.workers
         share = (0, 1) if self.trainer.config.mega_batch else (workers.rank, workers.count)
@@ -212,16 +208,16 @@ class Course:
 
     def updates(self, start: int) -> Iterator[StepBatch]:
         """The updates from step `start` on, with their negatives."""
-        updates = prefetch(self.update, range(start, self.steps))
+        updates = prefetch(self.make_update, range(start, self.steps))
         if not self.trainer.config.mega_batch:
             return updates
-        return mined(updates, start, self.trainer, round(self.trainer.config.mega_batch_start * self.epoch))
+        return mined(updates, start, self.trainer, round(self.trainer.config.mega_batch_start * self.updates_per_epoch))
 
     def encoder_updates(self, step: int) -> Iterator[StepBatch]:
         """The updates for the encoders before a step: from epochs after the run's own."""
         count = self.trainer.config.aggressive_steps
         first = self.steps + step * count
-        return prefetch(self.update, range(first, first + count))
+        return prefetch(self.make_update, range(first, first + count))
 
     def evaluate(self, done: int) -> Iterator[Row]:
         """The rows of metrics after a number of steps: validation if it is due, and after an epoch of an aggressive
@@ -230,7 +226,7 @@ class Course:
         if not done or done % self.trainer.config.valid_every == 0 or done == self.steps:
             batches = validation(self.held_out, self.trainer.config.micro_tokens)
             yield {"kind": "valid", **where, **validate(self.trainer, batches)}
-        if self.ahead and self.ahead.active and done % self.epoch == 0:
+        if self.ahead and self.ahead.active and done % self.updates_per_epoch == 0:
             by_latent = self.information()
             self.ahead.informations.append(sum(by_latent.values()))
             yield {"kind": "information", **where, "information": self.ahead.informations[-1], **by_latent}
@@ -242,16 +238,20 @@ class Course:
 
 
 class Aggressive:
-    """A training step that updates the encoders first, as long as that raises the mutual information.
+    """A training step that updates the encoders first, as long as that raises the mutual information (He et al. 2019).
 
-    `fresh` gives the batches for the encoders of a step, at most `aggressive_steps` of them; `informations` are those
-    that the run reported so far, and grow.
+    It prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because decoders
+    change with every update; decoders then learn to ignore the latent, and the KL removes its information. So a step
+    first trains only the encoders, until the loss stops falling, and then everything else once.
+
+    `more_batches` gives the batches for the encoders of a step, at most `aggressive_steps`. `informations` are the
+    values after each epoch that the run has reported so far; a resumed run reads them from its metrics.
     """
 
     def __init__(
-        self, trainer: Trainer, fresh: Callable[[int], Iterable[StepBatch]], informations: Sequence[float] = ()
+        self, trainer: Trainer, more_batches: Callable[[int], Iterable[StepBatch]], informations: Sequence[float] = ()
     ):
-        self.trainer, self.fresh, self.informations = trainer, fresh, list(informations)
+        self.trainer, self.more_batches, self.informations = trainer, more_batches, list(informations)
         self.inference, self.generation = inference_and_generation_parameters(trainer.model)
 
     @property
@@ -274,11 +274,11 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Run `train_step` on fresh updates, numbered from 1, until the mean loss per token of `GROUP` of them is not
+        """Run `train_step` on more batches, numbered from 1, until the mean loss per token of `GROUP` of them is not
         below that of the group before (He et al. 2019, alg. 1). Returns the number of updates, and the number of tokens
         that this worker used."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
-        for number, update in enumerate(self.fresh(step), 1):
+        for number, update in enumerate(self.more_batches(step), 1):
             sums = train_step(self.trainer, step, update, number)
             group += sums
             tokens += sums.tokens
@@ -310,6 +310,7 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
     """Update the parameters that require a gradient; random draws depend on (seed, step, micro-batch, inner)."""
     config, sums = trainer.config, Sums()
+    # Only in `bgt-bound`: bodies that track the mean vector of each language, and subtract the differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -319,7 +320,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
         if loss.total.requires_grad:  # by chance, a batch may use frozen parts alone
-            (loss.total / update.pairs).backward()
+            (loss.total / update.rows).backward()
         for part in erasing:
             part.compare_languages()
         sums.add(number, {"loss": loss.total.detach(), **loss.terms}, batch)

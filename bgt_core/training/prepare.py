@@ -51,9 +51,10 @@ def prepare_run(
     device: str,
     report: Report,
 ) -> Recipe:
-    """Write everything in a run folder but its checkpoints, or nothing; `device` is that of a writer's encoder.
+    """Write everything in a run folder except its checkpoints; leave nothing behind if it fails.
 
-    Returns the recipe to train: a writer's notes the fingerprint and width of its encoder.
+    `device` is for the encoder whose vectors a writer learns from. Returns the recipe to train: the given one, or for a
+    writer the same with the fingerprint and width of that encoder.
     """
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")

@@ -94,7 +94,7 @@ def train(
         BgtError: Invalid text or settings; `out` is then not left behind.
 
     >>> import bgt_core
-    >>> last = bgt_core.training("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
+    >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
     >>> bgt = bgt_core.load(last)  # doctest: +SKIP
     """
     out = Path(out)
@@ -109,7 +109,7 @@ def train(
         if launched.is_main:
             check_workers(workers, device, launched)
             recipe = prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, device, report)
-        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)
+        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)  # the first worker's recipe
 
 
 @usual_defaults()
@@ -131,7 +131,7 @@ def resume(
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if overrides and launched.is_main:
             recipe = change(recipe, document, overrides, out)
-        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)
+        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)  # the first worker's recipe
 
 
 def train_in(

@@ -161,8 +161,8 @@ def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, worke
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
     alone = batching.update(corpus, 4)
     shares = [batching.update(corpus, 4, worker, workers) for worker in range(workers)]
-    assert [share.pairs for share in shares] == [alone.pairs] * workers
-    assert sum(len(batch) for share in shares for batch in share.batches.values()) == alone.pairs
+    assert [share.rows for share in shares] == [alone.rows] * workers
+    assert sum(len(batch) for share in shares for batch in share.batches.values()) == alone.rows
     together = {number: batch for share in shares for number, batch in share.batches.items()}
     assert same([together[number] for number in sorted(together)], list(alone.batches.values()))
     assert sum(len(share.batches) for share in shares) == len(alone.batches)

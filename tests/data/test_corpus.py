@@ -77,7 +77,7 @@ def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture
         for batch in update.batches.values():
             assert all(side.lang == LANGS[column] for column, side in batch.sides.items())
             seen[tuple(batch.sides)] += len(batch)
-        assert sum(map(len, update.batches.values())) == update.pairs
+        assert sum(map(len, update.batches.values())) == update.rows
     assert seen == {tuple(corpus.columns): len(corpus) for corpus in mixture.corpora}
     assert mixed > 2
     valid = open_corpus(mixture.folder, "valid")

@@ -49,7 +49,7 @@ def test_posteriors_are_what_the_encoder_makes_of_each_sentence(model: Embedder)
     assert posteriors.mean.shape == posteriors.log_variance.shape == (len(TEXTS), 12)
     for row, ids in enumerate(model.tokenizer.encode(TEXTS)):
         with torch.no_grad():
-            alone = model.encoder("en", SEMANTIC)(Tokens.pad([ids], "en"))
+            alone = model.encoder(SEMANTIC, "en")(Tokens.pad([ids], "en"))
         assert_close(posteriors.mean[row], alone.mean[0])
         assert_close(posteriors.log_variance[row], alone.log_variance[0])
     np.testing.assert_array_equal(posteriors.mean.numpy(), model.embed(TEXTS, lang="en"))

@@ -104,7 +104,7 @@ def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
     updates = [update((3, 4), (9, 3), (2, 2), start=0), update((5, 5), (2, 8), start=3)]
     rows = {"en": np.array([1, 0, 4, 2, 3]), "fr": np.array([4, 2, 3, 0, 1])}
     made = with_negatives(updates, {("en", "fr"): rows}, micro_tokens=18)
-    assert [one.pairs for one in made] == [3, 2]
+    assert [one.rows for one in made] == [3, 2]
     for one, expected in zip(made, ({0, 1, 2}, {3, 4}), strict=True):
         seen = set()
         for batch in one.batches.values():

@@ -1,7 +1,7 @@
-"""How torch computes here: a run's device, precision and seed, and torch's undocumented operators, in one place, each
-with a public operator as its fallback.
+"""Choose a run's device, precision and seed, and call undocumented operators of torch that are faster. Each of these
+has a public operator as its fallback.
 
-torch multiplies float32 matrices by MKL, which runs at half speed on processors other than Intel's. There oneDNN is
+torch multiplies float32 matrices with MKL, which runs at half speed on processors other than Intel's. There oneDNN is
 used instead, except for a weight's gradient, where MKL is as fast on any processor, or faster by up to a third. Both
 are exact to rounding. oneDNN also multiplies 8-bit integers, on any processor. A release of torch may change or drop
 these operators, so each is tried when this module is imported.
@@ -39,7 +39,7 @@ class Linear(nn.Linear):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x (..., K), weight (N, K), bias (N,) -> (..., N): `torch.nn.functional.linear`, autocast included."""
+    """Compute `F.linear`, autocast included: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     if x.dim() == 2 and torch.is_grad_enabled() and compiles_shapes(x):
         return _FirstRows.apply(F.linear(_PadRows.apply(x), weight, bias), len(x))
     if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
@@ -118,7 +118,7 @@ class Int8Weight:
 
     @classmethod
     def pack(cls, rounded: Tensor, scales: Tensor) -> Int8Weight:
-        """rounded (N, K) int8, scales (N,): their product is the matrix."""
+        """Pack the matrix that is the product of rounded (N, K) int8 and scales (N,)."""
         packed = _prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
         return cls(packed, scales, torch.zeros(len(rounded), dtype=torch.long))
 
@@ -126,9 +126,9 @@ class Int8Weight:
 def linear_int8(
     x: Tensor, scale: float, zero: int, weight: Int8Weight, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """scale * (x - zero) @ W^T + b of x (..., K) uint8 -> (..., N) of `dtype`; the products are exact sums of integers.
+    """Compute scale * (x - zero) @ W^T + b for x (..., K) uint8 -> (..., N) of `dtype`, with exact sums of integers.
 
-    oneDNN adds pairs of products in 16 bits where a CPU has no VNNI: there x must be at most 127.
+    On a CPU without VNNI, oneDNN adds pairs of products in 16 bits, so there x must be at most 127.
     """
     if HAS_ONEDNN_INT8:
         return _onednn_int8(x, scale, zero, weight, bias, dtype)
@@ -212,7 +212,7 @@ def fused_adam_(
     *,
     lr: float,
 ) -> None:
-    """One step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
+    """Make one step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
 
     Each parameter, its gradient and its two moments have the same shape; `step` () counts from 1, this step included.
     Uses one fused kernel if torch has it: `torch.optim.Adam`'s overhead is larger than the update of a small network.
@@ -268,7 +268,7 @@ if sys.platform != "win32":
 
 
 def pick_device(name: str | torch.device) -> torch.device:
-    """ "auto", "cpu", "cuda[:i]" or a device of torch -> a device of this machine.
+    """Return the device of this machine that "auto", "cpu", "cuda[:i]" or a device of torch names.
 
     Raises UsageError for another name and NotFound for a GPU that is missing.
     """
@@ -285,7 +285,7 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 @contextmanager
 def usual_defaults() -> Iterator[None]:
-    """While entered, or in a function that it decorates, torch has its own default type and device: float32, CPU."""
+    """Set torch's own default type and device, float32 and CPU, in a block or in a function that this decorates."""
     given = torch.get_default_dtype()
     if given is torch.float32 and torch.get_default_device().type == "cpu":
         yield  # a device that is entered costs time in every operation
@@ -310,7 +310,7 @@ def keep_memory() -> None:
     with zeros each time, which takes a thirtieth of the step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is the most it takes
+        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is its maximum
             libc.mallopt(option, size)
 
 
@@ -345,8 +345,8 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 
 def cpu_has(*instructions: str) -> bool:
-    """Whether the processor has one of these instructions of AVX-512 or AMX, by torch's names, and the environment
-    variables that limit torch and oneDNN to older ones let them be used."""
+    """Whether torch can use one of these AVX-512 or AMX instructions (torch's names): the processor has it, and no
+    environment variable limits torch or oneDNN to older ones."""
     torch_limit, onednn_limit = (os.environ.get(name, "") for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"))
     limited = torch_limit in ("default", "avx2") or re.fullmatch("SSE41|AVX(2.*)?", onednn_limit.upper())
     return not limited and any(torch.cpu.get_capabilities().get(each) for each in instructions)

@@ -1,6 +1,6 @@
-"""What some models can do beyond training and embedding, and their decoders.
+"""The interfaces of models that do more than train and embed, and of their decoders.
 
-Test `isinstance(model, GenerativeModel)`, never for a class of models.
+To find out whether a model generates, test `isinstance(model, GenerativeModel)`, never the model's class.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ class GenerativeModel(Model, Protocol):
         """Return the decoder that reconstructs sentences of that language."""
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Combine each latent's (B, L) into the input of such a decoder, (B, any)."""
+        """Combine latents, (B, L) each, into the input of a decoder, (B, any)."""
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """The mean of that latent's prior, repeated in the shape of `like`, (B, L)."""
+        """Return the mean of that latent's prior, repeated in the shape of `like`, (B, L)."""
 
 
 @runtime_checkable
 class CorrectingModel(GenerativeModel, Protocol):
-    """A model that can write a sentence again from its latents and a draft."""
+    """A model that can correct a draft of a sentence, given the sentence's latents."""
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Any:
-        """The input of its decoders, from latents as `join` takes them, drafts (B, T), and the drafts' semantic vectors
-        (B, L)."""
+        """Combine latents as for `join`, drafts (B, T), and the drafts' semantic vectors (B, L) into the input of a
+        decoder."""
 
 
 @runtime_checkable
 class TranslationModel(Model, Protocol):
-    """A model that translates, from all states of its encoder."""
+    """A model that translates with attention to all states of its encoder."""
 
     @property
     def translates(self) -> Sequence[str]:
         """The languages that it translates into."""
 
     def states(self, side: Tokens) -> Any:
-        """The input of its decoders for B sentences."""
+        """Encode B sentences as the input of its decoders."""
 
     def decoder(self, lang: str) -> Decoder:
         """Return the decoder of that language, which reads `states`."""
@@ -61,7 +61,7 @@ class DuplicateModel(Model, Protocol):
     """A model that judges whether two sentences mean the same."""
 
     def duplicate_probability(self, left: Any, right: Any) -> Tensor:
-        """The probability that they do, from their semantic posteriors, (B, L) each: (B,) float64."""
+        """Return the probability of the same meaning, given semantic posteriors, (B, L) each: (B,) float64."""
 
 
 @runtime_checkable
@@ -69,7 +69,7 @@ class ReferenceModel(Model, Protocol):
     """A model that judges whether a person wrote a sentence."""
 
     def reference_probability(self, vectors: Tensor) -> Tensor:
-        """The probability that a person did, from the sentences' vectors, (N, L): (N,) float64."""
+        """Return the probability that a person wrote each sentence, given their vectors, (N, L): (N,) float64."""
 
 
 @runtime_checkable
@@ -78,23 +78,23 @@ class VectorModel(Model, Protocol):
 
     @property
     def stored(self) -> StoredLatent:
-        """What it knows of those vectors."""
+        """The name of the encoder, and statistics of its vectors."""
 
 
 class StoredLatent(Protocol):
-    """Vectors of another encoder in place of a semantic encoder."""
+    """A semantic latent that another encoder computes, in place of a semantic encoder."""
 
-    encoder: str  # as `--model` names it
-    fingerprint: str  # its identity in training; "" if unknown
+    encoder: str  # its name, as `--model` takes it
+    fingerprint: str  # its identity when the model was trained; "" if unknown
     mean: Tensor  # of the vectors of training text, (D,)
 
     def fit(self, vectors: Tensor) -> None:
-        """Take mean and scale from vectors of training text, (N, D)."""
+        """Compute mean and scale from vectors of training text, (N, D)."""
 
 
 class Decoder(Protocol):
-    """p(sentence | context), for training and, one token at a time, for search. The context of B sentences is a latent
-    (B, L), or for a decoder with attention, the states of an encoder."""
+    """p(sentence | context). In training it predicts whole sentences, in a search one token at a time. The context of B
+    sentences is a latent (B, L), or for a decoder with attention, the states of an encoder."""
 
     def __call__(self, role: Role, column: str, context: Any, target: Tokens, /) -> Prediction:
         """Predict the target from the context of B sentences."""
@@ -103,8 +103,8 @@ class Decoder(Protocol):
         """Return the state before the first token of each of B sentences, one hypothesis each."""
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Score the next token, (B, n, V), after the last token of each hypothesis (B, n); updates `state`, which
-        `start` returned."""
+        """Return scores of the next token, (B, n, V), after the last token of each hypothesis, (B, n). Updates `state`,
+        which `start` returned."""
 
 
 class DecoderState(Protocol):

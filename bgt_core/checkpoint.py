@@ -7,7 +7,7 @@
     metrics.jsonl           only of an exported model: the rows of its run
 
 Nothing is ever unpickled. A folder is written under another name and then renamed, so a checkpoint is always whole.
-What reads or writes weights imports torch when it is used, because that takes a second.
+Functions that read or write weights import torch when they are called, because the import takes a second.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ FORMAT = 3
 
 
 def find(path: Path | str) -> Path:
-    """The checkpoint at `path`: itself, or a run's newest; ORG/NAME or ORG/NAME@REVISION of the hub."""
+    """Find a checkpoint: a folder, the newest of a run's folder, or ORG/NAME or ORG/NAME@REVISION on the hub."""
     if not isinstance(path, str | PathLike):
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = folder_of(path)
     if not os.path.exists(path):
         raise NotFound(
-            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out for the one that ships."
+            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out to use bgt-en-fr."
         )
     if other := kind_of_folder(path):
         raise UsageError(f"{path}: a folder of {other}, not a checkpoint of ours: spell it {other}:{path}")
@@ -63,13 +63,13 @@ def find(path: Path | str) -> Path:
 
 
 def steps_of(run: Path) -> list[Path]:
-    """The complete checkpoints of a run, oldest first."""
+    """List the complete checkpoints of a run, oldest first."""
     found = [path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file()]
     return sorted(found, key=lambda path: int(path.name[5:]))
 
 
 def kind_of_folder(folder: Path) -> str:
-    """The kind of encoder whose files the folder holds, if it is not ours; "" for a checkpoint, or for other folders.
+    """Return the kind of encoder that a folder holds, or "" for a checkpoint of ours and for any other folder.
     UsageError for files of two kinds."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
     # our own exported folders are checkpoints too
@@ -82,7 +82,7 @@ def kind_of_folder(folder: Path) -> str:
 
 
 def own_modules(folder: Path) -> bool:
-    """Whether a folder of sentence-transformers has modules of ours alone: it is then a checkpoint, and no other
+    """Whether a folder of sentence-transformers has only our modules. It is then a checkpoint too, and runs no other
     code."""
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else []
@@ -111,7 +111,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path, config: Mapping[str, Any]) -> None:
-    """Every file named in the configuration is there with its hash."""
+    """Raise DataError unless every file named in the configuration exists and has the hash given there."""
     files = config["files"]
     for name in (WEIGHTS, TOKENIZER):
         if name not in files:
@@ -176,7 +176,7 @@ def save(
     metrics: bytes = b"",
     card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, whole or not at all. UsageError if it exists already, Diverged for weights with NaN or
+    """Write a new folder, complete or not at all. UsageError if it exists already, Diverged for weights with NaN or
     infinity, NotFound if it can't be written.
 
     `metrics` are the rows of the run so far, `card` holds measured scores. With the optimiser's state, training can
@@ -197,7 +197,7 @@ def save(
         if metrics:
             (partial / METRICS).write_bytes(metrics)
         if optimizer is not None:
-            state = {  # AdamW's, as "exp_avg/encoders.en..."; a frozen parameter has none
+            state = {  # of AdamW, named as "exp_avg/encoders.en..."; frozen parameters have no state
                 f"{key}/{name}": value.detach().cpu().contiguous()
                 for name, parameter in model.named_parameters()
                 for key, value in optimizer.state[parameter].items()
@@ -219,8 +219,7 @@ def save(
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
-    """Read a checkpoint, or the newest of a run, or one on the hub. BgtError says which file is missing, damaged or
-    unknown."""
+    """Read the checkpoint that `find` finds. A BgtError says which file is missing, damaged or unknown."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -281,7 +280,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Name every parameter and every persistent buffer; one shared by several parts counts once."""
+    """Yield every parameter and every persistent buffer with its name, and shared ones only once."""
     persistent = model.state_dict(keep_vars=True)
     seen: set[int] = set()
     for name, tensor in [*model.named_parameters(), *persistent.items()]:
@@ -291,7 +290,7 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def check_shapes(outline: nn.Module, path: Path) -> None:
-    """Raise DataError unless the model and the file name the same tensors with the same shapes; reads no values."""
+    """Raise DataError unless the model and the file have tensors of the same names and shapes. Values are not read."""
     from safetensors import safe_open
 
     with _readable(path), safe_open(path, "pt") as file:
@@ -320,7 +319,7 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
 
 
 def copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, path: Path) -> None:
-    """Read one tensor; DataError if it is missing, the shapes differ, or an entry is NaN or infinite."""
+    """Copy a stored tensor into `tensor`; DataError if it is missing, the shapes differ, or it has NaN or infinity."""
     if name not in weights:
         raise DataError(f"{path}: parameter '{name}' is missing.")
     value = weights[name]
@@ -396,11 +395,10 @@ FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder_of(name: str | Path) -> Path:
-    """Find the folder that `name` means: an existing folder, the model that ships under that name, or a download from
-    the hub.
+    """Find the folder that `name` means: an existing folder, a model inside this package, or a download from the hub.
 
-    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound without such a
-    model or revision, permission, or connection.
+    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound for an unknown
+    model or revision, and without permission or connection.
     """
     if os.path.exists(name):  # unlike Path.exists, False for a name that is too long
         return Path(name)
@@ -421,7 +419,7 @@ def folder_of(name: str | Path) -> Path:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name that is no folder here is a path of this machine, not one to look for on the hub."""
+    """Whether a name means a path on this machine, and not a model on the hub. No such folder exists."""
     parts = re.split(r"[/\\]", name)
     usual = parts[0] == "runs" or os.path.isdir(os.path.dirname(name))
     return len(parts) > 2 or name[:1] in ("~", ".") or (len(parts) > 1 and usual)

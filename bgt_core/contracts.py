@@ -5,11 +5,11 @@ Data flows one way, from text to numbers:
     text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training
     text -> Tokens -> Posterior -> { vectors | text }          in use
 
-Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, N real tokens
-of all of them, H hidden units, L latent units, V tokens of the vocabulary. Outside a batch: N sentences, D
-units of any vector.
+Shape letters, here and everywhere: B sentences in a batch, T tokens in its longest sentence, N tokens in the whole
+batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Outside a batch, N is the number of
+sentences and D the size of a vector.
 
-A side of a batch is a *column* of the data and knows its language. Columns are named by language ("en", "fr") if
+A side of a batch is a *column* of the data, and has a language. Columns are named by language ("en", "fr") if
 all languages differ, and freely ("a", "b") if two columns have the same language. No column is "source" or
 "target" by itself: every column is predicted from another.
 """
@@ -39,7 +39,7 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64, indices with mask.flatten() True; made on the CPU, because nonzero() synchronises a GPU
+    # (N,) int64, indices of the real tokens in mask.flatten(); made on the CPU, because nonzero() synchronises a GPU
     flat_index: Tensor
 
     @classmethod
@@ -73,18 +73,18 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift, which changes with the step, so that all pairs occur
+    shift: int = 1  # column i is predicted from column i + shift; it changes with the step, so that all pairs occur
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
     # for some columns, sentences with the same words and another meaning
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, for labelled rows
-    targets: Tensor | None = None  # (B, D) float32: a teacher's vectors, for rows that have one
+    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder, such as a teacher, for these rows
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """The column that `column` is predicted from: the other one of two; itself if it is the only one."""
+        """Return the column that `column` is predicted from: of two columns the other one, of one column itself."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 
@@ -108,7 +108,7 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """q(z | sentence) of B sentences: a dataclass of tensors, a row for each sentence."""
+    """q(z | sentence) of B sentences: a dataclass of tensors with one row per sentence."""
 
     @property
     def mean(self) -> Tensor:
@@ -116,60 +116,61 @@ class Posterior(Protocol):
 
     @property
     def has_density(self) -> bool:
-        """Whether it has a variance, and a prior to compare it with; a point has neither."""
+        """Whether the posterior has a variance and a prior; a point has neither."""
 
     @property
     def standardised_mean(self) -> Tensor:
         """The mean, scaled so that the prior has variance 1 in each unit, (B, L)."""
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """A reparameterised draw, (B, L)."""
+        """Draw a reparameterised sample, (B, L)."""
 
     def kl(self) -> Tensor:
-        """KL to the prior in nats, summed over latent units, (B,)."""
+        """Return the KL to the prior in nats, summed over latent units, (B,)."""
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """log q(z | sentence) - log p(z) in nats of one z per sentence, (B, L) -> (B,); `kl` is its mean."""
+        """Return log q(z | sentence) - log p(z) in nats, one z per sentence: (B, L) -> (B,). `kl` is its
+        expectation."""
 
     def log_density(self, z: Tensor) -> Tensor:
-        """log q(z_i | sentence_j) in nats, up to a constant, (M, L) -> (M, B)."""
+        """Return log q(z_i | sentence_j) in nats, up to a constant: (M, L) -> (M, B)."""
 
 
 class Readout(Protocol):
-    """How a model takes a latent from each posterior for its decoder: a draw, or the mean."""
+    """A function that turns a posterior into the latent for the decoder: a sample, or the mean."""
 
     def __call__(self, posterior: Posterior) -> Tensor:
         """(B, L)."""
 
 
 class Prediction(Protocol):
-    """A prediction with a negative log-likelihood. Reconstructions are part of the bound; translations are trained
-    beside it, with smoothed labels; recombinations mix latents of different sentences; paraphrases and word positions
-    have objectives of their own; class labels are auxiliary."""
+    """A prediction with a negative log-likelihood. Its role tells which objective trains it: reconstructions are part
+    of the ELBO, and translations are added to it, with smoothed labels; recombinations use latents of different
+    sentences; paraphrases, word positions and class labels ("auxiliary") have separate objectives."""
 
     @property
     def role(self) -> Role: ...
 
     @property
     def name(self) -> str:
-        """The key of its metrics: "reconstruct/en", the column that is predicted."""
+        """The key of its metrics, such as "reconstruct/en": the role and the predicted column."""
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """(loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each row's plain negative
-        log-likelihood without one, (B,)."""
+        """Return (loss, nats): the label-smoothed loss summed over the batch, a scalar with gradient, and each row's
+        negative log-likelihood without smoothing or gradient, (B,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Styled:
-    """The language latents of the B sentences of one language, from all of its columns."""
+    """The language latents of B sentences of one language, from all columns in this language."""
 
     mean: Tensor  # (B, L)
-    number: Tensor  # (B,) int64; sentences of one style have one number
+    number: Tensor  # (B,) int64; sentences of the same style have the same number
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of a model for a batch; objectives read nothing else, and of the batch what `batch` gives."""
+    """The outputs of a model for a batch, which are the only input of objectives."""
 
     semantic: Mapping[str, Posterior]  # the semantic posterior of each column
     # Posteriors with a KL term, by latent: {"semantic": {"semantic": the anchor's}, "language": {"en": its own, ...}}.
@@ -178,17 +179,17 @@ class Outputs:
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # posteriors of the batch's negatives
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
-    composed: Sequence[slice] = ()  # the units of the semantic latent that a network composes
+    composed: Sequence[slice] = ()  # parts of the semantic latent that are not an average of token vectors
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
-    batch: Batch | None = None  # in training, the batch: what belongs to its rows, for an objective with its own data
+    batch: Batch | None = None  # in training, the batch itself, for objectives that need more data of its rows
 
     def of(self, batch: Batch) -> Outputs:
-        """The same with their batch."""
+        """Return the same outputs with their batch."""
         return replace(self, batch=batch)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
-        """All posteriors with a KL term, with the key of their metrics."""
+        """Yield all posteriors with a KL term, each with the key of its metrics."""
         for named in self.posteriors.values():
             yield from named.items()
 
@@ -198,7 +199,7 @@ class Loss:
     """Sums over the rows of a batch; the training loop divides by the rows of a whole update."""
 
     total: Tensor  # scalar with gradient: the training loss
-    # without gradient, nats: "reconstruct/en" of each predicted row, "kl/semantic" as the sum over all rows
+    # without gradient, in nats: for each row, as "reconstruct/en" (B,), or summed over all rows, as "kl/semantic" ()
     terms: Mapping[str, Tensor]
 
 
@@ -218,10 +219,10 @@ class Model(Protocol):
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The input table of its semantic encoder, (V, H)."""
+        """The token table of its semantic encoder, (V, H)."""
 
     def vectors(self, posterior: Posterior) -> Tensor:
-        """The vector of a posterior, (B, D): its mean, unless the model defines another."""
+        """Return the vectors of a posterior, (B, D): its means, unless the model defines others."""
 
     def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
 
@@ -236,10 +237,10 @@ class Model(Protocol):
 
 
 class SentenceEncoder(Protocol):
-    """The interface of an encoder for evaluation, probes and the app (`bgt_core.Embedder`, or from
-    `encoders.open_encoder`).
+    """The interface of an encoder for evaluation, probes and the app: a `bgt_core.Embedder`, or another encoder that
+    `encoders.open_encoder` opens.
 
-    Empty `langs` mean any language: most other encoders do not need one. They usually have one latent, "semantic".
+    An encoder with empty `langs` takes any language. Most encoders of others do, and have one latent, "semantic".
     """
 
     @property

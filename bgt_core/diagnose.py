@@ -17,7 +17,7 @@ from bgt_core.errors import DataError
 from bgt_core.posterior import joined
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
-ROWS = 1024  # draws whose densities under all posteriors exist at a time
+ROWS = 1024  # draws whose densities under all posteriors are in memory at once
 
 
 class Generative(Protocol):
@@ -44,14 +44,14 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of `diagnose`. Both estimates of -log p(x) of the reconstructed sides of a pair integrate latents out,
-    and are upper bounds; they are None for point posteriors."""
+    """The result of `diagnose`. `neg_elbo` and `iwae_nll` are upper bounds on -log p(x) of the reconstructed sides of a
+    pair, with the latents integrated out; they are None for point posteriors."""
 
     pairs: int
     units: dict[str, int]  # of each latent
     active: dict[str, int]  # units whose posterior mean varies (Burda et al. 2016)
     kl: dict[str, MeanEstimate]  # to the prior; 0 without a prior
-    information: dict[str, MeanEstimate]  # I(x; z), log(pairs) at most (see `information`); of Gaussians and the like
+    information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); absent for points
     at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None without a reconstruction
     neg_elbo: MeanEstimate | None  # NLL with latents drawn, plus their KL
     iwae_nll: MeanEstimate | None  # importance-weighted; tighter with more draws (Burda et al. 2016)
@@ -61,11 +61,11 @@ class Diagnosis:
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """Measure the latents of a model in evaluation mode on these pairs, with `samples` draws per pair for its
-    likelihood.
+    """Measure the latents of a model in evaluation mode on these pairs, and its likelihood with `samples` draws per
+    pair.
 
-    Deterministic for a `seed` and the batches. Every draw is a pass through the whole model. Raises DataError for a
-    model without posteriors.
+    The result is deterministic, given `seed` and the batches. Every draw needs a pass through the whole model. Raises
+    DataError for a model without posteriors.
     """
     generator = torch.Generator(device).manual_seed(seed)
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
@@ -108,13 +108,13 @@ def diagnose(
 
 
 def nll(out: Outputs) -> Tensor:
-    """-log p(x | z) of each pair, nats, (B,) float64; translation is trained beside the likelihood."""
+    """Return -log p(x | z) of each pair's reconstructed sides, in nats, (B,) float64. Translations do not count."""
     reconstructed = (prediction for prediction in out.predictions if prediction.role == "reconstruct")
     return reduce(torch.add, (prediction.nll()[1].double() for prediction in reconstructed))
 
 
 def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """-log p(x | z) and log p(z) - log q(z | x) of each pair, nats, (B,) both, for one draw of all its latents."""
+    """Draw all latents once; return -log p(x | z) and log p(z) - log q(z | x) of each pair, in nats, (B,) each."""
     log_ratios = []
 
     def read(posterior: Posterior) -> Tensor:
@@ -127,7 +127,7 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
 
 
 def moments(mean: Tensor) -> Tensor:
-    """Posterior means (N, L) -> (2, L) float64: each unit's sum and sum of squares, which add up over batches."""
+    """Return each unit's sum and sum of squares, which add up over batches: means (N, L) -> (2, L) float64."""
     exact = mean.double()
     return torch.stack([exact.sum(0), exact.square().sum(0)])
 
@@ -139,8 +139,8 @@ def active_units(sums: Tensor, sentences: float) -> int:
 
 
 def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
-    """The information that a draw z from each sentence's posterior has about the sentence, nats, (N,); the mean is I(x;
-    z). `parts` are the posteriors of several batches.
+    """Estimate how much information a draw z from each sentence's posterior has about the sentence, in nats, (N,). The
+    mean is I(x; z). `parts` are the posteriors of several batches.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
     estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves

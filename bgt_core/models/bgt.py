@@ -15,12 +15,13 @@ from bgt_core.posterior import sample
 class BGT(WritingModel):
     """One semantic latent for all languages and one latent per language (paper, sec. 2-3).
 
-    `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` for a language without its own);
-    `decoders` p(sentence | z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under
-    each language. `readout` takes the input of reconstruction from a posterior: `sample` or `mean`; a readout given
-    with a batch overrides it. `teacher` maps a semantic mean to another encoder's vector of the sentence, (B, L)
-    -> (B, D); only batches with targets use and train it. Without `train_decoders`, `forward` makes no predictions:
-    only the semantic encoder learns, from a teacher and from translations as neighbours, in a fraction of the time.
+    Args:
+        encoders: q(z | sentence), under "semantic" and under each language (`NoLatent` for one without a latent).
+        decoders: p(sentence | z_lang, z_semantic), by language.
+        translators: p(sentence | semantic mean of its translation), by language.
+        readout: Takes the input of reconstruction from a posterior, `sample` or `mean`; `forward` may override it.
+        teacher: Maps a semantic mean to another encoder's vector, (B, L) -> (B, D), for batches with targets.
+        train_decoders: If false, there are no predictions: only the semantic encoder learns, in a fraction of the time.
     """
 
     def __init__(
@@ -59,8 +60,8 @@ class BGT(WritingModel):
         return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Cosine of each column's mapped semantic mean with the targets (B, D): (B,); empty for a batch without
-        targets."""
+        """Return the cosine of each column's mapped semantic mean and the targets (B, D), as (B,); empty for a batch
+        without targets."""
         if self.teacher is None or targets is None:
             return {}
         return {
@@ -68,5 +69,5 @@ class BGT(WritingModel):
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """The input of a reconstruction decoder: [language ; semantic], (B, L_lang + L)."""
+        """Concatenate latents as the input of a reconstruction decoder: [language ; semantic], (B, L_lang + L)."""
         return torch.cat([latents[latent] for latent in (LANGUAGE, SEMANTIC) if latent in latents], dim=-1)

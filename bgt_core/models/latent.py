@@ -1,4 +1,4 @@
-"""The base of this family's models: encoders by latent and language, and posterior means as vectors."""
+"""The base classes of all models: encoders by latent and language, and posterior means as vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bgt_core.nets.output import LanguageOutput
 
 
 class LatentModel(nn.Module):
-    """Encoders for `langs`. `encoders` has one encoder for all languages under "semantic"; it may also have one for all
+    """A model for `langs`. `encoders` has one encoder for all languages under "semantic"; it may also have one for all
     under "syntactic", and one per language under its code. Vectors are posterior means, compared by cosine."""
 
     def __init__(self, langs: Sequence[str], encoders: Mapping[str, nn.Module]):
@@ -32,12 +32,12 @@ class LatentModel(nn.Module):
         self.latents: tuple[str, ...] = (SEMANTIC, *present)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """The encoder of that latent for sentences of that language: Tokens -> Posterior."""
+        """Return the encoder of that latent for sentences of that language: Tokens -> Posterior."""
         return self.encoders[lang if latent == LANGUAGE else latent]
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The input table of the semantic encoder, (V, H)."""
+        """The token table of the semantic encoder, (V, H)."""
         return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
 
     def restrict(self, occurs: Callable[[str], Tensor]) -> None:
@@ -51,7 +51,7 @@ class LatentModel(nn.Module):
                 layer.restrict(occurs(layer.lang))
 
     def vectors(self, posterior: Posterior) -> Tensor:
-        """The posterior mean, (B, L)."""
+        """Return the posterior means, (B, L)."""
         return posterior.mean
 
 
@@ -66,16 +66,16 @@ class WritingModel(LatentModel):
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """The mean of a latent's prior as `join` takes it, in the shape of `like` (N, L): what stands for a sentence
-        that nothing is known of."""
+        """Return the mean of a latent's prior, as an input of `join`, in the shape of `like` (N, L). It replaces the
+        latent of an unknown sentence."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
-        """The decoder of that language, p(sentence | latents)."""
+        """Return the decoder of that language, p(sentence | latents)."""
         return cast(Decoder, self.decoders[lang])
 
 
 def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
-    """Cosine of each row of means and of another encoder's vectors, which are of any scale: (B, D), (B, D) -> (B,)."""
+    """Return the cosine of each row of `means` and `targets`, vectors of any scale: (B, D), (B, D) -> (B,)."""
     exponents = torch.frexp(targets.abs().amax(-1, keepdim=True)).exponent.clamp(-126, 126)
     return F.cosine_similarity(means.float(), torch.ldexp(targets, -exponents), dim=-1)

@@ -1,5 +1,5 @@
-"""Our extension of the paper: order and roles in the semantic latent, no language and no closing marks. `nets` is read
-without it.
+"""Our extension of the paper: the semantic latent encodes word order and roles, but not the language or closing marks.
+The other files of `nets` can be read without this one.
 
 Holographic binding stores many vectors in one, each under its position (Plate 1995).
 
@@ -44,7 +44,9 @@ class Binding(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         if width < 2 or width % 2:
-            raise UsageError(f"composed width {width} must be an even number from 2 on: units are rotated in pairs")
+            raise UsageError(
+                f"composed width must be even and at least 2 (got {width}), because units are rotated in pairs"
+            )
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
@@ -66,10 +68,10 @@ class Binding(nn.Module):
 
 
 class BoundPooling(nn.Module):
-    """The direction of an average beside those of two parts that are composed: `bound` and `roles`.
+    """Three directions side by side: of an average of token vectors, and of two composed parts, `bound` and `roles`.
 
     The bound part keeps the order of tokens: a sum of the Transformer's states, each bound to its position
-    (`Binding`). A decoder can read each state back (`MemoryReader`), where from a mean it has to guess the order.
+    (`Binding`). A decoder can read each state back (`MemoryReader`); from a mean it would have to guess the order.
     The Transformer may move each state by a learned number of positions, so that translations can put the same word in
     the same place. The bound vector is a linear map of the token's own vector, plus one of its state, which starts at
     zero: the states of an untrained Transformer are nearly equal for all tokens, and would encode little more than the
@@ -83,7 +85,7 @@ class BoundPooling(nn.Module):
     Args:
         average: The averaged part.
         body: The Transformer under the bound part.
-        roles: The part that tells roles, from the average's token vectors.
+        roles: The part that encodes roles, computed from the average's token vectors.
         bound: Units of the bound part, an even number.
         bound_share, roles_share: Their shares of the cosine, above 0 and together below 1.
 
@@ -113,7 +115,7 @@ class BoundPooling(nn.Module):
         self.binding = Binding(bound)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
+        """Tokens (B, T) -> (B, H). Vectors have length sqrt(H), so a unit is about N(0, 1) over sentences."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
@@ -124,7 +126,7 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """The sum over tokens of R(position) (V vector + W state): Tokens (B, T), states (N, H) -> (B, K)."""
+        """Sum R(position) (V vector + W state) over the tokens: Tokens (B, T), states (N, H) -> (B, K)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
@@ -161,7 +163,7 @@ class TaggedDecoder(nn.Module):
     """A decoder shared by several languages, for one of them, marked by a learnt vector beside the latent.
 
     The shared parameters learn from all languages; each language adds only a vector. `layer` is that language's output
-    layer, over the decoder's.
+    layer, used in place of the decoder's.
     """
 
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
@@ -186,7 +188,7 @@ class TaggedDecoder(nn.Module):
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
 ROUNDING = 1e-4  # a half below this length is mostly rounding error, which must not be scaled to length 1
-SHARP = 3.0  # times the usual scale of a slot's initial weights: slots that attend to all tokens equally lose the order
+SHARP = 3.0  # factor on a slot's initial weights: slots that attend to all tokens equally would lose the order
 
 
 class RolePooling(nn.Module):
@@ -273,25 +275,25 @@ class RolePooling(nn.Module):
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:
-    """A softmax over the tokens that count, the last dimension; 0 for all others, even if none counts."""
+    """Softmax over the last dimension, restricted to tokens that count; 0 for the others, even if no token counts."""
     return scores.masked_fill(~counted, -1e4).softmax(-1) * counted
 
 
 class WithoutLanguage(nn.Module):
-    """A body whose vectors have the same mean in every language, so that no linear probe can tell the language.
+    """A body whose vectors have the same mean in every language, so that no linear probe can predict the language.
 
-    Vectors lose the directions between the languages' means, at most K - 1 for K languages. For classes with
-    equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
-    finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
+    The directions between the languages' means are removed from the vectors, at most K - 1 for K languages. If the
+    means of all classes are equal, no linear predictor is better than the best constant (Belrose et al. 2023, LEACE,
+    theorem 3.1). LEACE finds the smallest such change; this is the orthogonal one, which needs no covariance.
 
-    Vectors get shorter, some more than others. Where `parts` are given, each part is scaled back to its old length, and
-    so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
+    Vectors get shorter, some more than others. If `parts` are given, each part is scaled back to its old length, and so
+    keeps its share of the cosine. Scaling moves the means slightly apart again, so the model uses a second
+    `WithoutLanguage` after the first.
 
-    Means are tracked in training, over the last `memory` sentences of a language. Only translations say how far apart
-    two languages are, since elsewhere their topics differ: a micro-batch of several languages moves their means by
-    what these differ from their common centre, and every micro-batch moves all means together. The means change at the
-    end of an update (`settle`), by all its micro-batches, in whichever process. The body needs the language in training
-    only.
+    The means are tracked in training, over the last `memory` sentences of each language. Only translations tell how far
+    apart two languages are, because other texts differ in topic. So a micro-batch in several languages moves each of
+    their means relative to the others, and every micro-batch moves all means together. The means change at the end of
+    an update (`settle`), from the micro-batches of all processes. The body needs the language in training only.
 
     Args:
         body: The body whose vectors are changed.
@@ -315,8 +317,8 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
         # of each language in the micro-batch: the sum of its vectors, and how many there are
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # Sums over the sentences of each language since the last update: their distance to its mean beyond what all
-        # languages share (only of micro-batches with translations), what all share, and both numbers of sentences.
+        # Sums over the sentences of each language since the last update: the distance to its mean, less the shift that
+        # all languages share (from micro-batches with translations only); that shift; and both numbers of sentences.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -334,7 +336,8 @@ class WithoutLanguage(nn.Module):
 
     @property
     def frozen(self) -> bool:
-        """Whether the body has parameters, none of which is trained: then its vectors and their means stay."""
+        """Whether the body has parameters and all of them are frozen: its vectors and their means then stay the
+        same."""
         trained = [parameter.requires_grad for parameter in self.body.parameters()]
         return bool(trained) and not any(trained)
 
@@ -382,7 +385,8 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """(B, T) bool: tokens of a mark with only marks between them and EOS. The first token is never one."""
+        """Find the closing marks, (B, T) bool: those with only marks between them and EOS. The first token is never
+        one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
@@ -390,7 +394,7 @@ class ClosingMarks(nn.Module):
         return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
     def remove(self, side: Tokens) -> Tokens:
-        """The same sentences without their closing marks, each still ending in EOS; (B, T) as before."""
+        """Return the sentences without their closing marks, each still ending in EOS; (B, T) as before."""
         if side.ids.is_meta:  # on the meta device only shapes are needed
             return side
         closing = self.closing(side)
@@ -405,9 +409,9 @@ class ClosingMarks(nn.Module):
         return self.closing(side).sum(1) == 1, side.mask.sum(1) - 2
 
     def exchange(self, side: Tokens, share: float) -> Tokens:
-        """The same sentences, about `share` of them with the closing mark of another sentence of the batch.
+        """Return the sentences, about `share` of them with the closing mark of another sentence of the batch.
 
-        Only sentences that end in exactly one mark give or take one. Drawn from torch's global generator.
+        Only sentences that end in exactly one mark give or take one. Random draws use torch's global generator.
         """
         single, column = self.single(side)
         column = column.clamp(min=0)[:, None]

@@ -27,11 +27,11 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
 @dataclass(eq=False, kw_only=True)
 class KVCache:
-    """A decoder's memory of a search over B sentences, n hypotheses each.
+    """A decoder's state in a search over B sentences, n hypotheses each.
 
-    The hypotheses of a sentence write their keys side by side, and keys never move: `ancestor_mask` tells which of them
-    belong to the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and the
-    hypotheses of a sentence attend in one product. The plain form is a forward pass over all tokens so far.
+    The keys of a sentence's hypotheses are stored side by side and never move: `ancestor_mask` marks those in the past
+    of each hypothesis. So a new parent changes a few bits and copies no keys or values, and all hypotheses of a
+    sentence attend in one product. The results equal those of a forward pass over all tokens so far.
     """
 
     layers: list[KeyValues]
@@ -84,12 +84,12 @@ class Memory(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, the latent in place of cross-attention if `fuses` is set, feed-forward.
+    """Causal self-attention; with `fuses`, the latent in place of cross-attention; feed-forward.
 
-    Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper, sec. 2). It is
-    computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence. The released code applies a
-    ReLU here and drops its result; this layer has no ReLU. With `slots` it then attends to the slots of a memory
-    (`Memory`).
+    Attention fusion is Linear([x ; z]), where a translator would attend to its source (paper, sec. 2). It is computed
+    as Linear_x(x) + Linear_z(z), which is the same map, so that z's part is computed once per sentence. The released
+    code applies a ReLU here and drops its result; this layer has no ReLU. With `slots`, the layer then attends to the
+    slots of a `Memory`.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L), keys and values for cross-attention, and a mask of those that are not padding -> (N,
-        H)."""
+        """x (N, H), latent (B, L) -> (N, H). `attended` are keys and values for cross-attention, and `real` marks those
+        that are not padding."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
@@ -183,11 +183,11 @@ class CausalDecoder(nn.Module):
         )
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
+        """Score the next token: last tokens of hypotheses (B, n) -> (B, n, V). The first token is EOS."""
         return state.scorer(self.read(tokens, state))
 
     def read(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """The last token of each hypothesis, (B, n) -> features, (B, n, H)."""
+        """Compute the features of the next token: last tokens of hypotheses (B, n) -> (B, n, H)."""
         count, n = tokens.shape
         ids = tokens.flatten()
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all at the same position
@@ -202,11 +202,11 @@ class CausalDecoder(nn.Module):
 class TransformerDecoder(CausalDecoder):
     """p(sentence | latent): a Transformer that attends only to its own states.
 
-    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is the
+    It starts from EOS and reads the previous tokens (teacher forcing in training, `step` in a search). `layer` is the
     output layer, which gets the latent as well (Logit fusion). `fuse` names where else the latent enters: "attention",
-    each layer's slot, and "word", beside each input token: a linear map of [word ; z]. The word's part of that map is
-    left to the table, which is trained anyway. `memory` provides a part of the latent at the token's own position,
-    and as slots that every layer attends to.
+    in each layer (`DecoderLayer`), and "word", at each input token, as a linear map of [word ; z]. The word's part of
+    this map is left out, because the table is trained anyway. `memory` provides a part of the latent at the token's own
+    position, and as slots that every layer attends to.
     """
 
     def __init__(
@@ -292,8 +292,8 @@ class AttentionDecoderLayer(DecoderLayer):
 class AttentionDecoder(CausalDecoder):
     """p(sentence | states of its source).
 
-    It starts from EOS and reads the tokens before (teacher forcing in training, `step` in search). `layer` is an output
-    layer without a latent.
+    It starts from EOS and reads the previous tokens (teacher forcing in training, `step` in a search). `layer` is an
+    output layer without a latent.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):

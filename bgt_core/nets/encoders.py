@@ -103,7 +103,7 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-STD = 0.1  # of every initial weight except the table; biases are 0 (Lasagne's defaults, which the code keeps)
+STD = 0.1  # of initial weights except the table's; biases are 0 (Lasagne's defaults, as in the released code)
 
 
 class GRAN(nn.Module):
@@ -179,7 +179,7 @@ class PeepholeLSTM(nn.Module):
         return torch.stack(states, 1)
 
     def exported(self, x: Tensor) -> Tensor:
-        """The same states by ONNX's own operator, which has peepholes: a graph can't loop over an unknown length.
+        """Compute the same states with ONNX's operator, which has peepholes: a graph can't loop over an unknown length.
 
         x (B, T, K) -> (B, T, H).
         """
@@ -198,7 +198,7 @@ class PeepholeLSTM(nn.Module):
 
 
 def start(layer: Linear) -> None:
-    """Weights N(0, 0.01), biases 0."""
+    """Initialise weights from N(0, 0.01), and biases with 0."""
     nn.init.normal_(layer.weight, std=STD)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
@@ -262,7 +262,7 @@ class PointHead(nn.Module):
 
 
 class NoLatent(nn.Module):
-    """An encoder without units, for a model without a latent: (B, 0), with a KL of 0."""
+    """The encoder of a latent with 0 units, for a model without this latent; its KL is 0."""
 
     def forward(self, side: Tokens) -> Point:
         """Tokens (B, T) -> posterior over (B, 0)."""
@@ -270,9 +270,9 @@ class NoLatent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself.
+    """q(z | sentence) = head(body(sentence)). With `Point` as the head, the body's vector is the mean itself.
 
-    A body takes a side and, unless it is the packed one, a layout (`nets.operations`).
+    A body takes a side and a layout (`nets.operations`); without a layout it packs the side.
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):

@@ -1,8 +1,8 @@
 """LSTM encoders and decoders, and the places where a latent can enter them.
 
-On a CPU torch's LSTM uses oneDNN for padded sentences, and a loop two to three times slower for packed ones
-(`pack_padded_sequence`); batches of similar lengths have little padding. Padding is on the right, so reading
-forward never meets it first; to read backward, each sentence is reversed within its own length.
+The LSTMs read padded sentences: for these, torch's LSTM uses oneDNN on a CPU, and for packed ones
+(`pack_padded_sequence`) a loop that is two to three times slower. Batches of similar lengths have little padding. It is
+on the right, after all real tokens; for the backward direction, each sentence is reversed within its own length.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LSTM(nn.LSTM):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """As `nn.LSTM`."""
         device = self.weight_ih_l0.device
-        if device.type == "meta":  # shapes alone: one step has them, and torch would walk all of them in Python
+        if device.type == "meta":  # only shapes are needed, so one step is enough; torch would loop over all in Python
             output, state = super().forward(input[:, :1], hx)
             return output.expand(-1, input.shape[1], -1), state
         if device.type != "cpu" or not torch.is_autocast_enabled("cpu") or resolve(device, "auto") == "bf16":
@@ -101,7 +101,7 @@ class FinalStates(nn.Module):
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """The index of each position's mirror image in its sentence among the B x T; padding stays: (B, T) -> (B * T,)."""
+    """Return the flat index of each position's mirror image in its sentence, (B, T) -> (B * T,). Padding stays."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)
@@ -173,7 +173,7 @@ class RecurrentDecoder(nn.Module):
         return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
-        """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
+        """Score the next token: last tokens of hypotheses (B, n) -> (B, n, V). The first token is EOS."""
         count, n = tokens.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
@@ -194,7 +194,7 @@ class LSTMDecoder(RecurrentDecoder):
     - "attention": z takes the place of the context that attention would give. As in Luong et al. (2015, eq. 5), to
       whom the paper's "traditional sequence-to-sequence framework" is taken to refer, the output layer reads
       tanh(Linear([h ; z])). Logit has no tanh.
-    - Logit is the output layer's: `layer` gets the latent as well, or is one that does not read it.
+    - Logit fusion depends on `layer`: all output layers get the latent, but some do not read it.
     """
 
     def __init__(

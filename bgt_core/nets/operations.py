@@ -1,7 +1,7 @@
-"""Packing, and the most frequent operations in less time and memory than torch's own, with its numbers to rounding.
+"""Packing, and frequent operations in less time and memory than torch's own, with the same results up to rounding.
 
-Only real tokens are computed; padding exists inside attention only. A packed tensor (N, H) holds the N real tokens of B
-sentences one after another, row by row of the padded (B, T).
+Layers compute real tokens only; padding exists inside attention only. A packed tensor (N, H) holds the N real tokens of
+B sentences one after another, row by row of the padded (B, T).
 
 tests/nets/test_operations.py trains every recipe with plain PyTorch instead, and compares losses and gradients.
 """
@@ -20,7 +20,7 @@ from torch import Tensor
 from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 
-STEPS = 1 << 16  # a 16-bit draw decides each unit of dropout, four draws per random word
+STEPS = 1 << 16  # values of a 16-bit draw, which decides one unit of dropout; a random word holds four draws
 CHUNK = 32  # tokens per softmax: at a vocabulary of 8k their scores fit a CPU core's cache
 BLOCK = 1024  # tokens whose scores, and then gradients, are in memory; twice that in bf16
 SLAB = 2048  # rows of dW per product; a whole second dW would be the largest tensor in memory
@@ -36,7 +36,7 @@ class PackedLayout:
     mask: Tensor  # (B, T) bool, True at real tokens
 
     def __post_init__(self) -> None:
-        """Compute what layers read; compiled ones can't fill a cache."""
+        """Compute the cached properties that layers read, because compiled layers can't fill a cache."""
         if not self.whole:
             _ = self.rows, self.columns, self.fill_index, self.length_blocks
 
@@ -47,7 +47,7 @@ class PackedLayout:
 
     @classmethod
     def column(cls, tokens: Tensor) -> PackedLayout:
-        """One token per sentence, (B,)."""
+        """Make the layout of one token per sentence, (B,)."""
         return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
 
     @cached_property
@@ -62,7 +62,7 @@ class PackedLayout:
 
     @property
     def real(self) -> Tensor | None:
-        """Columns that are not padding, for attention, (B, 1, 1, T) bool; None without padding."""
+        """The real tokens, as a mask for attention, (B, 1, 1, T) bool; None without padding."""
         return None if self.whole else self.mask[:, None, None, :]
 
     def pack(self, x: Tensor) -> Tensor:
@@ -120,8 +120,8 @@ class PackedLayout:
     def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
         """Rows, tokens and layout of adjacent sentences of similar length in a micro-batch.
 
-        Attention costs the square of the padded length: on a CPU a new block begins when that is halved. On a GPU there
-        is one block, because finding more would wait for the device.
+        Attention costs the square of the padded length, so on a CPU a new block begins where sentences are half as
+        long. On a GPU there is one block, because finding more would wait for the device.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
@@ -253,7 +253,8 @@ def nll(
 
 
 class _FusedNLL(torch.autograd.Function):
-    """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; each token's logsumexp - gold score.
+    """The loss: the sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; and each token's NLL:
+    logsumexp - gold score. The gold score is that of the target.
 
     The backward pass scales the gradients in place, so it can run only once; torch rejects a second one.
     """
@@ -270,7 +271,7 @@ class _FusedNLL(torch.autograd.Function):
         learns: bool,
     ) -> tuple[Tensor, Tensor]:
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence;
-        `learns`: whether gradients are on, which can't be seen in here."""
+        `learns`: whether gradients are on, which this method can't find out."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
         dtype = torch.promote_types(x.dtype, torch.float32)  # of softmax and sums, whatever the dtype of products
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK

@@ -23,7 +23,7 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 
 @dataclass(eq=False)
 class Scorer:
-    """The output layer for B sentences, with all that their tokens share computed once."""
+    """The output layer for B sentences; the part that all tokens of a sentence share is computed once."""
 
     latent_bias: Tensor  # (B, any): the latent's part of the scores
     score: Callable[[Tensor, Tensor], Tensor]  # features (..., H) and the bias of each row, (..., any) -> (..., V)
@@ -41,7 +41,7 @@ class OutputLayer(Protocol):
     """The last layer of a decoder: features and latent to scores of the next token."""
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """For the sentences of these latents, (B, L)."""
+        """Return the scorer of B sentences, given their latents (B, L)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -145,9 +145,9 @@ class TiedOutput(nn.Module):
 
 
 def unknown(layer: object, ids: Tensor) -> Tensor:
-    """Which of these ids, (N,), a layer scores as the unknown token: (N,) bool.
+    """Tell which of these ids, (N,), a layer scores as the unknown token: (N,) bool.
 
-    That token itself, and for a language's layer those that never occurred in its training text, of probability 0.
+    These are the unknown token itself, and for a `LanguageOutput` all tokens that do not occur in its training text.
     """
     never = ~layer.occurs[ids] if isinstance(layer, LanguageOutput) else torch.zeros_like(ids, dtype=torch.bool)
     return never | (ids == UNK)
@@ -169,14 +169,14 @@ class LanguageOutput(nn.Module):
         self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
 
     def restrict(self, occurs: Tensor) -> None:
-        """Score only these tokens, (V,) bool, EOS, the unknown token, and those that it already scores."""
+        """Score only these tokens, (V,) bool, those of earlier calls, EOS, and the unknown token."""
         self.occurs.copy_(occurs if self.occurs.all() else occurs | self.occurs)
         self.occurs[[UNK, EOS]] = True
         self.occurs[[PAD, BOS]] = False  # never generated; the table has no gradient for PAD
 
     @property
     def tokens(self) -> Tensor:
-        """Their ids, (U,)."""
+        """The ids of the tokens that are scored, (U,)."""
         if self.occurs.is_meta:  # on the meta device only shapes are needed
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
@@ -225,7 +225,7 @@ class PlainOutput(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """A number of layers of Linear and ReLU, all but the first from `width` to `width`."""
+    """Layers of Linear and ReLU: the first maps `inputs` to `width` units, the others `width` to `width`."""
 
     def __init__(self, inputs: int, width: int, layers: int):
         super().__init__()
@@ -255,7 +255,7 @@ class PerceptronOutput(nn.Module):
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
-        """(B, L) -> (B, hidden): added to the first map's."""
+        """Compute the latent's part of the first map: (B, L) -> (B, hidden)."""
         return self.latent(latent[:, -self.latent.in_features :])
 
     def hidden(self, features: Tensor, latent_bias: Tensor) -> Tensor:
@@ -271,10 +271,9 @@ class PerceptronOutput(nn.Module):
 
 
 class BagOfWords(nn.Module):
-    """p(sentence | latent) as if its tokens were drawn independently from softmax(W MLP(latent)); EOS is not one of
-    them.
+    """p(sentence | latent) as if all tokens except EOS were drawn independently from softmax(W MLP(latent)).
 
-    It knows which tokens a sentence has but not their order, so it has a likelihood and can't generate.
+    The order of tokens is ignored, so this decoder has a likelihood, but can't generate sentences.
     """
 
     def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
@@ -301,10 +300,10 @@ class BagOfWords(nn.Module):
 
 
 class PositionPredictor(nn.Module):
-    """Scores of `positions` positions from [word ; latent] by a perceptron.
+    """A perceptron that scores `positions` positions for each word, from [word ; latent].
 
-    The word is its row of `table`, which is also the input table of the latent's encoder, and so is trained by this
-    loss. EOS is not a word, and words past the last position are skipped.
+    A word is given as its row of `table`. This is also the token table of the latent's encoder, so that this loss
+    trains it. EOS is not a word, and words past the last position are skipped.
     """
 
     def __init__(self, table: nn.Embedding, latent: int, hidden: int, layers: int, positions: int):
@@ -321,7 +320,7 @@ class PositionPredictor(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class PositionPrediction:
-    """The predicted position of each word; computed when its cost is needed."""
+    """The predicted position of each word; scores are computed when `nll` is called."""
 
     column: str
     predictor: PositionPredictor

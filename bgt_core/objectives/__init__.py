@@ -1,7 +1,7 @@
-"""Objectives: `(Outputs, step) -> Loss`. A recipe has a `Sum` of named parts, which use outputs only.
+"""Objectives: `(Outputs, step) -> Loss`. The objective of a recipe is a `Sum` of named parts.
 
-A new one is a subclass of `Part` in one file, listed in `PARTS` of `recipes.recipe`; a recipe names it. Its own data
-are columns of text, labels or vectors of the rows: it reads them from the batch of the outputs, `Outputs.batch`.
+To add one, subclass `Part` in one file, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. If it needs
+other data of the rows, such as more columns, labels or vectors, it reads them from `Outputs.batch`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Part:
 
     weight: float
     roles: tuple[Role, ...] = ()
-    both_sides: bool = False  # whether the search for hard negatives includes the own side
+    both_sides: bool = False  # whether hard negatives are also searched in the sentence's own column
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
         """Raise UsageError if this part can't learn from these columns, or with mega-batches of that size."""
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """The loss of a batch before the weight, summed over its rows, and its terms."""
+        """Return the loss of a batch, summed over its rows and not yet weighted, with its terms."""
         raise NotImplementedError
 
 
 def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
-    """The sum of scalars; 0, on the device of the latents, if there are no costs."""
+    """Add up scalars; without any, return 0 on the device of the latents."""
     device = next((posterior.mean.device for posterior in out.semantic.values()), None)
     return reduce(add, costs, torch.zeros((), device=device))
 

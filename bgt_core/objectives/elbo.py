@@ -16,13 +16,13 @@ from bgt_core.objectives import Part, total
 class Elbo(Part):
     """NLL of sentences + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
 
-    Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the only term with
-    smoothed labels. KL is summed over units and counted once per row, not per token. With weights other than 1 the sum
-    is not a bound; the reported terms are always unweighted.
+    Reconstruction and KL form the ELBO. Translation (the paper's BilingualTrans) is added with weight 1, and is the
+    only term with smoothed labels. The KL is summed over units, and counted once per row, not per token. With weights
+    other than 1 the sum is not a bound; the reported terms are always unweighted.
 
-    `weights` and `free_nats` are by latent: {"semantic": 0.02, "language": 0.4}. Free nats (Kingma et al. 2016, "free
-    bits"): the mean KL of a posterior over the micro-batch costs at least this many, so that training does not push it
-    below.
+    `weights` and `free_nats` are by latent: {"semantic": 0.02, "language": 0.4}. With free nats (Kingma et al. 2016,
+    "free bits"), the mean KL of a posterior over the micro-batch costs at least this many nats, so that training does
+    not push it below.
     """
 
     roles = ("reconstruct", "translate", "recombine")
@@ -64,8 +64,8 @@ class Elbo(Part):
         return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
-        """The factor of the KL at this update, from 0 to 1: min(1, step / warmup_steps), times sigmoid(steepness *
-        (step - midpoint)) if a steepness is set."""
+        """Return the factor of the KL at this update, from 0 to 1: min(1, step / warmup_steps), times sigmoid(steepness
+        * (step - midpoint)) if a steepness is set."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear
@@ -75,9 +75,9 @@ class Elbo(Part):
 
 @dataclass(frozen=True)
 class CrossEntropy(Part):
-    """NLL of the predictions of some roles, in nats; labels smoothed as by Szegedy et al. (2016).
+    """NLL of the predictions of some roles, in nats, with smoothed labels (Szegedy et al. 2016).
 
-    The terms reported are without smoothing.
+    The reported terms are not smoothed.
     """
 
     roles: tuple[Role, ...] = ("auxiliary",)

@@ -1,6 +1,6 @@
-"""Losses of similarity: of semantic means to translations, altered sentences and a teacher, and of language latents.
+"""Losses on similarities: of semantic means to translations, altered sentences and a teacher, and of language latents.
 
-Each compares by cosine, and is unitless or in nats as it says; `weight` converts it to nats beside the ELBO.
+All use the cosine. Each says whether it is unitless or in nats; `weight` converts it to nats beside the ELBO.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bgt_core.objectives import Part, check_compared, total
 class Margin(Part):
     """Put a sentence's semantic mean nearer to that of its translation than to that of a wrong one.
 
-    For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with the
-    batch, or without one the hardest sentence of the other side of the batch. With `both_sides` it is the hardest of
-    both sides (Wieting et al. 2017, eq. 1), which is rarely useful for two languages, because the own side is nearer.
-    With `mined_only` a batch without negatives costs nothing. A sentence of the same row is never a negative. Unitless;
-    `weight` converts it to nats beside the ELBO.
+    The loss is max(0, margin - cos(s, t) + cos(s, t')), for each pair of columns in both directions. t' is the negative
+    that came with the batch, or without negatives the hardest sentence in the other column of the batch. With
+    `both_sides` it is the hardest of both columns (Wieting et al. 2017, eq. 1), which rarely helps with two languages,
+    because sentences of the same language are nearer. With `mined_only` a batch without negatives costs nothing. A
+    sentence of the same row is never a negative. Unitless; `weight` converts it to nats beside the ELBO.
     """
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # search both sides for negatives, in mega-batches too
-    mined_only: bool = False  # as before `train.mega_batch_start`
+    both_sides: bool = False  # search both columns for negatives, in mega-batches too
+    mined_only: bool = False  # no loss for batches without negatives, as before `train.mega_batch_start`
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -71,10 +71,9 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """The highest off-diagonal value in each row and in each column of (B, B), (B,) each; the diagonal holds sentences
-    of one row.
+    """Return the highest off-diagonal value in each row and in each column of (B, B), (B,) each.
 
-    A sentence alone in its batch gets minus infinity, and so no loss.
+    The diagonal compares sentences of one row. A sentence alone in its batch gets minus infinity, and so no loss.
     """
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)
@@ -85,8 +84,8 @@ def hardest(cosine: Tensor) -> list[Tensor]:
 class Contrast(Part):
     """Let a sentence's semantic mean identify its translation among all sentences of the batch.
 
-    For each side of each two languages: -log softmax over t' of cos(s, t') / temperature, at the true t; nats. The
-    candidates are those of the micro-batch, so the value depends on its size.
+    The loss is -log softmax over t' of cos(s, t') / temperature at the true t, in nats, for each pair of columns in
+    both directions. The candidates are those of the micro-batch, so the value depends on its size.
     """
 
     temperature: float = 0.05
@@ -159,7 +158,7 @@ class Composition(Part):
 
     weight: float = 1.0
     temperature: float = 0.1
-    apart: float = 0.5  # cosine above which an altered sentence is too near to its own
+    apart: float = 0.5  # cosine above which an altered sentence is too near to its original
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -188,11 +187,11 @@ class Composition(Part):
 
 @dataclass(frozen=True)
 class StyleContrast(Part):
-    """Put a sentence's language latent nearer to those of its style than to a paraphrase in another style.
+    """Put a sentence's language latent nearer to those of the same style than to those of other styles.
 
-    For each sentence that shares its style (`data.properties.signature`) with another of the batch and its language:
-    the mean over those others t of -log softmax over all t' of cos(s, t') / temperature, in nats, of the means of
-    language latents. The candidates are those of the micro-batch, so the value depends on its size.
+    A style is a value of `data.properties.signature`. The loss of a sentence s is the mean, over all other sentences t
+    of its style and language, of -log softmax over t' of cos(s, t') / temperature at t, in nats. It compares the means
+    of language latents. The candidates are those of the micro-batch, so the value depends on its size.
     """
 
     temperature: float = 0.1
@@ -208,7 +207,7 @@ class StyleContrast(Part):
         return Loss(nats, {"style": nats.detach()} if costs else {})
 
     def cost(self, mean: Tensor, number: Tensor) -> Tensor:
-        """Of the sentences of one language: their means (B, L), and the numbers of their styles (B,)."""
+        """Return the cost of the sentences of one language, given means (B, L) and the numbers of their styles (B,)."""
         latent = F.normalize(mean.float(), dim=-1)
         itself = torch.eye(len(latent), dtype=torch.bool, device=latent.device)
         scores = (latent @ latent.T / self.temperature).masked_fill(itself, -torch.inf)

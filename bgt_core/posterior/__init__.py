@@ -87,7 +87,7 @@ class Point:
 
 
 def joined(parts: Sequence[Posterior]) -> Posterior:
-    """The posteriors of several batches, of one family, as one, (N, L), in float64."""
+    """Concatenate the posteriors of several batches, all of one family: (N, L), in float64."""
     first: Any = parts[0]
     names = [field.name for field in fields(first)]
     return replace(first, **{name: torch.cat([getattr(part, name) for part in parts]).double() for name in names})
@@ -107,6 +107,6 @@ READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions,
 
 
 def readout_named(name: str) -> Readout:
-    """How latents are taken from posteriors: "sample" or "mean"; UsageError for anything else."""
+    """Return the function that takes latents from posteriors, "sample" or "mean"; UsageError for another name."""
     check_choice(READOUTS, readout=name)
     return READOUTS[name]

@@ -1,8 +1,8 @@
 """Distances of two Gaussian posteriors in closed form: similarities of a pair of sentences, and features of a
 classifier of pairs (Deudon 2018, sec. 4).
 
-Each measure is a sum over latent units, because covariances are diagonal. Its *terms* are those of the sum, a tensor
-with one number per unit; its similarity is computed from the sum, and is high for sentences that mean the same.
+Each measure is a sum over latent units, because covariances are diagonal. Its *terms* are the summands, one number per
+unit; its similarity is computed from the sum, and is high for sentences that mean the same.
 Posteriors may have any leading dimensions that broadcast: (N, 1, L) and (M, L) give (N, M).
 """
 
@@ -72,8 +72,8 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 
 
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
-    """The similarity by one of `DISTANCES`, (...): the cosine, minus the divergence, or minus the root of the sum, the
-    distance.
+    """Return the similarity by one of `DISTANCES`, (...): the cosine, minus the Jensen-Shannon divergence, or minus the
+    distance, which is the root of the sum.
 
     Raises UsageError for an unknown name.
     """

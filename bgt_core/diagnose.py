@@ -61,8 +61,7 @@ class Diagnosis:
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """Measure the latents of a model in evaluation mode on these pairs, and its likelihood with `samples` draws per
-    pair.
+    """Measure the latents of a model in evaluation mode on these pairs; the likelihood takes `samples` draws per pair.
 
     The result is deterministic, given `seed` and the batches. Every draw needs a pass through the whole model. Raises
     DataError for a model without posteriors.

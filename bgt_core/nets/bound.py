@@ -336,8 +336,7 @@ class WithoutLanguage(nn.Module):
 
     @property
     def frozen(self) -> bool:
-        """Whether the body has parameters and all of them are frozen: its vectors and their means then stay the
-        same."""
+        """Whether the body has parameters and all of them are frozen, so that its vectors no longer change."""
         trained = [parameter.requires_grad for parameter in self.body.parameters()]
         return bool(trained) and not any(trained)
 
@@ -385,8 +384,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find the closing marks, (B, T) bool: those with only marks between them and EOS. The first token is never
-        one."""
+        """Find closing marks, (B, T) bool: marks with only marks between them and EOS. The first token is never one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # from this token on

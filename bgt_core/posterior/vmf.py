@@ -40,8 +40,7 @@ class VonMisesFisher:
         The gradient is the pathwise one: to the mean through a reflection, to the concentration through the accepted
         proposal. The probability of acceptance depends on the concentration too, and that part of the gradient
         (Naesseth et al. 2017) is left out. By quadrature, the remaining part is 87% of the derivative of E[mean . z] at
-        L = 5 and concentration 2, and at least 83% at any concentration; at L = 50 it is at least 98.5%, at L = 300
-        99.8%.
+        L = 5 and concentration 2, and at least 83% at any concentration; at least 98.5% at L = 50, and 99.8% at 300.
         """
         size = self.mean.shape[1]
         along, across = sample_cosine(self.concentration.double(), size, generator)  # (B,)

@@ -9,8 +9,8 @@
 With `resume`, a run continues from its newest complete checkpoint and ends with the weights it
 would have had without the interruption: bit for bit on a CPU with the same number of threads and workers.
 
-Several processes can share a run: `workers` of this machine, or those of `torchrun`. The first one prepares, writes and
-reports; a run begun by some number of them may be resumed by any other.
+Several processes can share a run: `workers` on this machine, or those of `torchrun`. The first one prepares, writes and
+reports. A run may be resumed with another number of them.
 
 Read `run`, then `prepare` (text to token ids, with `data.store`), then `loop` (with `data.batching`).
 """

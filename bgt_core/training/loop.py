@@ -36,7 +36,7 @@ from bgt_core.training.workers import Workers
 
 REPORT_SECONDS = 10.0
 WINDOW = 20  # updates whose mean loss is compared
-LONG = 1_000  # updates from which on a run on a GPU compiles its layers: that takes a minute or two
+LONG = 1_000  # minimum number of updates for which a run on a GPU compiles its layers, which takes a minute or two
 INFORMED = 2_000  # held-out rows whose information decides how long training is aggressive
 GROUP = 10  # updates whose mean loss is compared with that of the group before
 
@@ -61,12 +61,12 @@ class Hooks:
     """Callbacks of the loop."""
 
     report: Callable[[Row], None]  # a row of metrics: "train" or "valid", with its step
-    save: Callable[[int], None]  # the model and optimiser after that many steps
+    save: Callable[[int], None]  # save model and optimiser; the argument is the number of steps done
     stopped: Callable[[], bool]  # checked after each step: save and stop?
 
 
 def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW as in the paper: betas (0.9, 0.98), eps 1e-8, decay decoupled (p -= rate * decay * p)."""
+    """Make AdamW as in the paper: betas (0.9, 0.98), eps 1e-8, decoupled decay (p -= rate * decay * p)."""
     return torch.optim.AdamW(
         [parameter for parameter in model.parameters() if parameter.requires_grad],
         lr=config.learning_rate,
@@ -78,8 +78,8 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
-    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or constant without warm-up; `cooldown` adds a linear
-    fall to 0 at the end."""
+    """Return the rate of a step: linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or constant without warm-up.
+    With `cooldown` it also falls linearly to 0 at the end."""
     done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     return rate * min(1.0, (steps - step) / falling) if falling else rate
@@ -95,16 +95,15 @@ def train_model(
 ) -> int:
     """Train from step `start` to the end, or until `hooks.stopped`; return the number of steps done.
 
-    All random draws (batches, anchors, dropout, latent noise) depend on the seed, the step and the number of the
-    micro-batch alone. So a run that restarts from a saved step ends in the same weights, and any number of workers
-    draws the same. One step = one update: rows of `batch_tokens` tokens in micro-batches, the loss divided by the
-    number of those rows, whichever worker computes them. A step waits for a GPU only where a model selects tokens or
-    rows (`bgt-bound`, `writer`, `var-siamese-reformulate`); reports and the search for negatives do. With mega-batches
-    a run is saved, and stops, only between two of them, where the next updates depend on the weights alone.
+    All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the number of the
+    micro-batch. So a run that restarts from a saved step ends with the same weights, and any number of workers draws
+    the same. One step is one update: rows with `batch_tokens` tokens, in micro-batches; the loss is divided by the
+    number of rows in all workers. A step waits for a GPU only if the model selects tokens or rows (`bgt-bound`,
+    `writer`, `var-siamese-reformulate`); reports and the search for negatives wait too. With mega-batches a run is
+    saved, and stops, only between two of them, where the next updates depend on the weights alone.
 
-    With `aggressive_steps` training begins aggressively: a step is then several updates of the encoders, and one of
-    everything else. `informations` are those that the run reported before `start`. Raises Diverged in all workers if
-    one of them diverges (`Guard`), before that update is saved.
+    With `aggressive_steps`, a step is at first `Aggressive`; `informations` are the values that the run reported before
+    `start`. Raises Diverged in all workers if one of them diverges (`Guard`), before that update is saved.
     """
     course = Course(trainer, corpus, held_out, informations)
     if not course.steps:  # the untrained model is a result too
@@ -151,9 +150,9 @@ def train_model(
 
 
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
-    """Compile each Transformer layer for any number of tokens, if `train.compile` says so for `steps` updates.
+    """Compile each Transformer layer, for any number of tokens, if `setting` asks for it in a run of `steps` updates.
 
-    Off on a CPU, where compiled layers take 1.13 times as long, as torch multiplies by MKL there (`backend`).
+    "auto" does not compile on a CPU, where compiled layers take 1.13 times as long: they multiply with MKL (`backend`).
     """
     if setting == "on" or (setting == "auto" and device.type == "cuda" and steps >= LONG):
         for layer in model.modules():
@@ -162,7 +161,7 @@ def compile_layers(model: Model, setting: str, device: torch.device, steps: int)
 
 
 def batching(config: TrainConfig) -> Batching:
-    """How a corpus becomes updates."""
+    """Return the plan by which a corpus becomes updates."""
     return Batching(
         config.batch_tokens,
         config.micro_tokens,
@@ -175,7 +174,7 @@ def batching(config: TrainConfig) -> Batching:
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
-    """Updates in the whole run; 0 without epochs."""
+    """Return the number of updates in the whole run; 0 without epochs."""
     return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
@@ -200,28 +199,28 @@ class Course:
             self.take_step = self.ahead = Aggressive(trainer, self.encoder_updates, informations)
 
     def make_update(self, step: int) -> StepBatch:
-        """This worker's share of an update; all of it if negatives are searched among all rows."""
+        """Make this worker's share of an update, or all of it if negatives are searched among all rows."""
         workers = self.trainer.workers
         share = (0, 1) if self.trainer.config.mega_batch else (workers.rank, workers.count)
         update = self.plan.update(self.corpus, step, *share)
         return update if self.trainer.device.type == "cpu" else update.pin()
 
     def updates(self, start: int) -> Iterator[StepBatch]:
-        """The updates from step `start` on, with their negatives."""
+        """Make the updates from step `start` on, with their negatives."""
         updates = prefetch(self.make_update, range(start, self.steps))
         if not self.trainer.config.mega_batch:
             return updates
         return mined(updates, start, self.trainer, round(self.trainer.config.mega_batch_start * self.updates_per_epoch))
 
     def encoder_updates(self, step: int) -> Iterator[StepBatch]:
-        """The updates for the encoders before a step: from epochs after the run's own."""
+        """Make the encoder-only updates that precede a step, with the data of epochs after the run's last one."""
         count = self.trainer.config.aggressive_steps
         first = self.steps + step * count
         return prefetch(self.make_update, range(first, first + count))
 
     def evaluate(self, done: int) -> Iterator[Row]:
-        """The rows of metrics after a number of steps: validation if it is due, and after an epoch of an aggressive
-        training, the information that decides whether the encoders are still updated first."""
+        """Yield the rows of metrics after `done` steps: validation if it is due, and after an epoch of aggressive
+        training the information, which decides whether the encoders are still updated first."""
         where: Row = {"step": done, "steps": self.steps}
         if not done or done % self.trainer.config.valid_every == 0 or done == self.steps:
             batches = validation(self.held_out, self.trainer.config.micro_tokens)
@@ -232,7 +231,7 @@ class Course:
             yield {"kind": "information", **where, "information": self.ahead.informations[-1], **by_latent}
 
     def information(self, batches: int | None = None) -> dict[str, float]:
-        """The information of each latent about the held-out sentences, nats; optionally of the first `batches` only."""
+        """Measure the information of each latent about held-out sentences, in nats, in at most `batches` batches."""
         rows = validation(self.held_out, self.trainer.config.micro_tokens, INFORMED)
         return information_of(self.trainer, islice(rows, batches))
 
@@ -256,12 +255,11 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether the encoders are still updated first: I(x; z), nats, was higher at the end of each epoch than at the
-        end of the one before."""
+        """Whether the encoders are still updated first: so far, I(x; z) has risen in every epoch."""
         return all(later > earlier for earlier, later in pairwise([0.0, *self.informations]))
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """Update the encoders several times, then everything else once; later, make ordinary steps."""
+        """Update the encoders several times, then everything else once; if no longer `active`, make ordinary steps."""
         updates = tokens = 0
         active = self.active
         if active:
@@ -294,7 +292,7 @@ class Aggressive:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Parameters of the encoders only, and all others: a shared table goes with the decoders."""
+    """Return the parameters of encoders alone, and all others, which include tables shared with decoders."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -308,7 +306,7 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
-    """Update the parameters that require a gradient; random draws depend on (seed, step, micro-batch, inner)."""
+    """Update the parameters that require a gradient, once. Random draws depend on (seed, step, micro-batch, *inner)."""
     config, sums = trainer.config, Sums()
     # Only in `bgt-bound`: bodies that track the mean vector of each language, and subtract the differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
@@ -348,8 +346,8 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """Sums over this worker's rows: of each term of the loss, and of the rows that have it (in a mixture of corpora,
-    not all)."""
+    """Sums over this worker's rows: of each term of the loss, and the number of rows with that term, which in a mixture
+    of corpora may be fewer than all."""
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -390,7 +388,7 @@ class Meter:
         return time.perf_counter() - self.since >= REPORT_SECONDS
 
     def row(self, learning_rate: float) -> dict[str, object]:
-        """Means of all workers' terms in nats per row, and tokens per second; then reset."""
+        """Make a row of metrics, with the means of all workers' terms in nats per row, and tokens per second; reset."""
         seconds = time.perf_counter() - self.since
         counts = {f"rows {name}": torch.as_tensor(count) for name, count in self.sums.rows.items()}
         tokens = torch.as_tensor(self.sums.tokens)
@@ -417,7 +415,7 @@ class Guard:
         self.reason = ""  # why the training has diverged
 
     def add(self, sums: Sums) -> None:
-        """Add an update's sums. Values on a GPU are not read yet, so that nothing waits."""
+        """Add an update's sums. Values on a GPU are not read here, because that would wait for it."""
         self.newest = sums
         if "loss" not in sums.terms:  # a worker without a micro-batch
             return
@@ -427,13 +425,13 @@ class Guard:
         self.last.append(loss)
 
     def diverged(self, due: bool) -> bool:
-        """Whether this process has diverged; on a GPU only checked if `due`."""
+        """Whether training has diverged in this process; on a GPU this is only checked if `due`."""
         if due or self.device.type == "cpu":
             self.reason = self.reason or self.not_finite() or self.exploded()
         return bool(self.reason)
 
     def exploded(self) -> str:
-        """Check whether the loss exploded; "" if not."""
+        """Describe how the loss exploded; "" if it did not."""
         if not self.explosion or len(self.last) < WINDOW:
             return ""
         before, now = (fmean(map(float, losses)) for losses in (self.first, self.last))
@@ -442,7 +440,7 @@ class Guard:
         return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times its initial value, {before:.4g}"
 
     def not_finite(self) -> str:
-        """The newest update's first term that is NaN or infinite, and its micro-batch; "" if all are finite."""
+        """Describe the newest update's first term that is NaN or infinite; "" if all are finite."""
         for number, terms in self.newest.micro_batches.items():
             for name, value in terms.items():
                 if not math.isfinite(value):
@@ -470,7 +468,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def terms(self) -> dict[str, Tensor]:
-        """The two penalties, scalars with gradient, by the names of their metrics; one with weight 0 is left out."""
+        """Compute the penalties, scalars with gradient, by the names of their metrics; without those of weight 0."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {
@@ -480,13 +478,13 @@ class Penalty:
         return {name: 0.5 * weight * sum(of, torch.zeros(())) for name, (weight, of) in weighted.items() if weight}
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty to the loss of a micro-batch once per row: over all rows of the update, it counts once."""
+        """Add the penalty to a micro-batch's loss once per row, so that the mean over the update's rows has it once."""
         terms = {name: rows * cost for name, cost in self.terms().items()}
         detached = {name: cost.detach() for name, cost in terms.items()}
         return Loss(sum(terms.values(), loss.total), {**loss.terms, **detached})
 
 
 def token_tables(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The weights of all token tables, by the names of their parameters; a shared table counts once."""
+    """Return the weights of all token tables by parameter name, a shared table once."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in tables}

@@ -1,8 +1,8 @@
 """Hard negatives: sentences near to a sentence that are not its translation (Wieting et al. 2018, 2019).
 
-They are searched for in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
-when all sentences are near to each other, and grows. If the margin loss uses negatives of both sides, the sentences of
-the own side are searched too (Wieting et al. 2017).
+They are searched in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
+while all sentences are near to each other, and grows. If the margin loss uses negatives of both columns, sentences in
+the same column are searched too (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
 BLOCK = 1_024  # rows compared with all others at once
 
 Columns = tuple[str, ...]
-# The nearest of some sentences to each of S: its cosine (S,), minus infinity if there is none, and its number (S,).
+# For each of S sentences, the nearest other one: its cosine (S,), minus infinity if there is none, and its number (S,).
 Nearest = tuple[Tensor, Tensor]
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
-    """Yield the updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence;
-    without negatives before step `first`.
+    """Yield the updates from step `start` on, with a hard negative for every sentence from step `first` on.
 
-    A mega-batch is encoded when its first update is needed, with the weights at that time, which are stale for its
-    later updates, as in the released codes. `updates` are complete, and every worker finds the same negatives among all
-    their rows; it yields its own share.
+    A mega-batch begins at `start`. It is encoded when its first update is needed, with the weights of that time, which
+    are stale for its later updates, as in the released codes. `updates` are complete, so every worker finds the same
+    negatives among all their rows; it yields its own share.
     """
     config, workers, done = trainer.config, trainer.workers, max(0, start - first)
 
@@ -64,13 +63,13 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
 
 
 def mega_batch_size(done: int, largest: int, growth: int) -> int:
-    """Updates of the mega-batch that begins after `done` updates: one, and one more for every `growth` of them."""
+    """Return the number of updates in the mega-batch after `done` updates: 1, and 1 more for every `growth` of them."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
 @torch.no_grad()
 def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
-    """The semantic means of each side, (B, L), dropout off."""
+    """Compute the semantic means of each side, (B, L), without dropout."""
     model, device = trainer.model, trainer.device
     model.eval()
     with autocast(device, trainer.config.precision):
@@ -85,9 +84,9 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """For each column, the index of each row's negative among its S sentences, (S,): the one nearest to the row's
-    sentence in the column before, the last before the first. With `both_sides`, numbers from S on are sentences of the
-    column before."""
+    """Find each row's negative in each column: indices among the column's S sentences, (S,). It is the sentence nearest
+    to the row's sentence in the previous column (the last column precedes the first). With `both_sides` it may also be
+    in the previous column; its index is then S or more."""
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     across = {
         column: nearest_other(joined[columns[at - 1]], joined[column]) for at, column in enumerate(columns[1:], 1)
@@ -95,7 +94,7 @@ def hard_negatives(
     first, last = columns[0], columns[-1]  # of two columns, one product gives both directions
     back = across[last][::-1] if len(columns) == 2 else nearest_other(joined[last], joined[first])
     nearest = {**across, first: back} if len(columns) == 2 else {first: back, **across}
-    wrong = {}  # its order is that of the sides of batches, and so of random draws
+    wrong = {}  # its order determines the order of the sides in batches, and so the random draws
     for column, ((cosine, row), _) in nearest.items():
         if both_sides:
             side = joined[columns[columns.index(column) - 1]]
@@ -107,9 +106,9 @@ def hard_negatives(
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Vectors of S pairs, (S, D) per side -> the nearest sentences of the left ones, and of the right ones, by cosine.
+    """Find for each left sentence the nearest right one, and the reverse, by cosine; vectors of S pairs, (S, D) a side.
 
-    Only the row's own partner is excluded, as in the released codes: a copy of it counts as another sentence.
+    Only the partner in the same row is excluded, as in the released codes: a copy of it counts as another sentence.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)
@@ -128,14 +127,14 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
 def with_negatives(
     updates: Sequence[StepBatch], wrong: Mapping[Columns, Mapping[str, np.ndarray]], micro_tokens: int
 ) -> list[StepBatch]:
-    """The same updates, each row with a negative in every column, in new micro-batches.
+    """Return the same updates in new micro-batches, each row with a negative in every column.
 
-    `wrong[columns][column]` (S,) is the index of each of the S rows' negative among the sentences of that column,
-    counted over all batches of these columns in all the updates; from S on, among those of the column before. A
-    negative is encoded in the language of its column, even if it comes from the column before. A micro-batch has at
-    most `micro_tokens` padded tokens on its longest side, negatives included.
+    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them; rows
+    are counted over all batches of these columns in all updates. A negative is encoded in the language of its column,
+    even if it comes from the previous one. A micro-batch has at most `micro_tokens` padded tokens on its longest side,
+    negatives included.
     """
-    own, candidates = {}, {}  # for each column, the sentences of all rows in order, and those of it and the one before
+    own, candidates = {}, {}  # for each column, the sentences of all rows in order; and with those of the previous one
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own[columns] = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
@@ -166,5 +165,5 @@ def unpadded(side: Tokens) -> Iterator[np.ndarray]:
 
 
 def padded(sides: Mapping[str, Sequence[np.ndarray]], rows: np.ndarray, like: Batch) -> dict[str, Tokens]:
-    """Those rows of each column, in the languages of a batch."""
+    """Pad these rows of each column, in the languages of the batch `like`."""
     return {name: Tokens.pad([side[row] for row in rows], like.sides[name].lang) for name, side in sides.items()}

@@ -1,4 +1,4 @@
-"""Prepare a run: the data, tokenizer and settings of its folder, checked by a rehearsal without numbers."""
+"""Prepare a run: write the data, tokenizer and settings of its folder, and check them on one batch without values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from bgt_core.training.settings import (
     write_settings,
 )
 
-LOCK = "run.lock"  # exists while a process trains, or after it was killed
+LOCK = "run.lock"  # exists while a process trains; left behind if it is killed
 VECTORS = "vectors-{}" + PARTIAL  # of source 0, 1, ...: removed once they are in the token store
 
 
@@ -110,7 +110,7 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
 
 
 def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any], out: Path) -> Recipe:
-    """Change settings of the run in `out` from its newest checkpoint on; UsageError for those that it can't have."""
+    """Change settings of the run in `out` from its newest checkpoint on; UsageError for invalid or fixed settings."""
     recipe = changed_by(recipe, overrides)
     check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
     check_taught(recipe, document.get("teacher", ()))
@@ -120,8 +120,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """Write everything in a run folder but its checkpoints, for the token store `corpus`, which other runs may share;
-    then `resume` it.
+    """Write a run folder, except checkpoints, for a token store `corpus` that other runs may share; `resume` starts it.
 
     OUT/data is a link to the store. Leftovers of a killed process in `out` are overwritten.
     """
@@ -163,7 +162,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build the model as training starts it, but without values (on torch's meta device), in no time.
+    """Build the model of a run without values, on torch's meta device, which takes almost no time.
 
     Raises UsageError or DataError for impossible sizes, and for an `init_from` or `freeze` that doesn't fit.
     """
@@ -178,8 +177,8 @@ def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 def rehearse(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Run one batch of each corpus and split of a run through an `outline`.
 
-    Raises UsageError for columns that this recipe can't learn from, DataError for labels that are not its classes: on a
-    GPU they would end the process.
+    Raises UsageError for columns that this recipe can't learn from, and DataError for labels that are not classes of
+    the model, which would end the process on a GPU.
     """
     for part in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(part):  # all its rows are in the other split
@@ -208,11 +207,11 @@ def rehearse(recipe: Recipe, model: LatentModel, out: Path) -> None:
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
-    """Open the encoder of a writer, and note its fingerprint and width in the recipe; other recipes have none.
+    """Open the encoder of a writer, and return the recipe with its fingerprint and width; (recipe, None) for others.
 
     Raises:
-        UsageError: A writer without an encoder.
-        DataError: An encoder that has changed since the writer to start from was trained.
+        UsageError: A writer's recipe names no encoder.
+        DataError: The encoder has changed since the writer that training starts from was trained.
     """
     if "model.encoder" not in recipe.arguments:
         return recipe, None
@@ -231,9 +230,9 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed every row of the sources: a .npy file for each, (rows, C * D) float32, named as in `VECTORS`.
+    """Embed every row of the sources, into one .npy file per source, (rows, C * D) float32, named as in `VECTORS`.
 
-    A row has the vectors of its C columns one after another; a row that can't be read has zeros.
+    A row has the vectors of its C columns one after another, or zeros if it can't be read.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []

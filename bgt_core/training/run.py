@@ -70,28 +70,28 @@ def train(
 
     Args:
         recipe: A name of `RECIPES`, or a `Recipe`.
-        data: Files of rows (TSV, Parquet, line-aligned). Each has all `columns`, or those that it names, as in
-            "en-fr=a.tsv". It may also name its kind, as in "news/en-fr=a.tsv", for the setting `train.kind_weights`.
+        data: Files of rows (TSV, Parquet, line-aligned). A file has all `columns`, or those named before it, as in
+            "en-fr=a.tsv". Its kind may be named too, as in "news/en-fr=a.tsv", for the setting `train.kind_weights`.
         out: The folder.
-        columns: Languages ("en"), or "a:en", "b:en" where two columns hold one language; "gold:label" holds labels.
-            By default those that the data name, or the recipe's.
-        overrides: Settings of a recipe by name: {"train.epochs": 1}.
+        columns: Languages ("en"), or "a:en", "b:en" if two columns have the same language; "gold:label" holds labels.
+            By default those named with the data, or the recipe's.
+        overrides: Settings of the recipe by name: {"train.epochs": 1}.
         init_from: A checkpoint whose parameters, tokenizer and sizes the run starts from. A second stage is built on
             its model.
         teacher: Another encoder's vectors of all rows, skipped ones too: one .npy (rows, D) for each file of data, or
-            None for one without. A recipe by name is then set to learn from them.
+            None for a file without vectors. A recipe given by name is then set to learn from them.
         tokenizer: A SentencePiece model; by default one is trained on the data.
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
-        workers: Processes that share the cores of a CPU; None for the fastest number. The model is the same but
-            for rounding. With several, a script needs `if __name__ == "__main__"`.
+        workers: Number of processes that share the cores of a CPU; None for the fastest number. It changes the model by
+            rounding only. With several, a script needs `if __name__ == "__main__"`.
         report: Gets each row of metrics.
 
     Returns:
         The last checkpoint, which `bgt_core.load` opens.
 
     Raises:
-        BgtError: Invalid text or settings; `out` is then not left behind.
+        BgtError: Invalid text or settings; `out` is then removed.
 
     >>> import bgt_core
     >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
@@ -123,9 +123,9 @@ def resume(
 ) -> Path:
     """Continue the run in `out` from its newest complete checkpoint; return its last checkpoint.
 
-    `workers` as in `train`. `overrides` change settings of `train` and `objective` from here on, and are stored with
-    the run: {"train.learning_rate": 1e-4}. UsageError for those that can't change, and if another process trains in
-    `out`.
+    `workers` as in `train`. `overrides` change settings of `train` and `objective` from this step on, and are stored
+    with the run: {"train.learning_rate": 1e-4}. UsageError for settings that can't change, and if another process
+    trains in `out`.
     """
     recipe, document = read_settings(out := Path(out))
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
@@ -166,8 +166,8 @@ def build(
     init_from: str | Path | None,
     teacher: Teacher = (),
 ) -> Recipe:
-    """The recipe for these columns and data, with settings from the checkpoint that it starts from, and those that let
-    it learn from a teacher's vectors."""
+    """Build the recipe for these columns and data, with the settings of the checkpoint `init_from`, and those for
+    learning from a teacher's vectors."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
@@ -182,8 +182,8 @@ def build(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run takes over from a checkpoint: the sizes of the model and the text processing, but not
-    which parts a first stage left untrained. The checkpoint is of the same recipe, or of the stage before."""
+    """Return the settings that a run takes over from a checkpoint of the same recipe, or of the stage before: those of
+    the model (except `train_decoders`) and of text processing."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.build(name, {}).base != ""
@@ -201,7 +201,7 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
 
 
 def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
-    """All columns named in the data arguments, as en-fr=FILE; empty unless each names its columns."""
+    """List all columns named in the data arguments, as in en-fr=FILE; empty if an argument names none."""
     try:
         sources = [source if isinstance(source, Source) else parse_source(str(source)) for source in data]
     except UsageError:
@@ -210,7 +210,7 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
 
 
 def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, report: Report = silent) -> Path:
-    """Train this process's part of a run, from its newest checkpoint, or the start, to the last one."""
+    """Train this process's part of a run from its newest checkpoint, or from the start, to its end."""
     tokenizer, newest = Tokenizer.load(out / checkpoint.TOKENIZER), newest_checkpoint(workers, out, report)
     corpus, held_out = (open_corpus(out / "data", split) for split in ("train", "valid"))
     if newest:
@@ -222,7 +222,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = fresh(recipe, tokenizer, corpus) if newest else model  # the initial tables, again
+        began = fresh(recipe, tokenizer, corpus) if newest else model  # the same initial tables as in the first run
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
@@ -280,7 +280,7 @@ def check_unchanged(
 
 
 def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
-    """The newest complete checkpoint, or None before the first. A damaged one is renamed and reported.
+    """Load the newest complete checkpoint; None before the first. Damaged ones are renamed and reported.
 
     Raises DataError if all checkpoints are damaged.
     """
@@ -302,7 +302,8 @@ def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint
 
 
 def tidy(workers: Workers, out: Path, step: int) -> list[float]:
-    """Remove leftovers of a kill, and rows of steps to repeat; return the mutual information reported, nats."""
+    """Remove leftovers of a kill, and the metrics of steps that will be repeated. Return the values of the mutual
+    information reported so far, in nats."""
     metrics = out / checkpoint.METRICS
     kept = rows_until(metrics, step)
     if workers.is_main:
@@ -324,7 +325,7 @@ def keep_newest(out: Path) -> None:
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
-    """The rows up to that step, without invalid ones, such as one cut off by a kill."""
+    """Read the rows of metrics up to that step, without invalid ones, such as one cut off by a kill."""
     rows = json_lines(metrics) if metrics.exists() else []
     return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]
 
@@ -333,8 +334,8 @@ def rows_until(metrics: Path, step: int) -> list[str]:
 def locked(out: Path) -> Iterator[None]:
     """Lock `out`, made if necessary, against other training processes until the block or this process ends.
 
-    Leftovers of a killed preparation are removed, and a new folder that stays empty. UsageError if another process
-    trains there.
+    Removes leftovers of a killed preparation, and at the end a new folder that stayed empty. UsageError if another
+    process trains in `out`.
     """
     lock, made = out / LOCK, not out.exists()
 
@@ -359,8 +360,8 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextmanager
 def signals() -> Iterator[Callable[[], bool]]:
-    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once. Yields whether a
-    signal has come."""
+    """Let SIGTERM and SIGINT end the run after the current step, and a second SIGINT at once. Yields a function that
+    tells whether a signal has come."""
     seen: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -378,11 +379,11 @@ def signals() -> Iterator[Callable[[], bool]]:
 
 # The model before its first update: initial values, or those of a checkpoint, an encoder or a teacher.
 
-SAMPLE = 8_192  # rows that a rotation to a teacher's vectors, or the mean and scale of vectors, are computed from
+SAMPLE = 8_192  # rows used to compute a rotation to a teacher's vectors, or the mean and scale of vectors
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
-    """Build the model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
+    """Build the model before its first update, with values drawn by the seed, or from the checkpoint `init_from`."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
     untouched = [name for name, _ in model.named_parameters()]
@@ -401,7 +402,7 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
 
 
 def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]:
-    """Evenly spaced rows of each corpus that has vectors: the corpus, n rows, and their vectors (n, D)."""
+    """Sample evenly spaced rows of each corpus with vectors: return the corpus, n rows, and their vectors (n, D)."""
     sampled = []
     for part in corpus.corpora:
         rows = np.linspace(0, len(part) - 1, min(SAMPLE, len(part))).astype(np.int64)
@@ -412,13 +413,13 @@ def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]
 
 @torch.no_grad()
 def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
-    """Initialise an average's token vectors by an encoder's vectors of the tokens' texts, less their mean.
+    """Initialise the token vectors of an average with an encoder's vectors of the tokens' texts, less their mean.
 
-    As in model2vec (https://github.com/MinishLab/model2vec): a teacher then leads to good vectors much sooner than from
-    random ones. They are scaled to length 1 on average, like random ones: longer ones would change direction slowly.
+    As in model2vec (https://github.com/MinishLab/model2vec). Training with a teacher then reaches good vectors much
+    sooner than from random ones. Like those, they have a mean length of 1; longer ones would change direction slowly.
 
     Args:
-        table: The average's token vectors; those of special tokens stay as they are.
+        table: The average's token vectors; those of special tokens are not changed.
         encoder: A spec for `open_encoder`.
         tokenizer: The average's tokenizer.
 
@@ -439,10 +440,10 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """Initialise the map to a teacher's vectors by the rotation that brings means nearest to them (Procrustes).
+    """Initialise the map to a teacher's vectors with the rotation that brings means nearest to them (Procrustes).
 
-    With a random map the means would have to rotate before they learn, and lose information on the way. Rows are those
-    of the first corpus with vectors, its first column.
+    With a random map the means would have to rotate before they learn, and lose information on the way. The rotation is
+    computed from the first column of the first corpus with vectors.
     """
     for part, rows, targets in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]

@@ -1,4 +1,4 @@
-"""OUT/run.json, the request for a run, which only `resume` reads; and the files of a run with their columns."""
+"""Read and write OUT/run.json, the settings of a run, and pair the data files of a run with columns and vectors."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Report = Callable[[dict[str, Any]], None]  # gets each row of metrics
 
 
 def silent(row: dict[str, Any]) -> None:
-    """Reports nothing."""
+    """Report nothing."""
 
 
 def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Teacher = ()) -> list[Source]:
-    """The files of a run with the columns of each, and the vectors of its rows; UsageError if their numbers differ."""
+    """Return the data files of a run, each with its columns and vectors; UsageError unless all or none have vectors."""
     names = tuple(parse_columns(recipe.data.columns))
     sources = [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
     if not teacher:
@@ -39,7 +39,7 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Tea
 
 
 def check_taught(recipe: Recipe, targets: Iterable[object]) -> None:
-    """Raise UsageError for a recipe that needs vectors without any."""
+    """Raise UsageError for a recipe that needs a teacher's vectors if there are none."""
     if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(targets):
         raise UsageError(
             f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
@@ -47,8 +47,8 @@ def check_taught(recipe: Recipe, targets: Iterable[object]) -> None:
 
 
 def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
-    """Raise UsageError for vectors that the recipe does not use, or for a recipe that needs vectors without any;
-    DataError for vectors of another width."""
+    """Raise UsageError for vectors that the recipe does not use, or if it needs vectors and there are none; DataError
+    for vectors of another width."""
     paths = [source.targets for source in sources if source.targets is not None]
     width, weight = recipe.arguments.get(WIDTH, 0), recipe.arguments.get(WEIGHT, 0.0)
     check_taught(recipe, paths)
@@ -63,7 +63,7 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
 
 
 def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
-    """Write the file that makes a folder a run; it comes last."""
+    """Write the file that makes a folder a run, after all others."""
     settings: dict[str, object] = {"recipe": recipe.name, "arguments": recipe.arguments}
     settings["data"] = list(map(str, sources))
     if any(source.targets for source in sources):
@@ -72,7 +72,7 @@ def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None
 
 
 def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
-    """The recipe of a run, and its document; NotFound if it is absent, DataError if it is damaged or invalid."""
+    """Read the recipe of a run, and the whole file; NotFound if it is absent, DataError if it is damaged or invalid."""
     path = out / SETTINGS
     if not path.is_file():
         raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")
@@ -90,7 +90,7 @@ def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
 
 
 def changed_by(recipe: Recipe, overrides: Mapping[str, Any]) -> Recipe:
-    """The recipe of a run with these settings; UsageError for those that can't change during it."""
+    """Return the recipe of a run with new settings; UsageError for settings that can't change during a run."""
     changed = recipes.build(recipe.name, {**recipe.arguments, **overrides})
     if fixed := differing(recipe.arguments, changed.arguments):
         raise UsageError(f"{fixed} can't change during a run; settings of train and objective can.")
@@ -98,8 +98,7 @@ def changed_by(recipe: Recipe, overrides: Mapping[str, Any]) -> Recipe:
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """The first setting with two values that can't change during a run, as earlier updates depend on it; "" if
-    none."""
+    """Find the first setting that differs, but can't change during a run, as earlier updates depend on it; or ""."""
     for name in one:
         changes = name.startswith(("train.", "objective.")) and name != "train.seed"
         if not changes and name in other and one[name] != other[name]:

@@ -29,12 +29,12 @@ BASE = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 weigh 
 
 @torch.inference_mode()
 def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
-    """Means over the held-out rows that have them, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
+    """Measure each prediction's NLL, each posterior's KL, and the ELBO: means over held-out rows, in nats.
 
-    `elbo` = -(reconstruction NLL + KL), with every KL at full weight, whatever its weight in training. It excludes
+    `elbo` is -(reconstruction NLL + KL), with every KL at weight 1, whatever its weight in training. It excludes
     translation, and a model that only translates has no ELBO. `active/NAME` counts the latent units in use.
     `distillation/en` is 1 - the cosine of the mapped vector and its teacher's. `retrieval/en-fr` is the share of
-    English sentences whose nearest of all the held-out French is a translation. Deterministic in the seed.
+    English sentences whose nearest held-out French sentence is a translation. Deterministic, given the seed.
     """
     workers, scores = trainer.workers, HeldOutScores(trainer.device)
     trainer.model.eval()
@@ -77,7 +77,7 @@ class HeldOutScores:
             self.texts[columns].append(torch.stack([hashes(batch.sides[column]) for column in out.semantic], 1))
 
     def over_all(self, workers: Workers) -> dict[str, float]:
-        """The scores over the rows of all workers."""
+        """Return the scores over the rows of all workers."""
         sums, rows, spread = (workers.sum_over_ranks(part) for part in (self.sums, self.rows, self.moments))
         means = {name: (sums[name] / rows[name]).item() for name in sums}
         elbo = {"elbo": means.pop("elbo")} if "elbo" in means else {}  # the first
@@ -93,8 +93,8 @@ class HeldOutScores:
 
 
 def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
-    """The cost of each row, (B,) nats, by the key of its metric; also whether its label is predicted, and the distance
-    of its vectors to their teacher's."""
+    """Yield the NLL and KL of each row, (B,) nats, with the key of the metric; also whether its label is predicted
+    correctly, and the distance of its vectors from the teacher's."""
     for prediction in out.predictions:
         yield prediction.name, prediction.nll()[1]
         if isinstance(prediction, LabelPrediction):
@@ -106,19 +106,20 @@ def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
 
 
 def hashes(side: Tokens) -> Tensor:
-    """A number for each sentence, (B,) int64; sentences of the same tokens have the same number."""
+    """Return a hash of each sentence, (B,) int64; sentences of the same tokens have the same hash."""
     powers = torch.full((side.ids.shape[1],), BASE).cumprod(0)
-    return (side.ids.cpu() * powers).sum(1)  # padding counts 0
+    return (side.ids.cpu() * powers).sum(1)  # padding adds 0
 
 
 def retrieval(columns: Sequence[str], meaning: Tensor, texts: Tensor) -> dict[str, float]:
-    """Precision at 1 by cosine, each column from each other.
+    """Compute precision at 1 by cosine, for each ordered pair of columns.
 
-    Corpora hold many sentences with several translations each, so the translation of a copy is right too, and a copy of
-    the translation. A sentence that is as near to a wrong one is a miss: equal vectors have a precision of 0.
+    In many corpora a sentence occurs several times with different translations. So the translation of a copy is right
+    too, and a copy of the translation. If a wrong sentence is as near as the right one, that is a miss: with equal
+    vectors precision is 0.
 
     Args:
-        columns: Their names.
+        columns: Names of the columns.
         meaning: Semantic means of n rows, (n, columns, L).
         texts: The `hashes` of their sentences, (n, columns).
     """
@@ -136,8 +137,8 @@ def retrieval(columns: Sequence[str], meaning: Tensor, texts: Tensor) -> dict[st
 
 @torch.inference_mode()
 def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
-    """ "information/NAME": I(x; z) of each posterior over these rows, nats (see `information`); the first worker's
-    value, so that all agree. Raises UsageError for a model whose posteriors have no density."""
+    """Measure "information/NAME", I(x; z) of each posterior over these rows, in nats (see `information`). All workers
+    get the first one's values. Raises UsageError for a model whose posteriors have no density."""
     measured: dict[str, Tensor] = {}
     if trainer.workers.is_main:
         trainer.model.eval()

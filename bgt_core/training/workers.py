@@ -1,8 +1,8 @@
-"""The processes that share one run: those that `torchrun` starts, or those of this machine that `joined` starts.
+"""The processes that share one run: those that `torchrun` starts, or those that `joined` starts on this machine.
 
-Every worker holds the whole model. An update's micro-batches are dealt out; gradients are summed before the
-optimiser steps, so all workers stay equal. Random draws depend on the micro-batch's number, not on the worker that
-computes it: the number of workers only changes the order of sums.
+Every worker holds the whole model. Each computes some of an update's micro-batches, and gradients are summed before the
+optimiser's step, so all models stay equal. Random draws depend on the number of the micro-batch, not on the worker, so
+the number of workers only changes the order of sums.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from bgt_core.errors import BgtError, UsageError, check_least
 from bgt_core.recipes.recipe import TrainConfig
 
 PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
-SECONDS = 10.0  # time for a process whose connection is lost to end
+SECONDS = 10.0  # to wait for the end of a process whose connection is lost
 HOST = "127.0.0.1"
 Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
 class Workers:
-    """This process among `count`; a context that connects and disconnects them."""
+    """This process, one of `count`; as a context manager it connects and disconnects them."""
 
     rank: int = 0
     count: int = 1
@@ -79,21 +79,21 @@ class Workers:
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Each flag, true if any worker raises it; sent through the CPU, so that no GPU is waited for."""
+        """Return each flag, true if it is true in any worker; sent through the CPU, so that no GPU is waited for."""
         raised = torch.tensor(flags, dtype=torch.int32)
         if self.count > 1:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return [bool(flag) for flag in raised]
 
     def every(self, value: Value) -> list[Value]:
-        """The values of all workers, the first worker's first; tensors must be on the CPU."""
+        """Return the values of all workers, the first worker's first; tensors must be on the CPU."""
         values = [value] * self.count
         if self.count > 1:
             dist.all_gather_object(values, value)
         return values
 
     def sum_over_ranks(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The sum of each named tensor over the workers that have it, in float64 on the CPU."""
+        """Sum each named tensor over the workers that have it, in float64 on the CPU."""
         parts = self.every({name: value.detach().cpu().double() for name, value in values.items()})
         names = dict.fromkeys(name for part in parts for name in part)
         return {name: reduce(torch.add, [part[name] for part in parts if name in part]) for name in names}
@@ -111,7 +111,7 @@ class Workers:
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
         present = self.any(*(parameter.grad is not None for parameter in wanted))
         wanted = [parameter for parameter, exists in zip(wanted, present, strict=True) if exists]
-        # One message for all: each of its own would wait for the others.
+        # One message for all gradients: separate ones would wait for each other.
         gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in wanted]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
@@ -119,7 +119,7 @@ class Workers:
             parameter.grad = total.view_as(parameter)
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum of a tensor of one shape over the workers."""
+        """Sum a tensor, of the same shape everywhere, over the workers."""
         if self.count == 1:
             return values
         dist.all_reduce(total := values.clone())
@@ -130,8 +130,8 @@ SINGLE_PROCESS = Workers()  # one process, as without `torchrun`
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """The number of processes that trains fastest: one for each thread that torch may use, at most one per micro-batch;
-    one with a GPU. Small operators gain little from threads."""
+    """Return the number of processes that train fastest: with a GPU one, else one per thread of torch, but at most one
+    per micro-batch. Small operators gain little from threads."""
     if device.type != "cpu":
         return 1
     # Too large micro-batches are halved until they fit; a ratio of 1 needs one halving, because of padding.
@@ -151,14 +151,14 @@ def check_workers(count: int | None, device: str, launched: Workers) -> None:
 
 @contextmanager
 def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator[Workers]:
-    """The group of this process, its first worker, and `count` - 1 new ones, which call work(workers, *arguments).
+    """Start `count` - 1 processes that call work(workers, *arguments), and join them as the first worker.
 
     Threads are divided among them. The new ones hold no state, so they are killed when the block ends; if this process
     is killed, they end because their connection is lost. As always with torch.multiprocessing, a script that trains
     with several workers needs `if __name__ == "__main__"`.
 
     Raises:
-        BgtError: A worker ended; it says which and why.
+        BgtError: A worker ended; the message says which and why.
     """
     threads = torch.get_num_threads()
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
@@ -166,13 +166,13 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # A worker that ends before it connects (a script without that line) would be waited for until PATIENCE ends.
+        # Without this check, a worker that ends before it connects (see above) would be waited for until PATIENCE ends.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:
             with Workers(0, count, store) as workers:
                 yield workers
-        except RuntimeError:  # raised by torch if a connection is lost; the worker that ended says more
+        except RuntimeError:  # torch reports only the lost connection; join() raises the error of the worker that ended
             context.join(SECONDS)
             raise
     except ProcessExitedException as ended:
@@ -197,5 +197,5 @@ def _work(number: int, count: int, threads: int, port: int, work: Callable[..., 
     with Workers(number + 1, count, store) as workers:
         try:
             work(workers, *arguments)
-        except BgtError as error:  # the first worker meets the same error, and reports it
+        except BgtError as error:  # the first worker has the same error, and reports it
             sys.exit(error.exit_code)

@@ -90,7 +90,7 @@ def test_a_batch_has_at_most_batch_size_sentences(
 ) -> None:
     sentences, sizes = [pair.texts["en"] for pair in grammar[:10]], []
     at_once = model.embed(sentences, lang="en")
-    encoder = model.encoder("en", "semantic")
+    encoder = model.encoder("semantic", "en")
     forward = encoder.forward
 
     def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:

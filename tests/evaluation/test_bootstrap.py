@@ -17,6 +17,7 @@ from bgt_core.evaluation.bootstrap import (
     bootstrap,
     contrast,
     holm,
+    interval,
     pearson,
     resample,
     share,
@@ -182,6 +183,23 @@ def test_the_same_scores_are_not_separable() -> None:
     assert contrast([(1, alone), (-1, alone)], 0.95) == (0, 0, 0, 1, False)
     twice = score(60.0, 60.0)
     assert contrast([(1, twice), (-1, twice)], 0.95) == (0, 0, 0, 1, True)
+
+
+@pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
+def test_an_interval_holds_the_truth_as_often_as_it_says(rho: float, ours: Callable, rng: np.random.Generator) -> None:
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal
+    inside = 0
+    for _ in range(400):
+        gold, noise = rng.normal(size=(2, 150))
+        system = rho * gold + np.sqrt(1 - rho**2) * noise
+        low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
+        inside += low <= truth <= high
+    assert 0.86 < inside / 400 < 0.94  # sd of the share: 0.015
+
+
+def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator) -> None:
+    draws = rng.normal(0.5, 0.2, (100_000, 1))
+    assert two_sided_p(np.array([0.392]), draws)[0] == pytest.approx(0.05, abs=0.001)  # 1.96 x 0.2
 
 
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [

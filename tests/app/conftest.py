@@ -1,4 +1,4 @@
-"""Pages without a browser: one is opened by its module's name, on an untrained model."""
+"""Open pages without a browser, by the module's name, on an untrained model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ shell.draw(shell.PAGES["{name}"], st.empty())
 
 
 class App(AppTest):
-    """A page, and what people do on it; each run fails the test on an exception."""
+    """A page, and the actions of a user; a run that raises an exception fails the test."""
 
     def run(self, *, timeout: float | None = None) -> App:
         super().run(timeout=timeout)
@@ -48,7 +48,7 @@ class App(AppTest):
         return self
 
     def press(self, label: str) -> App:
-        """Press the one button whose label starts so."""
+        """Press the only button whose label begins with this text."""
         (button,) = (button for button in self.button if button.label.startswith(label))
         button.click()
         return self.run()
@@ -59,12 +59,12 @@ class App(AppTest):
         return self.run()
 
     def box(self, label: str) -> Any:
-        """The one select box with that label."""
+        """Return the only select box with this label."""
         (box,) = (box for box in self.selectbox if box.label == label)
         return box
 
     def upload(self, name: str, content: str | bytes) -> App:
-        """Choose a file in the dialog of uploads."""
+        """Choose a file in the upload dialog."""
         self.press("Upload")
         content = content.encode() if isinstance(content, str) else content
         self.file_uploader(key="own_file").set_value((name, content, "text/plain"))
@@ -74,18 +74,18 @@ class App(AppTest):
         return "".join(part.proto.body for part in self.get("html"))
 
     def sent(self) -> list[dict]:
-        """What each part with JavaScript of its own is given."""
+        """Return the data sent to each component that has its own JavaScript."""
         return [json.loads(part.proto.json) for part in self.get("bidi_component")]
 
     def figures(self) -> list[dict]:
-        """What plotly is given, in charts and on maps; every figure has an alternative text."""
+        """Return the figures sent to plotly, in charts and on maps; check that each has an alternative text."""
         charts = [(chart.proto.alt, chart.proto.spec) for chart in self.get("plotly_chart")]
         maps = [(part["alt"], part["figure"]) for data in self.sent() for part in data.get("maps", [])]
         assert all(alt for alt, _ in [*charts, *maps])
         return [json.loads(figure) for _, figure in [*charts, *maps]]
 
     def lit(self, what: str = "lit") -> set[str]:
-        """Ids of the rows that stand out on all maps ("lit") or are counted as selected ("chosen")."""
+        """Return the ids of the rows highlighted on all maps ("lit") or counted as selected ("chosen")."""
         (ids,) = (data["rows"]["id"] for data in self.sent() if "rows" in data)
         (bits,) = (data[what] for data in self.sent() if what in data)
         mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
@@ -97,7 +97,7 @@ scanned = cache(manifest_scanner.scan_component_manifests)
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Nothing is cached, before or after; other tests share what is: the loaded model, its vectors and maps."""
+    """Clear the caches before and after the test. Other tests share the loaded model, its vectors and its maps."""
     st.cache_data.clear()
     st.cache_resource.clear()
     yield
@@ -107,7 +107,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An untrained model writes on and on: grids and swaps end early. Streamlit reads the installed packages once."""
+    """Limit generated text, because an untrained model does not stop; scan the installed packages once."""
     monkeypatch.setattr(writing, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
@@ -116,7 +116,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """start(*arguments): what the app is started with; at first an untrained model."""
+    """start(*arguments): set the app's arguments; by default an untrained model."""
 
     def choose(*arguments: object) -> None:
         monkeypatch.setattr(sys, "argv", ["main.py", *map(str, arguments)])
@@ -127,7 +127,7 @@ def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., App]:
-    """opened(name, parameter=value, ...): that page, opened by a link with these; "main" is the whole app."""
+    """opened(name, parameter=value, ...): open a page by a link with these parameters; "main" is the whole app."""
 
     def show(name: str, **parameters: str) -> App:
         path = MAIN
@@ -144,7 +144,7 @@ def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
-    """library(sources, styles, lang, source_lang): what the library generates from both, the best of each pair."""
+    """library(sources, styles, lang, source_lang): the library's best generated text for each pair."""
     bgt = bgt_core.load(saved)
 
     def written(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
@@ -162,7 +162,7 @@ def tables_of(cells_of: Callable[..., list[Cell]]) -> Callable[..., gather.Resul
 
 @pytest.fixture
 def cells_of() -> Callable[..., list[Cell]]:
-    """cells_of(model, lang, points, fingerprint, probe): results of `bgt-probe`, two tasks."""
+    """cells_of(model, lang, points, fingerprint, probe): results of `bgt-probe` on two tasks."""
 
     latents = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
@@ -199,7 +199,7 @@ def cells_of() -> Callable[..., list[Cell]]:
 THREE = ("en", "fr", "de")
 VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
 SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
-LOGS: dict[str, dict[str, float]] = {  # what the training of each kind of model reports on held-out pairs
+LOGS: dict[str, dict[str, float]] = {  # the report on held-out pairs in the training log of each kind of model
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
@@ -217,7 +217,7 @@ def model_of(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
-    """model_of(kind): an untrained model of that kind in `LOGS`, with the log of its training; made once."""
+    """model_of(kind): an untrained model of this kind in `LOGS`, with its training log; created once."""
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
@@ -252,7 +252,7 @@ def letters(sentences):
 
 @pytest.fixture
 def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> str:
-    """A function of the user's that embeds sentences, by the name it is given at the start."""
+    """A user-defined function that embeds sentences, by its name for --model."""
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "letters_of", raising=False)
@@ -267,7 +267,7 @@ def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def sentence_transformer(tmp_path: Path) -> Path:
-    """A folder of that library's own: a bag of five words."""
+    """A folder of a sentence-transformers model: a bag of five words."""
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import BoW
 

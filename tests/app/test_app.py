@@ -1,4 +1,4 @@
-"""Pages by states: every page opens on every kind of model, and says what a model lacks and what to do about it."""
+"""Every page opens with every kind of model, and explains what the model lacks and what the user can do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAIR = ("Can you help me?", "He is my friend.")
 
 @pytest.fixture
 def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """begin(kind): the app is started with a model of that kind."""
+    """begin(kind): start the app with a model of this kind."""
 
     def choose(kind: str) -> None:
         if kind == "shipped":
@@ -51,7 +51,7 @@ def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.Fixt
 
 KINDS = ("title", "markdown", "caption", "info", "warning", "code")
 SPLIT = "Split its vectors into two parts on *Your encoder*"
-SAYS = {  # what stands on pages, by the kind of model
+SAYS = {  # texts on pages, by the kind of model
     "shipped": {},
     "sp": {
         "sentence": "This model computes one latent from a sentence", "card": "25.0%",
@@ -74,7 +74,7 @@ SAYS = {  # what stands on pages, by the kind of model
 
 
 def texts(app: Any) -> str:
-    """All that a page says, and the addresses that it links to."""
+    """Return all texts of a page, and the addresses that it links to."""
     return "\n".join([
         *(str(part.value) for kind in KINDS for part in app.get(kind)),
         *(part.value.to_string() for part in app.table), *(part.value for part in app.sidebar.text),
@@ -136,7 +136,7 @@ def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_v
     count = len(letters_of.calls)
     assert np.array_equal(state.embed(model, texts, "en", "semantic"), first)
     assert len(letters_of.calls) == count
-    st.cache_resource.clear()  # another object may be behind the name now
+    st.cache_resource.clear()  # the name may now stand for another function
     state.embed(state.model(), texts, "en", "semantic")
     assert len(letters_of.calls) == count + 1
 
@@ -155,7 +155,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 def test_heads_of_columns_are_not_cut(
     opened: Open, start: Start, model_of: Callable, cells_of: Callable[..., list[Cell]], tmp_path: Path, page: str
 ) -> None:
-    """A character of a head takes up to 6.6 pixels, the margins 16."""
+    """A character of a title takes up to 6.6 pixels, the margins 16."""
     names = ("three languages", "paraphrases")
     write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
     models = [argument for name in names for argument in ("--model", model_of(name))]

@@ -1,4 +1,4 @@
-"""Files that are damaged, or made to harm: each is refused in one line, and takes nothing else with it."""
+"""Damaged or malicious files: each is refused with one line, and affects nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
     few = io.BytesIO()
     write_cells(few, [replace(cell, predictions=cell.predictions.slice(0, 40))])
     for seed in range(start, start + 100):
-        with suppress(BgtError):  # any other error fails
+        with suppress(BgtError):  # any other error fails the test
             read_cells("a.parquet", damaged(few.getvalue(), seed))
 
 
@@ -75,7 +75,7 @@ def test_whatever_a_card_adds_is_shown(
 
 
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
-ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # read from the address by the app itself
+ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # read from the address by the app, not by a control
 VALUES = (
     HOSTILE, "", " ", "9" * 5_000, "-1", "1e999", "NaN", "٣" * 12, "\0", "\ud7ff", "true", "[" * 5_000, "a,b,,",
     '{"a": 1}', "../../etc/passwd", "<img src=x onerror=alert(1)>", "x" * 20_000, "🙂" * 300, "=1+1", "%00",

@@ -1,4 +1,4 @@
-"""The shell, the first page and the card: filled, empty, broken."""
+"""The shell, the start page and the card: complete, empty, and with errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     (message,) = app.code
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
-    app.selectbox(key="ckpt").set_value(SHIPPED)  # the other model still opens
+    app.selectbox(key="ckpt").set_value(SHIPPED)  # another model still opens
     assert app.run().text_input and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)
@@ -92,7 +92,7 @@ def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every rerun sets the path, while Streamlit puts the app's folder on it and takes it off for other sessions."""
+    """Every rerun sets the path, while Streamlit adds and removes the app's folder for other sessions."""
     main = Path(package.__file__).parent / "main.py"
     code = compile(
         main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"

@@ -1,4 +1,4 @@
-"""What a new page needs: a module with `page(loaded)`, and a row of `PAGES`."""
+"""A new page needs a module with `page(loaded)`, and a row of `PAGES`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app as a person meets it: `streamlit run` in one process, Chromium in another."""
+"""The app as a user sees it: `streamlit run` in one process, Chromium in another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from probes.results.store import Cell, write_cells
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
-    "--no-sandbox",  # CI runs as root
+    "--no-sandbox",  # because CI runs as root
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
@@ -31,9 +31,9 @@ FLAGS = [
     "--no-first-run",
 ]
 
-# Rule -> the parts of Streamlit's own markup that it may find, and why they stay.
+# Rule -> parts of Streamlit's markup that may violate it, with the reason.
 EXCLUDED = {
-    # a wide table scrolls inside its box, which Streamlit gives no tabindex; browsers focus such a box themselves
+    # a wide table scrolls inside a box; Streamlit gives it no tabindex, but browsers make it focusable
     "scrollable-region-focusable": "[data-testid=stTable]",
 }
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
@@ -50,7 +50,7 @@ VIOLATIONS = """async ([excluded, rules, part]) => {
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """The system's Chromium; skips, and says why, where there is none."""
+    """Return the path of the system's Chromium; skip the test if it is not installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     path = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not path:
@@ -68,17 +68,17 @@ def chromium(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, subprocess.Popen]]:
-    """The apps that were started, by their address."""
+    """The processes of the started apps, by address."""
     running: dict[str, subprocess.Popen] = {}
     yield running
     for process in running.values():
-        process.kill()  # Streamlit waits for scripts that run, and there is nothing to save
+        process.kill()  # Streamlit would wait for running scripts, and there is nothing to save
         process.wait()
 
 
 @pytest.fixture(scope="session")
 def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """serve(*arguments, cwd): the address of an app started from that folder."""
+    """serve(*arguments, cwd): start an app in that folder, and return its address."""
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -104,7 +104,7 @@ def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An app on two untrained models with a probe's results, started from a folder that is not the repository."""
+    """The address of an app with two untrained models and a probe's results, started outside the repository."""
     models, results = (tmp_path_factory.mktemp(name) for name in ("models", "results"))
     for name in ("first", "second"):
         shutil.copytree(saved, models / name)
@@ -115,7 +115,7 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
 
 @pytest.fixture
 def within() -> Callable[[float], float]:
-    """within(seconds): in milliseconds, longer where other programs keep the processors busy."""
+    """within(seconds): the time in milliseconds, longer if other programs keep the processors busy."""
 
     def patience(seconds: float) -> float:
         return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -125,7 +125,7 @@ def within() -> Callable[[float], float]:
 
 @pytest.fixture
 def lasso() -> Callable[..., None]:
-    """lasso(page, side, low, high): draw around the middle of a map, between these shares of its sides."""
+    """lasso(page, side, low, high): draw a lasso around the middle of a map, between these fractions of its sides."""
 
     def draw(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
         box = page.locator(".nsewdrag").nth(side).bounding_box()
@@ -134,7 +134,7 @@ def lasso() -> Callable[..., None]:
         page.mouse.move(*points[0])
         page.mouse.down()
         for point in points[1:]:
-            page.mouse.move(*point, steps=2)  # a selection is drawn at every step
+            page.mouse.move(*point, steps=2)  # the selection is updated at every step
         page.mouse.up()
 
     return draw
@@ -142,7 +142,7 @@ def lasso() -> Callable[..., None]:
 
 @pytest.fixture
 def lit() -> Callable[[Page, int], list[str]]:
-    """lit(page, chart): ids of the rows that stand out on a map, as plotly holds them."""
+    """lit(page, chart): ids of the rows that plotly highlights on a map."""
 
     def read(page: Page, chart: int) -> list[str]:
         return page.evaluate(
@@ -157,7 +157,7 @@ def lit() -> Callable[[Page, int], list[str]]:
 
 @pytest.fixture
 def turn_to(settle: Callable[[Page], None]) -> Callable[[Page, str], None]:
-    """turn_to(page, title): that page of the app, from the list at the side."""
+    """turn_to(page, title): open this page of the app from the sidebar."""
 
     def go(page: Page, title: str) -> None:
         page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
@@ -169,10 +169,10 @@ def turn_to(settle: Callable[[Page], None]) -> Callable[[Page, str], None]:
 
 @pytest.fixture
 def settle() -> Callable[[Page], None]:
-    """settle(page): wait until the script has run and what it sent is drawn."""
+    """settle(page): wait until the script has run and its output is drawn."""
 
     def wait(page: Page) -> None:
-        page.wait_for_timeout(200)  # until the script has begun
+        page.wait_for_timeout(200)  # wait until the script has begun
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
         page.wait_for_timeout(200)
 
@@ -181,7 +181,7 @@ def settle() -> Callable[[Page], None]:
 
 @pytest.fixture
 def violations() -> Callable[..., list[str]]:
-    """violations(page, part, rules): what is seriously or critically wrong, as rule, markup and reason."""
+    """violations(page, part, rules): serious and critical violations, as rule, markup and reason."""
 
     def find(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
         if not page.evaluate("typeof axe === 'object'"):
@@ -193,20 +193,20 @@ def violations() -> Callable[..., list[str]]:
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """One for all, so that the app's own files are fetched once; a session is a page's."""
+    """A single context, so that the app's own files are downloaded once; each page has its own session."""
     with chromium.new_context() as context:
         yield context
 
 
 @pytest.fixture
 def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
-    """visit(address): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
+    """visit(address): open a page, and let it settle; at the end, check for errors and requests to other servers."""
     pages: list[Page] = []
     wrong: list[str] = []
 
     def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
         def note(message: ConsoleMessage) -> None:
-            # below the root Streamlit first asks for its own files where the page is, then where they are
+            # below the root, Streamlit first requests its own files at the page's address, then at the right one
             if message.type == "error" and not (quiet_404 and "404" in message.text):
                 wrong.append(f"{message.text} {message.location['url']}")
 

@@ -1,4 +1,4 @@
-"""Figures to take away, as the browser draws them: for print, and as vectors."""
+"""Saved figures, drawn by the browser: for print, and as vector graphics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getB
 
 @pytest.fixture
 def save(tmp_path: Path) -> Callable[[Page, str], Path]:
-    """save(page, kind): the file that the open list of exports gives."""
+    """save(page, kind): the file that is saved by a button of the open list of exports."""
 
     def press(page: Page, kind: str) -> Path:
         with page.expect_download() as download:
@@ -45,6 +45,6 @@ def test_a_figure_is_saved_for_print_and_as_vectors(
     drawing = svg.read_text("utf-8")
     assert "<image" not in drawing and "data:image" not in drawing and "Source Sans" not in drawing
     expect(page.get_by_role("status").filter(has_text="Saved")).to_contain_text(svg.name)
-    page.set_content(drawing)  # alone, without the app's fonts
+    page.set_content(drawing)  # on its own, without the app's fonts
     expect(page.locator("text").filter(has_text="Test accuracy")).to_have_count(1)
     assert page.evaluate(OUTSIDE) == []

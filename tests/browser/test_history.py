@@ -1,4 +1,4 @@
-"""The browser's Back: one step leads to the page before, with what was typed there."""
+"""The browser's Back button: one step leads to the previous page, with the typed text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browser.conftest import HEADINGS
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
 Turn = Callable[[Page, str], None]
-FIELDS = [  # page and label of the field
+FIELDS = [  # page, and label of its field
     ("A sentence", "Your sentence"),
     ("Meaning by style", "Meanings, one per line"),
 ]

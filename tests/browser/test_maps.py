@@ -1,4 +1,4 @@
-"""The maps in a browser: linked selections, many points, drawings to keep, and no WebGL."""
+"""The maps in a browser: linked selections, many points, saved drawings, and a browser without WebGL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TurnTo = Callable[[Page, str], None]
 
 @pytest.fixture
 def reruns(visit: Visit) -> Callable[[Page], list[str]]:
-    """reruns(page): filled from now on with what each rerun is of: a fragment's id, or "" for the whole script."""
+    """reruns(page): a list that collects the subject of each rerun: a fragment's id, or "" for the whole script."""
 
     def watch(page: Page) -> list[str]:
         seen: list[str] = []
@@ -51,20 +51,20 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(
         begun = monotonic()
         lasso(page, side)
         expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
-        assert 1000 * (monotonic() - begun) < within(1)  # drawing it included
+        assert 1000 * (monotonic() - begun) < within(1)  # including the time to draw the lasso
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
         expect(page.get_by_text(f"{len(left)} selected sentences")).to_be_visible()
         expect(page.get_by_role("status").filter(has_text="selected")).to_have_text(f"{len(left)} of 600 selected")
-    assert seen and all(seen)  # what is beside the maps ran again, the page did not
+    assert seen and all(seen)  # the fragment next to the maps ran again, but not the page
     page.get_by_role("button", name="Nothing is selected").click()
     settle(page)
     assert lit(page, 0) == lit(page, 1) == []
 
 
 def point(page: Page, row: int) -> tuple[float, float]:
-    """Where a sentence of the semantic map is on the screen."""
+    """Return the screen position of a sentence on the semantic map."""
     mark = page.locator(".bgt-map").first.locator(".points path").nth(row).bounding_box()
     assert mark
     return mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2
@@ -113,7 +113,7 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     drawing = (tmp_path / "map.svg").read_text("utf-8")
     assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
     assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
-    assert "Length in words" in drawing  # its legend
+    assert "Length in words" in drawing  # in the legend
     page.get_by_role("button", name="Export").first.click()
     with page.expect_download() as saved:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
@@ -134,13 +134,13 @@ def test_many_points_are_painted_and_selected_in_time(
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(5)  # drawing it included
+    assert 1000 * (monotonic() - begun) < within(5)  # including the time to draw the lasso
     page.mouse.move(*middle(page))
-    expect(page.locator(".bgt-tip")).to_be_visible()  # the text of a point among 50,000
+    expect(page.locator(".bgt-tip")).to_be_visible()  # the text of one point among 50,000
 
 
 def middle(page: Page) -> tuple[float, float]:
-    """The screen position of a row of a painted map."""
+    """Return the screen position of a row on a map drawn with WebGL."""
     left, top = page.evaluate(
         """() => {
             const map = window.bgtMaps.view.maps[0], frame = map.plot.getBoundingClientRect();
@@ -188,7 +188,7 @@ def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
     settle(page)
-    assert 0 < len(lit(page, 0)) <= left  # what is hidden is not selected
+    assert 0 < len(lit(page, 0)) <= left  # hidden points are not selected
     question.click()
     page.wait_for_function(f"({shown})().every(n => n === 600)")
 

@@ -1,4 +1,4 @@
-"""What only a browser can tell of every page: it fits the window, reads well, opens short, and works by keys alone."""
+"""Properties of pages that need a browser: each fits the window, is accessible and short, and works by keyboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import bgt_core
 from bgt_core.generation.generate import candidates, exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/latents": 2, "/probes": 1}  # at least, of pages that have any without being asked
+CHARTS = {"/latents": 2, "/probes": 1}  # minimum number of charts that are drawn without a request, by page
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -23,7 +23,7 @@ GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot =>
   return 1;
 })"""
 FITS = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
-MOST = 2_000  # pixels of a page's height, at 1,280 wide
+MOST = 2_000  # maximum height of a page in pixels, at a width of 1,280
 HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
 Visit = Callable[..., Page]
 Settle = Callable[[Page], None]
@@ -32,17 +32,17 @@ Settle = Callable[[Page], None]
 def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(
     visit: Visit, settle: Settle, violations: Callable[..., list[str]], address: str
 ) -> None:
-    """Before the user asks for more."""
+    """Pages are tested in their initial state."""
     page, heights, wrong = visit(f"{address}/?ckpt=bgt-en-fr,+as+shipped"), {}, {}
     links = page.get_by_test_id("stSidebarNavLink")
     assert links.count() >= 8
     for link in links.all():
-        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is measured of what is on the screen
+        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is only measured on the screen
         link.click()
         settle(page)
         title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
         assert page.get_by_test_id("stException").count() == 0
-        if charts:  # what a chart shows stands in a table too, which comes when it is needed, as plotly does
+        if charts:  # the content of a chart is also in a table; both are loaded on demand
             expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
             table = page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first
             expect(table).to_be_attached(timeout=60_000)
@@ -68,20 +68,20 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         for width in (400, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             try:
-                page.wait_for_function(FITS, timeout=10_000)  # the charts take their new width a moment later
+                page.wait_for_function(FITS, timeout=10_000)  # charts adapt to the new width after a moment
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
-    page = visit(f"{address}/probes", quiet_404=True)  # of a model with a learning curve
+    page = visit(f"{address}/probes", quiet_404=True)  # with a model that has a learning curve
     page.set_viewport_size({"width": 1280, "height": 3000})
     expect(page.get_by_role("figure").nth(1)).to_be_attached(timeout=60_000)
     settle(page)
     wrong["Learning curve"] = violations(page)
-    assert len(wrong) > 2 * links.count()  # every page in both themes, and more
+    assert len(wrong) > 2 * links.count()  # every page in both themes, and some views
     assert {title: violation for title, violation in wrong.items() if violation} == {}
     assert min(heights.values()) > 100
     assert {title: height for title, height in heights.items() if height > MOST} == {}
     page.evaluate("document.querySelector('h1').style.color = '#bbb'")
-    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # one would be seen
+    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # violations are found
 
 
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
@@ -90,9 +90,9 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
     page = visit(f"{address}/style", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
     for name, text in fields.items():
-        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields are code of their own
+        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields are separate components
         page.get_by_label(name).focus()
-        page.keyboard.press("Control+A")  # the examples that are there
+        page.keyboard.press("Control+A")  # select the example text
         page.keyboard.type(text)
         page.keyboard.press("Control+Enter")
         settle(page)

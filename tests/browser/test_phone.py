@@ -1,4 +1,4 @@
-"""The app on a phone: a swipe scrolls, wherever it begins, and titles can be read."""
+"""The app on a phone: a swipe scrolls wherever it starts, and titles are readable."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_the_first_map_is_in_sight(
 
 
 def swipe(page: Page, x: float, y: float) -> None:
-    """Put a finger down there and move it up by 200 pixels."""
+    """Touch the screen at this place, and move up by 200 pixels."""
     session = page.context.new_cdp_session(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for way in range(20, 220, 20):
         point = {"x": x, "y": y - way}
         session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-        page.wait_for_timeout(20)  # as a finger does; all at once is no swipe
+        page.wait_for_timeout(20)  # as slow as a finger; otherwise it is not recognised as a swipe
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

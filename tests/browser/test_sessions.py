@@ -1,4 +1,4 @@
-"""Several people, and people who leave: nobody else notices."""
+"""Several users at once, and users who leave: the others do not notice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINK = {"styles_en": "Is it late?", "glang": "English"}
 
 
 def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
-    """Press Run, with enough work for any machine to be stopped in."""
+    """Start a probe that takes long enough to be stopped on any machine."""
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()
@@ -38,7 +38,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     third, leaving = visit(address), visit(f"{address}/probes", quiet_404=True)
     begin_a_probe(leaving, settle)
     leaving.close()
-    for page, text in zip(pages, reversed(TEXTS), strict=True):  # the other's
+    for page, text in zip(pages, reversed(TEXTS), strict=True):  # now with the other user's text
         page.get_by_label("Meanings, one per line").fill(text)
         page.get_by_label("Meanings, one per line").press("Control+Enter")
     third.get_by_test_id("stSidebar").get_by_role("combobox").click()

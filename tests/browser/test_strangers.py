@@ -1,4 +1,4 @@
-"""What a link or a file brings into a page is text in the browser: no link, no picture, no request."""
+"""Text from a link or a file remains text in the browser: no links, no images, no requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_link_makes_the_browser_ask_nobody(
     visit: Callable[..., Page], address: str, page: str, parameters: tuple[str, ...]
 ) -> None:
     link = urlencode(dict.fromkeys(parameters, HOSTILE))
-    shown = visit(f"{address}/{page}?{link}", quiet_404=True)  # which fails where anything but the app is asked
+    shown = visit(f"{address}/{page}?{link}", quiet_404=True)  # fails if another server than the app's is asked
     if "ckpt" in parameters:
         shown.get_by_text("This link can't be opened here").wait_for()
     assert "stranger.test" in shown.content()

@@ -1,4 +1,4 @@
-"""Nothing typed is lost: a field is filled in, left, and the next typed into at once, while the page runs again."""
+"""No typed text is lost if a user fills in a field and the next one at once, while the page runs again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-PAIRS = [  # on which page and tab, and the labels of the fields
+PAIRS = [  # page, and the labels of its fields
     ("", "Your sentence", "The other sentence"),
     ("style", "Meanings, one per line", "Styles, one per line"),
     ("pairs", "Left", "Right"),
@@ -31,7 +31,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
         for field, text in zip(fields, texts, strict=True):
             field.click(timeout=within(30))
             page.keyboard.press("Control+A")
-            page.keyboard.type(text, delay=40)  # as people do: the page runs again meanwhile
+            page.keyboard.type(text, delay=40)  # at a user's speed; the page runs again meanwhile
         page.wait_for_timeout(500)
         settle(page)
         for field, text in zip(fields, texts, strict=True):

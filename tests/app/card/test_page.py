@@ -19,7 +19,7 @@ Start = Callable[..., None]
 
 @pytest.fixture
 def with_card(saved: Path, tmp_path: Path) -> Path:
-    """The checkpoint with a card and a log that continues after it."""
+    """A checkpoint with a card, and with a training log that continues after it."""
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["card"] = {
@@ -44,8 +44,8 @@ def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: 
     scores = tables[frozenset(["Measure", "Semantic", "Language"])].set_index("Measure")
     assert scores.loc["STS"].tolist() == ["71.2", "12.5"] and scores.loc["Retrieval"].tolist() == ["93.8", ""]
     parts = tables[frozenset(["Bound and its parts", "Nats per pair"])].set_index("Bound and its parts").iloc[:, 0]
-    assert parts["ELBO"] == "-86.0"  # of step 4: the run continued after this checkpoint
-    assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # under 0.1 nats
+    assert parts["ELBO"] == "-86.0"  # of step 4, because the run continued after this checkpoint
+    assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # below 0.1 nats
     assert any("higher is better" in caption.value for caption in app.caption)
 
 

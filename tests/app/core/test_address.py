@@ -1,4 +1,4 @@
-"""What a link, a session and a cache keep of a page."""
+"""The parts of a page that a link, a session and a cache keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probes.results.store import Cell, write_cells
 
 Open = Callable[..., Any]
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
-LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
+LINKS = {  # parameters in the link of a page: the text that the browser writes, and the value of the control
     "rewrite": {
         "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
         "sentence_en": ("It sleeps.", "It sleeps."), "move_question": ("1.5", 1.5),
@@ -36,7 +36,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
-    "probes ": {  # of two results, the second
+    "probes ": {  # with two results, select the second
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
@@ -46,7 +46,7 @@ TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 
 @pytest.fixture
 def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
-    """The app, started with results and predictions, those of French made up."""
+    """Start the app with results and predictions; those of French are made up."""
     rows = [replace(row, lang="fr") for row in cell.result.rows]
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
@@ -55,10 +55,10 @@ def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path
 
 @pytest.fixture
 def follow(opened: Open, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
-    """follow(page, parameters): what is set on a page that is opened by a link."""
+    """follow(page, parameters): the values of the controls on a page that was opened by a link."""
 
     def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
-        given = opened(page.strip(), how="In a direction", **parameters)  # its sliders are drawn if it is open
+        given = opened(page.strip(), how="In a direction", **parameters)  # sliders are only drawn in an open tab
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
     return go

@@ -1,4 +1,4 @@
-"""What every page says of the texts that are typed into it: empty, too long, in another language."""
+"""Messages of every page about typed text: it is empty, too long, or in another language."""
 
 from __future__ import annotations
 

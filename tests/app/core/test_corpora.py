@@ -1,4 +1,4 @@
-"""A user's own sentences and files after a reload: there again for whoever has the key, and for nobody else."""
+"""A user's sentences and files after a reload: they are restored for everyone who has the key, and for nobody else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def nothing_kept() -> None:
 
 @pytest.fixture
 def starred(opened: Open) -> Any:
-    """The maps, with a sentence of the user's."""
+    """The maps, with a sentence of the user."""
     app = opened("maps")
     app.text_area[0].set_value("My own line.")
     return app.press("Draw as stars")
@@ -46,7 +46,7 @@ def test_a_reload_brings_sentences_and_files_back(starred: Any, opened: Open) ->
 
 def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) -> None:
     key = starred.query_params["own"]
-    assert len(key) >= 22  # 128 random bits in base64
+    assert len(key) >= 22  # 128 random bits in base64 have 22 characters
     other = opened("main", own=key[:-1])
     assert not other.session_state["own"].typed and "own" not in other.query_params
     assert "not kept any more" in other.error[0].value

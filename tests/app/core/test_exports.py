@@ -1,4 +1,4 @@
-"""Files that people take away hold what they saw."""
+"""Exported files contain what the page shows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_csv_and_parquet_hold_the_same_rows(table: pd.DataFrame) -> None:
 def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
     assert csv["text"].tolist()[:3] == ["'=1+1", "'-no", "'@you"]
-    assert csv["cosine"][0] == -0.5  # a number stays one
+    assert csv["cosine"][0] == -0.5  # numbers are not changed to text
     named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
     assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
 
@@ -72,7 +72,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
     assert " ".join(re.sub("<[^>]+>", " ", paper.layout.title.text).split()) == caption.strip()
     assert "&lt;b&gt;.tsv" in publication(many, "Pairs of <b>.tsv").layout.title.text
     assert paper.layout.width == pytest.approx(180 / 25.4 * 96, abs=1)
-    assert many.layout.width is None  # the one on the screen stays as it is
+    assert many.layout.width is None  # the figure on the screen is not changed
 
 
 @pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "pairs": 1}.items())
@@ -86,7 +86,7 @@ def test_every_figure_can_be_drawn_for_paper(
     page: str,
     at_least: int,
 ) -> None:
-    """In the colours of the light theme, whatever the page's are, with its model, its data and its numbers."""
+    """Figures for print have the colours of the light theme in either theme, and name the model, data and numbers."""
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
     monkeypatch.setattr(theme, "current", lambda: "dark")

@@ -1,4 +1,4 @@
-"""What users, files and addresses bring stands on a page letter by letter."""
+"""Text from users, files and addresses is shown character by character."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
 
 @pytest.fixture
 def hostile(opened: Open) -> Open:
-    """hostile(page, name=value, ...): the page, opened by a link with these parameters; nothing of them is Markdown."""
+    """hostile(page, name=value, ...): open a page by a link with these parameters; check that none is Markdown."""
 
     def go(page: str, **parameters: str) -> Any:
         app = opened(page, **parameters)

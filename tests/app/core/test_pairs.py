@@ -1,4 +1,4 @@
-"""What words add to the similarity of two sentences, in each latent of a model."""
+"""The effect of each word on the similarity of two sentences, in each latent of a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_words(app: Any) -> list[Any]:
 
 
 def shown(effect: float) -> float:
-    """An effect that is 0 in two decimals is shown as 0."""
+    """Return the effect as it is shown: 0 if it is 0 in two decimals."""
     return effect if abs(effect) >= LEAST else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What is counted on a sentence's surface, and a user's own lines."""
+"""Counts of a sentence's words and marks, and a user's typed lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.core import rows
     ("text", "words", "punctuation", "mark"),
     [
         ("Where is it?", 3, 1, "question"),
-        ("Où est-ce ?", 2, 2, "question"),  # the French mark stands alone and is no word
+        ("Où est-ce ?", 2, 2, "question"),  # the French mark is separated by a space, but is not a word
         ("Well, it rains...", 3, 2, "ellipsis"),
         ("Well, it rains…", 3, 2, "ellipsis"),
         ("So what!", 2, 1, "exclamation"),
@@ -19,9 +19,9 @@ from app.core import rows
         ("It is", 2, 0, "none"),
         ("駅はどこですか？", 1, 1, "question"),
         ("أين المحطة؟", 2, 1, "question"),
-        ("« Où est-ce ? »", 2, 4, "question"),  # quotes close no sentence
+        ("« Où est-ce ? »", 2, 4, "question"),  # quotes are not closing marks
         ("As follows:", 2, 1, "other"),
-        ("شكرًا", 1, 0, "none"),  # the sign above its last letter but one is no mark
+        ("شكرًا", 1, 0, "none"),  # the diacritic above its last letter but one is not a mark
         ("", 0, 0, "none"),
     ],
 )

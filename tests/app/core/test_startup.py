@@ -1,4 +1,4 @@
-"""What the app is started with: models of any kind, texts in some languages."""
+"""Options at the start of the app: models of any kind, texts in some languages."""
 
 from __future__ import annotations
 

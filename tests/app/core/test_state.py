@@ -1,4 +1,4 @@
-"""Vectors of many sentences: each computed once, kept once, dropped when others need the memory."""
+"""Vectors of many sentences are computed once, kept once, and dropped when others need the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.core.state import filled
 
 
 class Counting:
-    """Embeds a sentence as its length and its language's; counts what it was given."""
+    """Embed each sentence as its length and that of its language's name; record the texts."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -39,7 +39,7 @@ def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() 
 
 
 def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows of 2 float32
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows with 2 float32 numbers
     embed = Counting()
     for key in ("first", "second", "first", "third", "first"):
         filled(key, PARTS, embed)

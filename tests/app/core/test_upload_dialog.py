@@ -1,4 +1,4 @@
-"""A user's own file: what its columns are taken for, which rows are used, and that pages then offer it."""
+"""A user's file: the guessed use of its columns, the rows that are used, and the pages that then offer it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TOPICS = ["a", "b"] * 20
         ({"Column 1": NUMBERS, "Column 2": ENGLISH, "Column 3": ENGLISH[::-1]}, ["gold", "en", "en"]),
         ({"score": NUMBERS, "x": FRENCH}, ["gold", "fr"]),
         ({"x": ENGLISH, "y": ENGLISH[::-1]}, ["en", "en"]),
-        ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # names before what is in the columns
+        ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # names have priority over contents
         ({"ANGLAIS": FRENCH, "Francais 2": ENGLISH}, ["en", "fr"]),
         ({"x": ENGLISH, "y": FRENCH, "comment": ENGLISH}, ["en", "fr", ""]),
-        ({"x": examples("en", "es")[1]}, ["en"]),  # Spanish, which the model does not read
+        ({"x": examples("en", "es")[1]}, ["en"]),  # Spanish, a language that the model does not read
         ({"id": ENGLISH, "x": ENGLISH}, ["", "en"]),
     ],
 )

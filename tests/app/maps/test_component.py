@@ -1,4 +1,4 @@
-"""What the maps in the browser are told and answer, and where a star that is dragged takes a vector."""
+"""The selection that is sent to the maps in the browser and back."""
 
 from __future__ import annotations
 

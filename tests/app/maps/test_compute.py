@@ -1,4 +1,4 @@
-"""A selection against the rest: numbers worked by hand, and coverage of the intervals."""
+"""A selection compared with the rest: hand-computed numbers, and published intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def table() -> pd.DataFrame:
 
 
 def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
-    """The map is 10 wide, so a mark is 0.15; the pairs are 0, 0.1, 0.2 and 5 apart, and a star has no translation."""
+    """The map is 10 wide, so a mark is 0.15 wide. The pairs are 0, 0.1, 0.2 and 5 apart. A star has no translation."""
     own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
     placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
     assert compute.coincide(pd.concat([placed, own])) == (2, 4)

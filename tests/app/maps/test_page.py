@@ -1,4 +1,4 @@
-"""The page of the two latents: what is drawn, what a selection does, the user's sentences, the way between two."""
+"""The page of both latents: the maps, selections, the user's sentences, and the interpolation between two sentences."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def drawn(figure: dict) -> list[str]:
 
 
 def unpack(values: dict) -> np.ndarray:
-    """Plotly sends arrays as base64."""
+    """Decode an array, which plotly sends as base64."""
     return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
 def places(figure: dict) -> dict[str, np.ndarray]:
-    """Where each row is drawn, {id: (2,)}."""
+    """Return the place of each row, {id: (2,)}."""
     traces = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     xy = [np.column_stack([unpack(trace["x"]), unpack(trace["y"])]) for trace in traces]
     return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
@@ -65,7 +65,7 @@ def test_what_contains_some_words_can_be_found(opened: Open) -> None:
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.put(app.text_input(key="find"), "MY ")
     assert expected and app.lit() == expected
-    app.text_input(key="find").set_value("((")  # no pattern, only text
+    app.text_input(key="find").set_value("((")  # plain text, not a pattern
     assert app.run().lit() == set()
     assert opened("maps", find="?").lit() == set(rows.matching(table, "?"))
 
@@ -81,8 +81,8 @@ def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open) ->
     other.session_state["chosen"] = []
     assert "rows" not in other.run().query_params
     app.query_params["rows"] = "fr1-3"
-    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # in place of the session's own
-    app.session_state["chosen"] = ["en3", "en4"]  # and what is selected then, in place of the link's
+    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # replaces the session's selection
+    app.session_state["chosen"] = ["en3", "en4"]  # a new selection replaces that of the link
     assert app.run().lit() == {"en3", "en4"}
 
 
@@ -92,7 +92,7 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
         app.query_params.update({"star": "It was getting late.", "star_lang": "en"})
         app.run()
         assert app.lit("chosen") == {"own0"} and "star" not in app.query_params
-    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # none of the model's
+    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # not a language of the model
     assert app.run().lit("chosen") == {"own0"}
     monkeypatch.setattr(rows, "MAX_OWN", 1)
     app.query_params.update({"star": "One more.", "star_lang": "en"})
@@ -185,7 +185,7 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Ope
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
-    """Options of an app with a file of vectors and a text of its sentences."""
+    """Write a file of vectors and a text of their sentences; return the app's options for both."""
     text = "".join(f"Sentence number {at} is here.\n" for at in range(len(vectors)))
     for name in ("v.txt", "t.txt"):
         (tmp_path / name).write_text(text)

@@ -1,4 +1,4 @@
-"""On the maps: sentences found by words, meaning or style; a selection described; maps on probe axes."""
+"""On the maps: search by words, meaning or style; the description of a selection; maps on probe axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Open = Callable[..., Any]
 
 
 def find(app: Any, text: str, way: str = "Words") -> list[str]:
-    """The ids that are selected after a text is looked for."""
+    """Search for a text, and return the ids of the selected rows."""
     (control,) = (control for control in app.segmented_control if control.label == "Find by")
     control.set_value(way)
     app.text_input(key="find").set_value(text)
@@ -42,7 +42,7 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
     box = app.selectbox(key="nearest_of")
     assert box.value == "own0"
     app.press("Remove your 1 sentence")
-    assert app.selectbox(key="nearest_of").value is None  # not a text "own0"
+    assert app.selectbox(key="nearest_of").value is None  # not the text "own0"
     app.selectbox(key="nearest_of").set_value("en7").run()
     assert app.session_state["chosen"] == ["en7"]
 
@@ -59,7 +59,7 @@ def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(o
 
 
 def kept(app: Any, name: str, chosen: Sequence[str]) -> None:
-    """Select rows and keep them under a name."""
+    """Select rows, and save them under a name."""
     app.session_state["chosen"] = list(chosen)
     app.run()
     app.put(app.text_input(key="slice_name"), name)

@@ -1,4 +1,4 @@
-"""The page that compares models: the same sentences, paired differences, what one of them lacks."""
+"""The page that compares models: the same sentences, paired differences, and models that cannot be opened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BY = ["Disagreements", "Translations found"]
 
 @pytest.fixture
 def two_models(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """An untrained model of ours and a function of the user's, by their names in the app."""
+    """The names in the app of an untrained `bgt` model and of a user-defined function."""
     (tmp_path / "lengths_of.py").write_text(FUNCTION, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "lengths_of", raising=False)

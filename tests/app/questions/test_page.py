@@ -1,4 +1,4 @@
-"""Similar questions: without a store, with one of another model, and the store's own numbers."""
+"""Similar questions: no store, a store of another model, and the store's own numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that changes the style, by example and in a direction."""
+"""The page that changes the style: by a style sentence, or along a direction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Open = Callable[..., Any]
 
 
 def shown(app: Any) -> str:
-    """What was written."""
+    """Return the generated text."""
     (tab,) = (tab for tab in app.tabs if tab.label == app.session_state["how"])
     (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in tab.get("html")))
     return unescape(text)
@@ -43,7 +43,7 @@ def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Cal
 
 
 def cells(app: Any) -> list[str]:
-    """What the grid holds, row by row."""
+    """Return the texts in the grid, row by row."""
     html = app.html()
     return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
 

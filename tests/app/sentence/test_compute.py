@@ -1,4 +1,4 @@
-"""A sentence: its length, and the style that it is given in another language."""
+"""A sentence: the words that show a property, and the properties that come from the style sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loaded(start: Callable[..., None]) -> state.Loaded:
         ("I haven't seen you.", "en", {"contraction": "short"}, {"haven't"}),
         ("I have not seen him.", "en", {"contraction": "full"}, {"have", "not"}),
         ("Wann kommen Sie?", "de", {"address": "Sie"}, {"kommen", "sie"}),
-        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # no spaces between words
+        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # without spaces between words
         ("Il pleut.", "fr", {}, set()),
     ],
 )
@@ -39,5 +39,5 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
     assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
     asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
-    assert asked == {"address": "tu"}  # questions are inverted in any style
+    assert asked == {"address": "tu"}  # questions are inverted in any style, so inversion does not count
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

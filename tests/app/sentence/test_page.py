@@ -1,4 +1,4 @@
-"""The page that opens first: one sentence, and what each latent holds of it."""
+"""The start page: one sentence, and the content of each latent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def loaded(start: Callable[..., None]) -> state.Loaded:
 
 
 def shown(app: Any) -> str:
-    """The text of all that is written as HTML."""
+    """Return the text of everything written as HTML."""
     return unescape(" ".join(re.sub(r"<[^>]+>", "", html.proto.body) for html in app.get("html")))
 
 
@@ -109,7 +109,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     for latent in loaded.latents:
         for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
             assert near in text
-    for latent in loaded.latents:  # a heading counts what the list below it shows
+    for latent in loaded.latents:  # the heading counts the sentences in the list below it
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
         assert f"End like it, with a question mark: {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]

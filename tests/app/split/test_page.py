@@ -1,4 +1,4 @@
-"""An encoder is split on the page, and every other page has it afterwards."""
+"""An encoder is split on its page, and is then available on every other page."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
 
 
 def choose(app: Any, typed: str) -> None:
-    """Type an encoder's name, as people do where the list does not have it."""
+    """Type the name of an encoder that is not in the list."""
     box = app.selectbox(key="split_open")
     box.options = [*box.options, typed]
     box.set_value(typed)

@@ -1,4 +1,4 @@
-"""Maps and neighbours, against the same worked another way."""
+"""Maps and neighbours, compared with other computations of the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_pca_is_the_projection_on_the_leading_eigenvectors(vectors: np.ndarray) 
     centred = unit - unit.mean(0)
     values, axes = np.linalg.eigh(centred.T @ centred)
     expected = centred @ axes[:, ::-1][:, :2]
-    assert_close(np.abs(projection.xy), np.abs(expected))  # an axis may point either way
+    assert_close(np.abs(projection.xy), np.abs(expected))  # the sign of an axis is arbitrary
     assert_close(projection.variance, values[-2:].sum() / values.sum())
 
 
@@ -82,7 +82,7 @@ def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
 def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> None:
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 1.5, 200)
-    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # a map of itself
+    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # in two dimensions
     assert geometry.trust(vectors, vectors) == pytest.approx(1)
     assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
     assert geometry.trust(vectors[:30], vectors[:30]) is None
@@ -106,7 +106,7 @@ def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_w
     moved = geometry.moved(projection, unequal, unequal[5], goal)
     assert_close(projection.project(moved[None])[0], goal)
     way = moved - unequal[5]
-    assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # within the plane
+    assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # the move stays in the plane
 
 
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:

@@ -1,4 +1,4 @@
-"""Maps on probe axes: planted directions are found, chance is told as chance."""
+"""Maps on probe axes: planted directions are recovered, and the score of noise is at chance level."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_readings_are_those_of_the_literature() -> None:
     noisy = line + 60 * np.random.default_rng(1).normal(size=103)
     reading = probe_axes.reading(noisy, line, 103)
     assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
-    # translations say the same again, and make nothing more certain
+    # translations repeat the same information, and make nothing more certain
     assert probe_axes.reading(np.tile(noisy, 4), np.tile(line, 4), 103).low == pytest.approx(reading.low)
 
 
@@ -66,4 +66,4 @@ def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) 
     weights = np.column_stack([longer.weights, question.weights])
     assert axes is not None
     assert_close(weights.T @ axes, np.eye(2), FLOAT32)
-    assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2  # no part of a move that changes no score
+    assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2  # no part leaves both scores unchanged

@@ -1,4 +1,4 @@
-"""Maps that ship with a model, recomputed from what they claim to show."""
+"""The maps that ship with a model, compared with the model's own vectors."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
     for key, (latent, part) in expected.items():
         groups = part.groupby("lang", sort=False)["text"]
         vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
-        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # of a random map: 0.5
-    if name == "bgt-multilingual":  # translations nearly coincide on the semantic map
+        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # 0.5 for a random map
+    if name == "bgt-multilingual":  # on the semantic map, translations almost coincide
         key = spaces.key(digest, rows.examples(("en", "fr"), 300), "semantic")
         english, french = np.split(maps[spaces.name(key, TSNE)], 2)
         nearest = ((english[:, None] - french) ** 2).sum(-1).argmin(1)

@@ -1,4 +1,4 @@
-"""Results of probes: read as `bgt-probe` writes them, gathered without mixing models."""
+"""Results of probes: read in the form of `bgt-probe`, and gathered without mixing models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probes.tasks import TASKS
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
     write_cells(tmp_path / "mine.parquet", [cell])
-    tables = gather.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results are one
+    tables = gather.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results are counted once
     assert list(tables.scores) == [*gather.SCORES, *gather.OPTIONAL]
     assert tables.scores["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
@@ -68,7 +68,7 @@ def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callab
 def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(tables_of: Callable) -> None:
     tables = tables_of()
     row = reading.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
-    assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows the first ones
+    assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows only the first columns
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert row["task"] == "Length" and row["run"] == "800 + 100 sentences, 1 seed"
@@ -92,7 +92,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     gap = replace(cell.result.difference, points=-1.5, ci_low=-9.0, ci_high=6.0)
     trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
     short = replace(cell, result=replace(cell.result, seeds=1, rows=rows, difference=gap), trail=trail)
-    tables = gather.gathered([], [cell, cell], [short, short])  # the same twice is not doubled
+    tables = gather.gathered([], [cell, cell], [short, short])  # the same result twice is counted once
     by_origin = {bool(live): part for live, part in tables.scores.groupby("live")}
     assert by_origin[False]["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
@@ -113,7 +113,7 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable)
 
 
 def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTables]) -> None:
-    """Intervals from 0.3 and from 0.6, the most frequent answer at 0.2: no other baseline counts."""
+    """Intervals start at 0.3 and 0.6, and the most frequent answer has 0.2; other baselines do not matter."""
     tables = tables_of()
     scores = tables.scores
     assert reading.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
@@ -151,7 +151,7 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
         {"kind": "train", "kl/en": 7.0},
     ]
     assert reading.nats(reports, ("en", "fr")) == (5.0, 110.0)
-    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # of all languages together
+    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
     assert reading.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, reading.nats([], ("en",))))
 

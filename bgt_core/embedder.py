@@ -180,7 +180,7 @@ class Embedder:
         """
         return cosines(left, right)
 
-    def encoder(self, lang: str, latent: str) -> nn.Module:
+    def encoder(self, latent: str, lang: str) -> nn.Module:
         """Return the encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:

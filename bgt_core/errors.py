@@ -1,4 +1,4 @@
-"""The errors that users see; in a module of their own, so that commands start without torch.
+"""The errors that users see. This module does not import torch, so that commands start fast.
 
 Each message names the value, the rule and the way out. Commands print it and exit with the error's `exit_code`.
 """
@@ -115,7 +115,7 @@ def check_choice(known: Iterable[str], **settings: str | None) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The hint that ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is
+    """Return a hint for the end of a message about an unknown word, as in " Did you mean 'gender'?"; "" if no word is
     close."""
     close = get_close_matches(word, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,4 +1,4 @@
-"""Sentences in, vectors out: order, batches, languages, latents."""
+"""Embed sentences: order, batches, languages, latents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_bf16_turns_vectors_by_less_than_four_degrees(grammar: list[Pair]) -> No
         )
         assert rough.dtype == np.float32
         assert shipped.similarity_pairwise(exact, rough).min() > 0.998
-        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average multiplies no matrices
+        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average does not multiply matrices
 
 
 def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
@@ -123,7 +123,7 @@ def test_a_progress_bar_is_drawn_on_stderr_on_request(
 def test_text_of_any_lengths_is_embedded_in_few_shapes(
     model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch, latent: str
 ) -> None:
-    """Memory is held for each: oneDNN keeps what it has compiled for a shape."""
+    """Each shape costs memory, because oneDNN keeps its compiled code."""
     model, draw = in_precision(model, "fp32"), random.Random(0)
     words = "dog house old man late sleeps where is the".split()
     lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
@@ -142,7 +142,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
         vectors = np.concatenate(
             [model.embed(texts[at : at + 5_000], lang="en", latent=latent) for at in range(0, 20_000, 5_000)]
         )
-    assert not any(packed for *_, packed in shapes)  # of which each has a shape of its own
+    assert not any(packed for *_, packed in shapes)  # packed batches would all have different shapes
     assert len(shapes) < 60 < shapes.total() / 2
     tokens = sum(map(len, model.tokenizer.encode(texts)))
     assert sum(rows * length * count for (rows, length, _), count in shapes.items()) < 1.1 * tokens
@@ -158,7 +158,7 @@ def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
 
 
 def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
-    """Of each row with each, and of each with its own."""
+    """Of all pairs of rows, and row by row."""
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
     pairwise = model.similarity_pairwise(left, right)

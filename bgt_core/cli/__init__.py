@@ -1,6 +1,6 @@
 """`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info, export, app.
 
-One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
+Each command has a file, which parses, calls the library and prints. `errors` prints the library's errors as one line.
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or

@@ -51,8 +51,8 @@ def diagnose(
 ) -> None:
     """Measure the information in each latent of a generative model, and the likelihood of held-out text.
 
-    active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence +
-    aggregate, the KL of the average posterior of all sentences to the prior. All in nats, computed in fp32.
+    The posterior mean of an active unit varies with the sentence. The KL to the prior is the information about the
+    sentence plus the aggregate, the KL of the average posterior to the prior. All are in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose, tables
     from bgt_core.backend import pick_device
@@ -110,7 +110,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """The pairs of these files, those of lengths that the model was trained for."""
+    """Encode the pairs of these files; those of lengths that the model was not trained for are left out."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data
@@ -132,7 +132,7 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
 
 
 def left_out(corpus: Corpus) -> str:
-    """How many pairs of the files are not measured, and why; "" if all are."""
+    """Say how many pairs of the files are left out, and why; "" if none are."""
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
@@ -145,5 +145,5 @@ def left_out(corpus: Corpus) -> str:
 
 
 def estimate(mean: MeanEstimate) -> str:
-    """As in 31.52 ± 0.12."""
+    """Format a mean and its standard error, as in 31.52 ± 0.12."""
     return f"{mean.nats:z.2f} ± {mean.error:.2f}"

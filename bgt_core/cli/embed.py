@@ -26,8 +26,8 @@ def embed(
     precision: options.PrecisionOption = "auto",
     shard: options.ShardOption = None,
 ) -> None:
-    """Embed sentences: one row per line, in order. What is complete is not made again: of long work, embed --shard by
-    --shard."""
+    """Embed sentences: one row per line, in order. Complete output files are not made again; split long work into
+    several with --shard."""
     from bgt_core.bulk import check, embed_file
 
     numbers = parse_shard(shard) if shard else None

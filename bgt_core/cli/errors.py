@@ -25,7 +25,7 @@ from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
-OUTPUTS = ("out", "items")  # parameters that are written
+OUTPUTS = ("out", "items")  # parameters that name output files
 ELSEWHERE = ("model", "path", "store", "classifier", "cache")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
@@ -38,7 +38,7 @@ def spelling(option: Any) -> str:
 
 
 def name_option(error: BgtError, command: Any) -> BgtError:
-    """Let an error name an option or argument of this command in place of a parameter."""
+    """Replace the parameter that an error names by the option or argument of this command."""
     names = {option.name for option in command.params}
     if error.parameter not in names and f"{error.parameter}s" in names:  # the language of one of several columns
         error.parameter += "s"
@@ -58,7 +58,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Named:
-    """A base class of commands and groups, which checks paths first, and whose errors name their own options."""
+    """A base class of commands and groups: it checks paths first, and its errors name the command's options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -84,7 +84,7 @@ def spell_langs(given: dict[str, Any]) -> None:
         value = given[name]
         if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
-        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr is refused as it is
+        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr fails later, unchanged
             if not value.strip():
                 raise UsageError("'': expected a language code, as en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
@@ -94,14 +94,14 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
     """Check the paths among a command's arguments, before it opens a model.
 
     Args:
-        given: Its arguments by name. Those in `ELSEWHERE` may name something on the hub, or have a message of their
-            own, and are left out.
+        given: Its arguments by name. Those in `ELSEWHERE` are not checked: they may name something on the hub, or have
+            their own error messages.
 
     Returns:
-        When each output was last changed, by its path.
+        The time of the last change of each output, by its path.
 
     Raises:
-        NotFound: An input is absent, as itself and as X of X.en and X.fr; or an output can't be written.
+        NotFound: An input does not exist, not even as the prefix X of X.en and X.fr; or an output can't be written.
     """
     outputs: dict[Path, int] = {}
     for name, value in given.items():
@@ -121,19 +121,19 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
 
 
 def modified(path: Path) -> int:
-    """When a file or folder was last changed; 0 if it does not exist."""
+    """Return the time of the last change of a file or folder; 0 if it does not exist."""
     return path.stat().st_mtime_ns if is_file(str(path)) else 0
 
 
 def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:
-    """What an interruption leaves: as its note says, else by the outputs, whose times of change were these before."""
+    """Describe what an interruption leaves: its note, or else which of `outputs` changed since the given times."""
     changed = [path for path, before in outputs.items() if modified(path) != before]
     left = f"; {changed[0]} may be incomplete" if changed else "; nothing was written" if outputs else ""
     return note_of(error) or f"Stopped{left}."
 
 
 def note_of(error: BaseException) -> str:
-    """The note that was added last to an error: the way out; "" without one."""
+    """Return the last note of an error, which says what to do; "" if it has no notes."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
 
 
@@ -151,7 +151,7 @@ def run(app: typer.Typer, program: str) -> None:
     warnings.showwarning = partial(show_warning, program)
     try:
         code = app(standalone_mode=False)
-        if code == Interrupted.exit_code:  # typer's, without a word, when no command was at work
+        if code == Interrupted.exit_code:  # from typer, without a message, if no command was running
             raise Interrupted("Stopped; nothing was written.")
         sys.exit(code)
     except BgtError as error:
@@ -164,7 +164,7 @@ def run(app: typer.Typer, program: str) -> None:
     except typer.Abort:
         print(f"{program}: aborted.", file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:  # the reader left, as `head` does
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
@@ -186,16 +186,16 @@ def show_warning(program: str, message: Warning | str, *_: object) -> None:
 
 
 def open_streams() -> None:
-    """Let a program print whatever it has to: closed streams lead nowhere, ASCII ones show other letters as escapes."""
+    """Make every message printable: closed streams lead to the null device, ASCII streams escape other characters."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        if stream is None:  # closed by who started us, as with >&-
+        if stream is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  as long as the program runs
         elif mode == "w" and isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def unwritten(program: str, error: OSError) -> NoReturn:
-    """End the program, whose stdout is full."""
+    """End the program because stdout can't be written."""
     print(f"{program}: the output can't be written ({error.strerror}).", file=sys.stderr, flush=True)
-    os._exit(NotFound.exit_code)  # at its usual end Python would try again, and fail with a traceback
+    os._exit(NotFound.exit_code)  # a normal exit would try to write again, and fail with a traceback

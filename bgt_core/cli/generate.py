@@ -72,7 +72,7 @@ def generate(
     model: options.ModelOption = PRETRAINED,
     device: options.DeviceOption = "auto",
 ) -> None:
-    """Write the meaning of one sentence in the style of another, or text from vectors."""
+    """Generate text with the meaning of one sentence and the style of another, or text from vectors."""
     from bgt_core.capabilities import VectorModel
     from bgt_core.data.columns import known_lang
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
@@ -108,7 +108,7 @@ def generate(
             bgt, given, lang=lang, style=style, search=search, rerank=bool(rerank), corrections=corrections, seed=seed,
             max_length=max_length,
         )  # fmt: skip
-    if not writes_vectors:  # whose source another encoder reads
+    if not writes_vectors:  # another encoder reads the source of a writer
         read = [text for text in (source, style) if text is not None]
         options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:

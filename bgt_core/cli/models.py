@@ -37,14 +37,14 @@ def info(
 
 
 def on_one_line(value: object) -> object:
-    """A value on one line; of a table only its size."""
+    """Format a value on one line; for a table, only its number of rows."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return f"{len(value)} rows (--json shows them)"
     return value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
 
 
 class Form(StrEnum):
-    """The program that an exported folder is for."""
+    """The format of an export, or the hub."""
 
     CHECKPOINT = "checkpoint"
     SENTENCE_TRANSFORMERS = "sentence-transformers"

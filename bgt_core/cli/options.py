@@ -1,4 +1,4 @@
-"""Options that several commands have, and how they are read and checked."""
+"""Options that several commands share, and functions that read and check them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def open_models(
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """Name each spec: as given in NAME=SPEC, else the last part of its path, or all of it if another ends the same."""
+    """Name each spec: NAME of NAME=SPEC, else the last part of its path, or the whole spec if that is not unique."""
     short = {spec: Path(spec).name for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}

@@ -11,7 +11,7 @@ from rich.console import Console
 
 
 class Progress:
-    """Called with each row of metrics."""
+    """Shows each row of metrics that it is called with."""
 
     def __init__(self) -> None:
         self.bar = None

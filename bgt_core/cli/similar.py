@@ -94,7 +94,7 @@ def retrieve_similar(
 
 
 def about(card: StoreCard) -> str:
-    """How many questions a store has, and where its probabilities come from."""
+    """Describe a store: its number of questions, and the source of its probabilities."""
     probabilities = "no probabilities; --dev makes them from labelled pairs"
     if scaling := card.calibration:
         probabilities = "probabilities as the model gives them; --dev calibrates them"
@@ -105,7 +105,7 @@ def about(card: StoreCard) -> str:
 
 
 def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:
-    """Open the encoder that made a store, or the one that is given for it, if the first has moved."""
+    """Open the encoder that made a store, by its stored name, or by `model`, for example if it has moved."""
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:

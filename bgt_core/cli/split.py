@@ -125,7 +125,7 @@ def split(
 
 
 def vector_files(source: Source) -> list[Path]:
-    """NAME.en.npy and NAME.fr.npy of a source NAME; none unless all columns have one."""
+    """Return the vector files of a source NAME, NAME.en.npy and NAME.fr.npy; empty unless all columns have one."""
     from bgt_core.data.columns import read_columns
 
     paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
@@ -133,7 +133,7 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a file for `gather`: its vectors if it has some, mapped, else its sentences in batches."""
+    """Open a file for `gather`: its vectors, memory-mapped, if all columns have them, else its sentences in batches."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -161,8 +161,8 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Measure the split, and those by all other methods that the rows allow, on the held-out rows of each list of
-    languages, and write a page and its numbers."""
+    """Measure this split, and splits by all other methods that are possible, on held-out rows; write a page and a JSON
+    file for each combination of languages."""
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text
@@ -190,4 +190,4 @@ def write_reports(
         write_text(out / f"{name}.md", measured.page)
         write_json(out / f"{name}.json", {title: result.as_dict() for title, result in measured.results.items()})
         print(out / f"{name}.md")
-        sts_data = None  # once, as it is of no file
+        sts_data = None  # measured once, because it does not depend on the file

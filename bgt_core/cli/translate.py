@@ -74,7 +74,7 @@ def backtranslate(
 ) -> None:
     """Translate one side of translations into the language of the other: each reference gets a paraphrase.
 
-    What is complete is not made again: of long work, translate --shard by --shard. The cost is in nats per token.
+    Complete output files are not made again; split long work with --shard. The cost is in nats per token.
     Train on both texts with bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk.backtranslation import backtranslate as translate_file

@@ -25,8 +25,8 @@ from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder
 from bgt_core.nets.output import SentencePrediction, unknown
 from bgt_core.vectors.convert import matrix
 
-# Weights chosen from 0.25, 0.5, 1 by 0, 0.1, 0.2, 0.3, 0.5, 1: better than no reranking in both latents, in chrF, and
-# in texts with another sentence's style, where similarities alone prefer broken sentences.
+# The best of (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1): better than no reranking in both latents and in chrF, and
+# also for the style of another sentence, where similarities alone prefer broken sentences.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 
 
@@ -42,7 +42,7 @@ def generate(
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
-    """Write the meaning of each source in the style of the sentence beside it.
+    """Generate a sentence with the meaning of each source, in the style of the sentence of the same row.
 
     Args:
         bgt: An embedder whose model has language latents, or a syntactic one, and a decoder.
@@ -58,7 +58,7 @@ def generate(
         N sentences.
 
     Raises:
-        UsageError: Unequal numbers of sentences, an unknown language, or a model that has no style or can't generate.
+        UsageError: The numbers of sentences differ, or the model lacks the language, a latent for style or a decoder.
 
     >>> generate(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the old man sees the red car?']
@@ -73,7 +73,7 @@ def generate(
 def exchanged(
     bgt: Embedder, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
-    """The latents that `generate` decodes: the semantic ones of N sources, and the other latents of N styles."""
+    """Return the latents that `generate` decodes: semantic latents of N sources, and style latents of N styles."""
     second = style_latent(bgt)
     sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
@@ -85,7 +85,7 @@ def exchanged(
 
 
 def style_latent(bgt: Embedder) -> str:
-    """The name of the latent for style; UsageError for a model without one."""
+    """Return the name of the latent for style; UsageError if the model has none."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
         kinds = "use one trained by `bgt`, `bgt-small` or `vgvae`"
@@ -105,26 +105,25 @@ def from_vectors(
     seed: int = 0,
     max_length: int = 60,
 ) -> list[list[str]]:
-    """Write sentences from semantic vectors.
+    """Generate sentences from semantic vectors.
 
     Args:
         bgt: An embedder whose model can generate; for a writer, the vectors are its encoder's.
-        vectors: Semantic vectors of N sentences, (N, D), of any kind that `vectors.convert` takes.
+        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.convert` takes.
         lang: Language of the output.
-        style: A sentence that gives the language latent; by default it is the mean of its prior.
+        style: Sentence that gives the language latent; by default, the latent is the mean of its prior.
         search: A `Beam` or a `Sample`.
         rerank: Embed each text of the beam, and put first the one with the highest cosine to its vector.
-        corrections: Rounds in which a writer of drafts writes again from the best text so far; they rerank as well.
+        corrections: Rounds in which a writer trained with drafts corrects the best text so far; they rerank as well.
         seed: Seed of a `Sample`.
         max_length: Maximum number of tokens of a text.
 
     Returns:
-        For each vector the distinct texts of the beam, or the one that was drawn, the best first.
+        For each vector the distinct texts of the beam, the best first, or the one text that was drawn.
 
     Raises:
-        UsageError: A model that can't generate, or reads no drafts; an unknown language; a style for a model without a
-            latent for it.
-        DataError: Vectors of another width, and as `matrix`.
+        UsageError: The model lacks the language or a decoder, or does not support the style or the corrections.
+        DataError: The vectors have another width; also as `matrix`.
     """
     lang = known_lang(lang, bgt.langs, "this model")
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
@@ -170,13 +169,13 @@ def candidates(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """For each row of the latents, (N, L) each, the distinct candidates of a beam search, or the one drawn sentence,
-    the highest score first; errors as `decode`.
+    """Generate candidates for each row of the latents, (N, L) each: the distinct texts of a beam search, the highest
+    score first, or one drawn text; errors as `decode`.
 
-    Each is embedded again. Its score is its semantic similarity to the given latents, plus `second_weight` times that
-    of the other latent, which is left out if the weight is 0, plus `likelihood_weight` times its log-probability per
-    token in nats; without `rerank` the order is that of the search, by likelihood. In each of the `corrections`, a
-    writer reads the best text so far as a draft; what it then writes are candidates too.
+    Each text is embedded. Its score is its semantic similarity to the given latent, plus `second_weight` times its
+    similarity in the other latent (not computed if the weight is 0), plus `likelihood_weight` times its log-probability
+    per token in nats. Without `rerank`, the order is that of the search, by likelihood. In each of the `corrections`, a
+    writer reads the best text so far as a draft, and the texts that it generates become candidates too.
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
@@ -208,8 +207,8 @@ def searched(
     max_length: int,
     report: Report = quiet,
 ) -> list[dict[str, float]]:
-    """The distinct texts of a beam for each row, the likeliest first, with their log-probability per token; or one that
-    was drawn, with 0."""
+    """Return the distinct texts of a beam for each row, the likeliest first, with their log-probability per token; or
+    one drawn text, with 0."""
     if isinstance(search, Beam):
         contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
         return hypotheses(bgt, contexts, lang, search, max_length, report)
@@ -225,7 +224,7 @@ def scored(
     weights: Mapping[str, float],
     likelihood_weight: float,
 ) -> list[list[Candidate]]:
-    """Embed the texts of each row again: each text with its log-probability per token -> candidates, in their order.
+    """Embed the texts of each row, which have their log-probability per token, and return them as candidates, in order.
 
     Latents with the weight 0 are left out.
     """
@@ -246,7 +245,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """The input of a decoder that reads drafts, for `AT_ONCE` rows at a time; UsageError for a model without one."""
+    """Yield inputs of a decoder that reads drafts, for `AT_ONCE` rows each; UsageError if the model reads none."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError("This model reads no drafts; corrections need a writer of `bgt train writer`.")
@@ -261,7 +260,7 @@ def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[s
 def hypotheses(
     bgt: Embedder, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
-    """The distinct candidates of a beam search for each row of the decoder's inputs, the likeliest first, with their
+    """Return the distinct texts of a beam search for each row of the decoder's inputs, the likeliest first, with their
     log-probability per token."""
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
@@ -310,21 +309,21 @@ class Writer:
         return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """log p(sentence | latents) in nats of N sentences of `lang`, one row of the latents each: (N,) float64."""
+        """Return log p(sentence | latents) in nats, of one sentence of `lang` per row of the latents: (N,) float64."""
         predictions = self._predictions(latents, self.bgt.tokenizer.encode(sentences), lang)
         return -np.array([nats for prediction in predictions for nats in prediction.nll()[1].tolist()])
 
     def tokens(self, sentences: Sequence[str]) -> list[list[str]]:
-        """The texts of the tokens of N sentences, EOS left out; one that begins a word begins with a space."""
+        """Return the tokens of N sentences as text, without EOS; a token that begins a word begins with a space."""
         texts = self.bgt.tokenizer.texts()
         return [[texts[token] for token in ids[:-1]] for ids in self.bgt.tokenizer.encode(sentences)]
 
     def token_nats(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> list[np.ndarray]:
-        """-log p(token | tokens before it, latents) in nats of each token of N sentences of `lang`, EOS included:
+        """Return -log p(token | previous tokens, latents) in nats, of each token of N sentences of `lang` and EOS:
         N arrays (T,).
 
         Raises:
-            UsageError: A decoder that does not predict one token after the other.
+            UsageError: The decoder does not predict one token after the other.
         """
         ids = self.bgt.tokenizer.encode(sentences)
         nats: list[float] = []
@@ -335,9 +334,9 @@ class Writer:
         return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
 
     def count_unknown(self, sentences: Sequence[str], *, lang: str) -> tuple[int, int]:
-        """Count the tokens of sentences of `lang`, EOS included, that cost what the unknown token does; and all tokens.
+        """Count the tokens of sentences of `lang` that the decoder treats as unknown, and all tokens, with EOS.
 
-        The former never occurred in that language in training, or are characters without a token.
+        Unknown tokens never occurred in that language in training, or are characters without a token.
         """
         ids = torch.tensor([token for sentence in self.bgt.tokenizer.encode(sentences) for token in sentence])
         layer = getattr(generative(self.bgt).decoder(lang), "layer", None)
@@ -345,7 +344,7 @@ class Writer:
         return int(unknown(layer, ids.to(device)).sum()), len(ids)
 
     def prior_mean(self, latent: str, like: np.ndarray) -> np.ndarray:
-        """The mean of a latent's prior, in the shape of its vectors (N, L)."""
+        """Return the mean of a latent's prior, in the shape of `like` (N, L)."""
         model = generative(self.bgt)
         device = next(model.parameters()).device
         return model.prior_mean(latent, torch.tensor(like, device=device)).cpu().numpy()
@@ -353,7 +352,7 @@ class Writer:
     def _predictions(
         self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
     ) -> Iterator[Prediction]:
-        """The decoder's predictions of sentences with these token ids, `AT_ONCE` at a time."""
+        """Yield the decoder's predictions of sentences with these token ids, `AT_ONCE` sentences each."""
         model, lang = generative(self.bgt), known_lang(lang, self.bgt.langs, "this model")
         device, decoder = next(model.parameters()).device, model.decoder(lang)
         for start in range(0, len(ids), AT_ONCE):

@@ -1,4 +1,4 @@
-"""Options of search: a beam or draws, and tokens that neither may choose. Commands import this without torch."""
+"""Options of beam search and of sampling, with limits on repetition; without torch, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sample:
-    """Draws from the `top_p` most probable mass of the allowed tokens, at a temperature; limits as in `Beam`."""
+    """Sampling from the most probable tokens, with a total mass of `top_p`, at a temperature; limits as in `Beam`."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -65,7 +65,7 @@ SETTINGS: dict[str, int | float] = {**OF_DRAWS, **LIMITS, "length_penalty": DEFA
 
 
 def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
-    """A beam of that size, or draws if one of `OF_DRAWS` is among the settings; and the seed of draws.
+    """Return a `Beam` of that size, or a `Sample` if a setting is one of `OF_DRAWS`; and the seed of a `Sample`.
 
     Raises UsageError for a setting that is not NAME=VALUE with one of `SETTINGS`, or that the search does not have.
     """

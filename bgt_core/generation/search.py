@@ -25,7 +25,7 @@ BLOCK = 160  # scores per block; at first only the maximum of each block is used
 
 
 class Context(Protocol):
-    """The input of a decoder for B sentences: latents (B, L), or `nets.attention_decoder.EncoderStates`."""
+    """The input of a decoder for B sentences: latents (B, L), or `nets.decoder.EncoderStates`."""
 
     def __len__(self) -> int: ...
 
@@ -37,11 +37,11 @@ Report = Callable[[int], None]  # gets the number of tokens so far; an exception
 
 
 def quiet(tokens: int) -> None:
-    """Reports nothing."""
+    """Report nothing."""
 
 
 def generative(bgt: Embedder) -> GenerativeModel:
-    """The model of an embedder, if it can generate; UsageError if not."""
+    """Return the model of an embedder if it can generate; UsageError if not."""
     model = getattr(bgt, "model", None)  # other encoders have no model
     if not isinstance(model, GenerativeModel):
         raise UsageError("This model can't generate from its latents; use one trained by `bgt`.")
@@ -58,11 +58,11 @@ def decode(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[str]:
-    """Generate a sentence of `lang` for each row of the latents, (N, L) each under its name, from any source.
+    """Generate a sentence of `lang` for each row of the latents, which are given by name, (N, L) each.
 
-    The decoder gets the vector that it was trained on, [language ; semantic] (the released code decodes from another,
-    untrained one). Raises UsageError for unequal counts, an unknown language, and latents that are not those of the
-    model.
+    The decoder gets [language ; semantic], as in training (the released code decodes from another vector, on which it
+    was not trained). Raises UsageError if the latents differ in length or are not those of the model, or if the model
+    lacks the language.
 
     >>> bgt = bgt_core.load()
     >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
@@ -83,7 +83,7 @@ def decode(
 
 
 def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
-    """The input of the decoder of `lang`, (N, L_lang + L), from latents (N, L) each; UsageError as `decode`."""
+    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L); UsageError as `decode`."""
     model = generative(bgt)
     for latent in latents:
         bgt.encoder(latent, lang)
@@ -101,7 +101,7 @@ def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, m
 
 
 def next_scores(decoder: Decoder, tokens: Tensor, state: DecoderState) -> Tensor:
-    """Unnormalised scores of the next token, (B, n) -> (B, n, V); EOS is not allowed first."""
+    """Compute the logits of the next token: (B, n) -> (B, n, V). EOS is excluded at the first position."""
     barred = NEVER if state.position else (*NEVER, EOS)
     scores = decoder.step(tokens, state).float()
     scores[:, :, barred] = -torch.inf
@@ -116,7 +116,7 @@ def sample(
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
-    """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
+    """Draw the token ids of a sentence per row by nucleus sampling (Holtzman et al. 2020)."""
     tokens = torch.full((len(context),), EOS, device=context.device)
     state, written = decoder.start(context), tokens.new_empty(len(context), 0)
     done = torch.zeros_like(tokens, dtype=torch.bool)
@@ -146,8 +146,8 @@ class Hypothesis:
 def n_best(
     decoder: Decoder, context: Context, search: Beam, count: int, max_length: int, report: Report = quiet
 ) -> list[list[Hypothesis]]:
-    """Beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer if the beam is
-    smaller, or if there are no more.
+    """Run a beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer if the beam
+    is smaller, or if there are no more.
 
     A finished hypothesis stays in the beam at its final score; a sentence whose hypotheses are all finished leaves the
     batch.
@@ -190,8 +190,8 @@ def n_best(
 
 
 def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor, Tensor]:
-    """The `size` most probable tokens (fewer if V is smaller): scores (B, n, V), overwritten, and the same with -inf
-    for excluded tokens -> log-probabilities and ids, (B, n, size), best first."""
+    """Return log-probabilities and ids of the `size` most probable tokens, (B, n, size), best first (fewer if V is
+    smaller). `scores` (B, n, V) are overwritten; `permitted` are the scores with -inf for excluded tokens."""
     rows = scores.view(-1, scores.shape[-1])
     top, tokens = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
     most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
@@ -201,8 +201,8 @@ def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor,
 
 
 def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """`topk` of each row, (N, V) -> values and indices, (N, size), in a third of its time: the largest values lie in
-    the blocks with the largest maxima."""
+    """Compute `topk` of each row, (N, V) -> values and indices, (N, size), in a third of torch's time: the largest
+    values are in the blocks with the largest maxima."""
     count, vocab = scores.shape
     width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
     blocks = scores.view(count, -1, width)
@@ -214,7 +214,7 @@ def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def until_end(ids: list[int]) -> list[int]:
-    """The tokens before the first EOS."""
+    """Return the tokens before the first EOS."""
     return ids[: ids.index(EOS)] if EOS in ids else ids
 
 
@@ -236,6 +236,6 @@ def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
 
 
 def barred(scores: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
-    """A copy of the scores (B, n, V) with -inf at tokens (B, n, k) where (B, n, k) is True."""
+    """Return a copy of the scores (B, n, V) with -inf at tokens (B, n, k) for which `where` (B, n, k) is True."""
     bars = torch.where(where, -torch.inf, torch.inf).to(scores.dtype)
     return scores.scatter_reduce(2, tokens, bars, "amin")

@@ -1,4 +1,4 @@
-"""Translate sentences with a trained translator, the best of a beam with their costs."""
+"""Translate sentences with a trained translator, by beam search. Each translation has a cost."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class BeamTranslator:
         return translations
 
     def _search(self, side: Tokens) -> list[list[Translation]]:
-        """The translations of each of the sentences (B, T); two hypotheses may be the same text in different tokens."""
+        """Translate a batch of sentences (B, T). Hypotheses with the same text, in other tokens, count once."""
         decoder, states = self.model.decoder(self.lang), self.model.states(side)
         results = []
         for hypotheses in n_best(decoder, states, self.search, self.search.size, self.max_length):

@@ -1,7 +1,7 @@
 """Find translations in two texts: nearest neighbours both ways -> margin scores -> pairs, best first.
 
 Scores and retrieval are those of Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
-Sentence Embeddings"): a cosine is scored relative to those of the nearest candidates, so that a sentence near to
+Sentence Embeddings"): a cosine is compared with those of the nearest candidates, so that a sentence that is similar to
 everything scores low.
 """
 
@@ -33,7 +33,7 @@ MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosin
     "absolute": lambda cosine, mean: cosine,
 }
 
-Neighbours = tuple[np.ndarray, np.ndarray]  # of each row: cosines, falling, and rows of the other side; (N, k) both
+Neighbours = tuple[np.ndarray, np.ndarray]  # for each row: cosines, descending, and rows of the other side; (N, k) each
 
 
 class Pairs(NamedTuple):
@@ -44,17 +44,17 @@ class Pairs(NamedTuple):
     right: np.ndarray  # (P,) int64
 
     def take(self, chosen: np.ndarray) -> Pairs:
-        """Select some of them, by numbers or a mask."""
+        """Select pairs by numbers or a mask."""
         return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
 
     def best_first(self) -> np.ndarray:
-        """Their order by falling score; ties are ordered by row."""
+        """Return the order of pairs by descending score; ties are ordered by row."""
         return np.lexsort((self.right, self.left, -self.scores))
 
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order: copies would be each other's nearest neighbours."""
+    """The N distinct sentences of a text, in order; copies would be each other's nearest neighbours."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) the first line of each, from 0
@@ -90,13 +90,13 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """Candidate translations, best first. Their rows index the mined entries: sentences, or vectors."""
+    """Candidate translations, best first. Their row numbers refer to the mined sentences or vectors."""
 
     candidates: Pairs  # all of them
     threshold: float
     plan: SearchPlan  # the search for neighbours, which str(plan) describes
     sizes: tuple[int, int]  # distinct sentences of each side
-    first_of: Sequence[np.ndarray | None] = (None, None)  # the first copy of each entry of a list, which is its row
+    first_of: Sequence[np.ndarray | None] = (None, None)  # for lists, the row of each entry's first copy
 
     @property
     def pairs(self) -> Pairs:
@@ -104,11 +104,11 @@ class Mined:
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
-        """Compare the candidates with known translations, rows (G,) and (G,); copies of others count once.
+        """Compare the candidates with known translations, rows (G,) and (G,); copies count once.
 
         Returns:
-            How many are among all pairs, those above the threshold, and those above the best threshold, on all pairs
-            and held out (the halves are even and odd rows of the left side).
+            Counts for all pairs, for those above the threshold, and for those above the best threshold, chosen on all
+            pairs, or for each half of the left side's rows (even and odd) on the other half.
         """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
@@ -134,9 +134,9 @@ class Mined:
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
-    """The threshold of the best F1; halfway to the next lower score, so that it fits other pairs too.
+    """Return the threshold with the best F1, halfway to the next lower score, so that it suits other pairs too.
 
-    Infinite if no pair is correct: then it is best to keep none.
+    It is infinite if no pair is correct, because then it is best to keep none.
     """
     order = np.argsort(-scores, kind="stable")
     falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
@@ -183,15 +183,15 @@ def mine(
     first, each row is used once.
 
     Args:
-        left, right: A list of sentences, without copies and blank ones; `Sentences`, read from a file; or vectors,
-            (N, D), of any kind that `vectors.convert` takes, or `Rows` of a file.
-        encoder, langs: For sentences, which are embedded in memory; for millions of them `bgt embed` writes files.
+        left, right: A list of sentences, of which copies and blank ones are ignored; `Sentences` read from a file;
+            vectors (N, D) in any form that `vectors.convert` takes; or `Rows` of a file of vectors.
+        encoder, langs: Needed for sentences. They are embedded in memory; for millions, give files of `bgt embed`.
         k: Number of neighbours that a margin is relative to.
         margin: "ratio", "distance" or "absolute", the plain cosine.
         threshold: Minimum score of a pair.
         index: "exact", which compares all pairs, or "approximate".
         recall: Share of the nearest neighbours that approximate search must find.
-        report: Gets the number of blocks done, and of all blocks.
+        report: Called with the number of finished blocks, and of all blocks.
 
     Raises:
         UsageError: Inconsistent arguments, or a language that the encoder lacks.
@@ -217,7 +217,7 @@ def mine(
 
 
 def to_side(given: object, name: str) -> Sentences | Rows:
-    """Sentences or vectors of one side, which messages call `name`."""
+    """Convert one side to distinct sentences or to vectors; `name` appears in messages."""
     given = listed(given)
     if not holds_vectors(given):
         return distinct(sentence_list(given, name))  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def to_side(given: object, name: str) -> Sentences | Rows:
 def to_rows(
     sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> list[Rows]:
-    """Vectors of both sides, of which sentences are embedded; errors as `mine`."""
+    """Return the vectors of both sides, and embed sentences; errors as `mine`."""
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:
@@ -255,10 +255,10 @@ def to_rows(
 
 
 def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
-    """Score and choose pairs as `mine` does, from both searches: each left row's nearest right rows, cosines and rows
-    (N, k), and each right row's nearest left rows, (M, k)."""
+    """Score and choose pairs as `mine` does. `there` has the nearest right rows of each left row, as cosines and rows
+    (N, k); `back` has the nearest left rows of each right row, (M, k)."""
     means = [
-        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # fewer than k are -1
+        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # missing neighbours are -1
         for cosines, nearest in (there, back)
     ]
     scores, partner = _best(margin, *there, means[0], means[1])
@@ -284,8 +284,8 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The score (N,) and the row (N,) of the best of each row's neighbours, (N, k); `own` (N,) and `other` (M,) are the
-    mean cosines of each side's neighbours."""
+    """Return the score (N,) and the row (N,) of each row's best neighbour; `own` (N,) and `other` (M,) are the mean
+    cosines of each side's neighbours."""
     scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
     scores[nearest < 0] = -np.inf
     rank = scores.argmax(1)[:, None]
@@ -296,7 +296,7 @@ def _best(
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:
-    """The distinct sentences among these, normalised, without blank ones."""
+    """Return the distinct sentences, normalised, without blank ones."""
     seen: dict[str, int] = {}
     first, of_line = array("q"), array("q")
     for number, sentence in enumerate(sentences):
@@ -322,9 +322,9 @@ def read_sentences(path: Path) -> Sentences:
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:
-    """Map the vectors of a text's lines, as `bgt embed` writes them: a .npy.
+    """Map a .npy file of vectors that `bgt embed` wrote for the lines of a text.
 
-    Raises NotFound if it can't be read, DataError unless it holds finite numbers, a row for each line.
+    Raises NotFound if it can't be read, DataError unless it has one row of finite numbers for each line.
     """
     vectors, count = read_npy(path), len(sentences.of_line)
     if vectors.ndim and len(vectors) != count:
@@ -334,8 +334,8 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 
 
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
-    """Read known translations, lines "line of the left text <tab> line of the right", from 1: rows (G,), (G,) of the
-    texts.
+    """Read known translations: lines with two line numbers from 1, of the left and the right text, separated by a tab.
+    Returns the rows of both texts, (G,) and (G,).
 
     Raises DataError for an invalid line, with its number.
     """
@@ -360,7 +360,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 
 
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
-    """Write lines "score, line of the left text, line of the right, both sentences", tab-separated; lines from 1.
+    """Write a line for each pair: score, line numbers in both texts (from 1), both sentences; separated by tabs.
 
     The file is complete or absent; NotFound if it can't be written.
     """

@@ -8,8 +8,8 @@
     for hit in QuestionStore.open("store", siamese).query(["How old is the earth?"])[0]:
         print(hit.probability, hit.w2, hit.question)
 
-A search has two steps: FAISS by a distance in closed form, then the model. The paper first restricts the search to the
-query's topics: `examples/questions_by_topic.py`.
+A search has two steps: FAISS finds candidates by a distance in closed form, then the model ranks them. The paper first
+restricts the search to the query's topics, as `examples/questions_by_topic.py` does.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ BLOCK = 4_096  # questions that the model compares at once
 class Ranking:
     """An encoder, with the search and scoring of its vectors (N, D).
 
-    A trained `var-siamese` ranks by the log odds that two questions are duplicates, and W2 selects its candidates:
-    between Gaussians with diagonal covariances W2^2 = |mu1 - mu2|^2 + |sigma1 - sigma2|^2, the Euclidean distance of
-    points [mu ; sigma], so that FAISS finds the nearest by W2 exactly. Any other encoder ranks by cosine, with which
-    the distance of points of length 1 falls.
+    A trained `var-siamese` ranks by the log odds that two questions are duplicates. Its candidates are the nearest by
+    W2, which for Gaussians with diagonal covariances is the Euclidean distance of points [mu ; sigma], so that FAISS
+    finds them exactly. Any other encoder ranks by cosine; its points have length 1, so that the nearest have the
+    highest cosine.
     """
 
     def __init__(self, encoder: SentenceEncoder):
@@ -95,7 +95,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair with both labels, in these shares
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair with both labels, weighted by its target
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
@@ -126,7 +126,7 @@ class StoreCard:
 
     @classmethod
     def load(cls, folder: Path) -> StoreCard:
-        """Read it. Raises NotFound if the folder is not a store, DataError if its card is damaged."""
+        """Read the card of a store; NotFound if the folder is not a store, DataError if the card is damaged."""
         try:
             fields = dict(read_json(folder / CARD))
             if (schema := fields.pop("schema")) != SCHEMA:
@@ -154,12 +154,12 @@ def build(
     dev: Any = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> StoreCard:
-    """Store the distinct questions of a text, one per line, in the new folder `out`, whole or not at all.
+    """Store the distinct questions of a text, one per line, in the new folder `out`, completely or not at all.
 
     A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
-    Labelled pairs `dev` (`evaluation.tasks.pairs.LabelledPairs`) turn scores into probabilities, which hold for similar
-    pairs. Without them, the probabilities of a siamese network are used as they are, and cosines give none. `model` is
-    the spec of `encoder`, which is stored.
+    Labelled pairs `dev` (`evaluation.tasks.pairs.LabelledPairs`) calibrate the probabilities, for pairs like these.
+    Without them, the probabilities of a `var-siamese` are not calibrated, and cosines give none. The store keeps
+    `model`, the spec of `encoder`.
 
     Raises UsageError if `out` exists, DataError for a text without questions and for labelled pairs that can't be
     calibrated on, and otherwise as `bulk.embed_file`.
@@ -247,7 +247,7 @@ class QuestionStore:
         shortlist: int | None = SHORTLIST,
         among: Callable[[str], np.ndarray] | None = None,
     ) -> list[list[Hit]]:
-        """Find the k stored questions nearest to each of these, best first.
+        """Find the k stored questions nearest to each query, best first.
 
         The `shortlist` nearest by distance are ranked by the model; None ranks them all. `among` gives the rows of the
         store to search for a query, (M,), such as those of its topics (`examples/questions_by_topic.py`). Raises
@@ -263,7 +263,7 @@ class QuestionStore:
         return [self._nearest(vector, of, k, count) for vector, of in zip(vectors, rows, strict=True)]
 
     def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, count: int) -> list[Hit]:
-        """The k best of the `count` questions of these rows that are nearest by distance."""
+        """Rank the `count` questions of these rows that are nearest by distance; return the k best."""
         point, points = self.ranking.points(vector[None]), self._points[rows]
         if count < len(rows):
             faiss = load_faiss()

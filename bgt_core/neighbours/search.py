@@ -1,10 +1,10 @@
 """Nearest neighbours by cosine between two sets of vectors of any size, exact or approximate, by FAISS.
 
-Both search over blocks. A block is some queries and the candidates that they are compared with: one fast matrix
-product, and small enough that vectors may lie on disk. Exact search compares all pairs. Approximate search is an
-inverted file in FAISS's terms (k-means divides the vectors into `nlist` lists, and a query probes the `nprobe` nearest
-of them), processed list by list instead of query by query: `faiss.IndexIVFFlat` keeps a copy of the vectors in memory,
-and compares each query alone with the lists that it probes.
+Both searches work in blocks. A block is a set of queries and the candidates that they are compared with, in one matrix
+product. Blocks are so small that the vectors can stay on disk. Exact search compares all pairs. Approximate search uses
+an inverted file (as FAISS calls it): k-means divides the vectors into `nlist` lists, and a query probes the `nprobe`
+nearest of them. It processes one list after the other, unlike `faiss.IndexIVFFlat`, which keeps a copy of the vectors
+in memory, and compares each query alone with the lists that it probes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from bgt_core.vectors.compare import binary_scaled
 BLOCK = 16_384  # rows of a side in memory at once
 POINTS = 16  # rows per list for k-means; 64 do not improve it
 ITERATIONS = 5  # of k-means; 10 do not improve it
-ASSIGNMENTS = 2  # lists per row: for the same recall, a second list saves three quarters of the lists to probe
+ASSIGNMENTS = 2  # lists per row; with a second list, the same recall needs only a quarter of the probes
 SAMPLE = 500  # rows of each side whose exact neighbours determine how many lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # rows of the queries, rows of the candidates they are compared with
-Report = Callable[[int, int], None]  # gets the blocks done, and all of them
+Report = Callable[[int, int], None]  # called with the numbers of finished blocks, and of all blocks
 
 
 def silent(done: int, total: int) -> None:
-    """No report."""
+    """Report nothing."""
 
 
 def load_faiss() -> Any:
@@ -53,7 +53,7 @@ class Rows:
         return len(self.chosen)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
-        """(len(rows), D) float32; a row of zeros stays zero."""
+        """Read rows scaled to length 1: (len(rows), D) float32; a row of zeros stays zero."""
         block = np.ascontiguousarray(binary_scaled(self.vectors[self.chosen[rows]].astype(np.float32, copy=False)))
         load_faiss().normalize_L2(block)  # in float32
         return block
@@ -61,11 +61,11 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """The comparisons in both directions."""
+    """The blocks to compare, in both directions."""
 
     forward: list[Block]  # with the left side's rows as queries
     backward: list[Block]  # with the right side's rows as queries
-    assignments: int = 1  # lists per row, so the number of blocks of one direction in which two rows can meet
+    assignments: int = 1  # lists per row; two rows meet in at most as many blocks of one direction
     nlist: int = 1
     nprobe: int = 1
     recall: float = 1.0  # share of nearest neighbours that are compared, measured on a sample
@@ -79,14 +79,14 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search: a row is held in the `ASSIGNMENTS` nearest, and probes `nprobe` of them."""
+    """The lists of an approximate search. The `ASSIGNMENTS` nearest hold a row, and it probes the `nprobe` nearest."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
     recall: float  # share of the sampled nearest neighbours in the lists that a row probes
 
     def nearest(self, side: Rows, count: int) -> np.ndarray:
-        """The lists nearest to each row, nearest first: (N, count) int32."""
+        """Return the lists nearest to each row, nearest first: (N, count) int32."""
         index = load_faiss().IndexFlatIP(self.centroids.shape[1])
         index.add(self.centroids)
         lists = np.empty((len(side), count), dtype=np.int32)
@@ -111,8 +111,8 @@ def exact(left: Rows, right: Rows) -> SearchPlan:
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """Assign a row to the ASSIGNMENTS lists nearest to it, and compare it with the other side's rows in as many lists
-    as are needed for the share `recall` of nearest neighbours, measured in both directions on a sample.
+    """Assign each row to its ASSIGNMENTS nearest lists, and compare it with the other side's rows in its nearest lists,
+    so many that the share `recall` of nearest neighbours is found, measured in both directions on a sample.
 
     If there are too few rows, all pairs are compared. Uses 4 * (nprobe + ASSIGNMENTS) bytes per row, and no copy of the
     vectors. Raises DataError for vectors of different widths.
@@ -128,8 +128,8 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """The number of lists. The work, (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows, is minimal if it grows with
-    the root of rows."""
+    """Return the number of lists, which grows with the square root of the rows: this minimises the work, (nlist +
+    nprobe * ASSIGNMENTS * rows / nlist) * rows."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 
@@ -162,10 +162,10 @@ def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 def search(
     queries: Rows, candidates: Rows, blocks: Sequence[Block], k: int, assignments: int = 1, report: Report = silent
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each query's k nearest among its candidates: cosines (N, k), falling, and rows of `candidates` (N, k).
+    """Find each query's k nearest candidates: cosines (N, k), descending, and rows of `candidates` (N, k).
 
-    With fewer than k candidates, the rest is -1. Two rows may meet in `assignments` of the blocks. Uses about 30 * k *
-    assignments bytes per query.
+    If there are fewer than k candidates, the remaining rows are -1. Two rows may meet in up to `assignments` blocks.
+    Uses about 30 * k * assignments bytes per query.
     """
     faiss = load_faiss()
     heap = faiss.ResultHeap(len(queries), k * assignments, keep_max=True)
@@ -186,14 +186,14 @@ def search(
 
 
 def check_widths(left: Rows, right: Rows) -> None:
-    """DataError for vectors of different widths."""
+    """Raise DataError if the widths differ."""
     widths = [side.vectors.shape[1] for side in (left, right)]
     if widths[0] != widths[1]:
         raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """The number of lists that each sampled query probes until one holds its exact nearest neighbour: (S,)."""
+    """Return how many lists each sampled query probes before one that holds its exact nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -203,13 +203,13 @@ def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.n
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """Compare list by list, in blocks."""
+    """Return the blocks that compare, for each list, the queries that probe it with the rows that it holds."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 
 
 def all_blocks(queries: Rows, candidates: Rows) -> list[Block]:
-    """Compare all pairs, in blocks."""
+    """Return the blocks that compare all pairs."""
     return list(product(chunks(np.arange(len(queries))), chunks(np.arange(len(candidates)))))
 
 

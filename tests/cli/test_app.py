@@ -1,4 +1,4 @@
-"""`bgt app`: what it starts, and what it refuses."""
+"""`bgt app`: the server that it starts, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: results on stdout, one line on stderr for what is foreseeable, and nothing half-written."""
+"""The command: results on stdout, expected errors as one line on stderr, and no incomplete files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bgt(bgt: Bgt) -> Bgt:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path) -> Path:
-    """A folder with good and bad things in it, the working one."""
+    """The working directory, with valid and invalid files."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "corrupt")
@@ -67,7 +67,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path
 
 
 TRAIN = "train bgt-small --device cpu --out run"
-ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line says
+ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, part of the message
     "corrupted checkpoint": ("embed text.txt --out x.npy --model corrupt", 4, r"corrupt/model\.safetensors: damaged"),
     "corrupted checkpoint, export": ("export corrupt --out x", 4, "damaged"),
     "a folder without one": ("info sts", 3, "no checkpoint here"),
@@ -138,7 +138,7 @@ def test_an_error_is_one_line_and_a_code(name: str, bgt: Bgt, here: Path) -> Non
     }
 
 
-EARLY = {  # a path that is wrong, found before a model that does not exist either
+EARLY = {  # the wrong path is reported before the model, which does not exist either
     "embed absent.txt --out x.npy": "IN absent.txt: no such file",
     "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
     "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",
@@ -337,7 +337,7 @@ def test_version(bgt: Bgt) -> None:
 
 def test_training_bounds_caches_unless_the_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("THP_MEM_ALLOC_ENABLE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        monkeypatch.setenv(name, "")  # so that what is set below goes with the test
+        monkeypatch.setenv(name, "")  # so that monkeypatch removes at the end what the call below sets
         monkeypatch.delenv(name)
     monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
     tune_training()

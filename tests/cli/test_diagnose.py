@@ -1,4 +1,4 @@
-"""`bgt diagnose`: its tables, its JSON, where its pairs come from, and a line for what is foreseeable."""
+"""`bgt diagnose`: its tables, its JSON, the source of its pairs, and expected errors in one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """model, a checkpoint alone; run, the same with its run's data; pairs.tsv and one.tsv."""
+    """A folder: `model`, a checkpoint alone; `run`, the same in its run with data; pairs.tsv and one.tsv."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")

@@ -25,7 +25,7 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A writer beside a file of vectors."""
+    """A writer, and a file of vectors."""
     folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder
@@ -48,10 +48,10 @@ def test_a_file_of_vectors_and_their_texts_give_the_same_output(writer: Path, bg
 
 
 def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer: Path, bgt: Bgt) -> None:
-    """Each text is embedded here, alone, by the encoder itself."""
+    """Here, the encoder embeds each text alone."""
     model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
     vectors = np.load(writer.parent / "vectors.npy")
-    vectors += encoder.embed(["a cat a dog"], lang="en")  # of words that an untrained model may write
+    vectors += encoder.embed(["a cat a dog"], lang="en")  # words that an untrained model may generate
     options: dict[str, Any] = {"lang": "en", "search": bgt_core.Beam(6), "max_length": 8}
     plain, ranked = (from_vectors(model, vectors, rerank=rerank, **options) for rerank in (False, True))  # type: ignore[arg-type]
     for vector, before, after in zip(vectors, plain, ranked, strict=True):
@@ -93,7 +93,7 @@ def test_text_or_vectors_but_not_both(writer: Path, bgt: Bgt, given: tuple[str, 
 
 
 def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
-    """Its language latent is then the mean of the prior, 0."""
+    """The language latent is the mean of the prior, 0."""
     model = bgt_core.load(saved)
     semantic = model.embed(TEXTS, lang="en")
     np.save(tmp_path / "own.npy", semantic)
@@ -107,7 +107,7 @@ def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path
 def test_corrections_write_again_from_the_best_text_and_rank_all(
     bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
-    """Each round is made again here from its parts."""
+    """The test repeats each round step by step."""
     save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")

@@ -1,4 +1,4 @@
-"""`bgt mine`: what it writes, what it refuses, and the libraries it shares a process with."""
+"""`bgt mine`: its output, its errors, and libraries that run in the same process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Bag:
-    """Sums a fixed vector a word; languages share them, as if by a dictionary of cognates."""
+    """Sums a fixed vector for each word. Languages share the vectors, as if all words were cognates."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 
@@ -34,12 +34,12 @@ class Bag:
 
 ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
 FRENCH = ["anna books lit", "rien de tel", "le dog sleeps", "une car red"]
-PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of the one, line of the other
+PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of A, line of B
 
 
 @pytest.fixture
 def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
+    """bgt("A B --langs en,fr ..."): run `bgt mine` in a new folder, with `Bag` as the model."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli.options, "open_encoder", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
@@ -114,7 +114,7 @@ def test_copies_in_a_list_are_known_once() -> None:
     assert (every.correct, every.known) == (3, 3)
 
 
-ERRORS = {  # arguments, exit code, what the line says
+ERRORS = {  # arguments, exit code, part of the message
     "no vectors": ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
     "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
     "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which holds vectors"),

@@ -1,4 +1,4 @@
-"""The options of `bgt` and `bgt-probe`: a name means one thing, and one thing has one name."""
+"""The options of `bgt` and `bgt-probe`: one name for one thing, with the same meaning in all commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Options that say more in some commands, and the words that their help begins with in all.
+# Options whose help differs between commands, and the words with which it begins in all of them.
 MEANINGS = {
     "--columns": "Columns",
     "--corrections": "Rounds",
@@ -42,7 +42,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# Names for one thing, of which both programs may have one.
+# Names for one thing; the two programs together may have only one of them.
 SYNONYMS = [
     ("--resamples", "--bootstrap"),
     ("--seed", "--random-seed"),
@@ -52,7 +52,7 @@ SYNONYMS = [
     ("--langs", "--languages"),
     ("--latent", "--latents"),
     ("--task", "--tasks"),
-    ("--model", "--checkpoint"),  # --encoder is another model's, from whose vectors `bgt train writer` learns
+    ("--model", "--checkpoint"),  # --encoder is another thing: `bgt train writer` learns from its vectors
     ("--limit", "--max-sentences"),
     ("--max-length", "--most", "--max-tokens"),
     ("--min-length", "--least"),
@@ -64,7 +64,7 @@ SYNONYMS = [
     ("--n-best", "--nbest", "--hypotheses"),
 ]
 
-# Options of one default, and commands whose own is part of published results.
+# Options with one default, and commands whose own default is part of published results.
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -83,7 +83,7 @@ DEFAULTS = {
 
 
 def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """(command, parameter) of a program and all its commands."""
+    """Yield (command, parameter) for a program and all its commands."""
     yield from ((name, parameter) for parameter in command.params)
     for sub in command.list_commands(None) if hasattr(command, "list_commands") else ():
         yield from walk(command.get_command(None, sub), f"{name} {sub}")
@@ -159,6 +159,6 @@ def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) ->
 def test_languages_are_spelled_in_one_way_and_never_empty() -> None:
     given = {"lang": " EN", "columns": "a: eng, fr ", "langs": "en-fr"}
     spell_langs(given)
-    assert given == {"lang": "en", "columns": "a:en,fr", "langs": "en-fr"}  # the last is no language, and is refused
+    assert given == {"lang": "en", "columns": "a:en,fr", "langs": "en-fr"}  # en-fr is not a language, and fails later
     with pytest.raises(UsageError, match="source_lang '': expected a language code"):
         spell_langs({"source_lang": " "})

@@ -43,7 +43,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = told(Terminal(), monkeypatch)
     for part in ("loss 12.5, 4,321 tokens/s", "3/10", "valid 3/10 elbo -81.25", "skipped a.tsv:2"):
         assert part in drawn
-    assert "train 3/10" not in drawn  # the bar says it
+    assert "train 3/10" not in drawn  # the bar shows it
 
 
 def test_rows_done_show_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:

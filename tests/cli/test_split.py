@@ -1,4 +1,4 @@
-"""`bgt split`, and commands that open what it made."""
+"""`bgt split`, and commands that open its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bgt translate` and `bgt data backtranslate`: a translator translates, and makes paraphrases."""
+"""`bgt translate`, and `bgt data backtranslate`, which makes paraphrases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny model of others."""
+"""A tiny model of another library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers folder with a tiny untrained BERT, and words of its own."""
+    """A sentence-transformers folder with a tiny untrained BERT and its own vocabulary."""
     pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

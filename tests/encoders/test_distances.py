@@ -1,4 +1,4 @@
-"""Models of ours compared in other ways: posteriors as vectors, bags of tokens, `--distance`, and what is refused."""
+"""`--distance` for our models: distances of posteriors and of bags of tokens, and errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     assert vectors.shape == (5, 24) and vectors.dtype == np.float32
     posteriors = model.posteriors(TEXTS, lang="en")
     table = encoder.similarity(vectors, vectors[:3])
-    assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])  # of one pair, too
+    assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])  # the same for one pair
     for i in range(5):
         for j in range(3):
             sides = (Gaussian(posteriors.mean[k], posteriors.log_variance[k]) for k in (i, j))
@@ -76,7 +76,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """The cheapest way to pair as many tokens with as many others, each with the same mass: all ways are tried."""
+    """The cheapest pairing of two equally long lists of tokens of equal mass, by trying all pairings."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)
@@ -90,10 +90,10 @@ def test_the_word_movers_distance_is_the_cheapest_way(model: Embedder) -> None:
     rng = np.random.default_rng(0)
     ids = np.zeros((2, LONGEST), dtype=np.float32)
     for _ in range(5):
-        left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # some come twice
+        left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # some occur twice
         ids[0, :6], ids[1, :6] = left, right
         assert -mover.similarity_pairwise(ids[:1], ids[1:])[0] == pytest.approx(by_hand(vectors[left], vectors[right]))
-    # one token moves to two, half of it to each
+    # half of one token moves to each of two tokens
     ids[:] = 0
     ids[0, 0], ids[1, :2] = 7, (9, 11)
     expected = (np.linalg.norm(vectors[7] - vectors[9]) + np.linalg.norm(vectors[7] - vectors[11])) / 2

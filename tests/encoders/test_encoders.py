@@ -1,4 +1,4 @@
-"""One name opens any encoder: what it gives is checked where it comes in, and what is wrong is said in one line."""
+"""`open_encoder` opens any encoder by its name. Its output is checked, and errors are one line."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: 
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with something of each kind, recognisable by its files alone."""
+    """A folder with an encoder of each kind that is recognised by its files alone."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -250,7 +250,7 @@ def test_tensors_and_sparse_rows_of_the_methods_that_people_have(mine: None, nam
 
 def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
     speaks = open_encoder("python:my_encoders:speaks")
-    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]  # as `langs` spells it
+    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]  # spelled as in `langs`
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
     assert open_encoder("python:my_encoders:vectoriser.transform").embed("ao", lang="en").tolist() == [2, 1, 1]
@@ -404,7 +404,7 @@ def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: 
 
     (tokens,) = references["mean of tokens"]
     table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
-    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # the last is the end of a sentence
+    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # without EOS
     np.testing.assert_allclose(tokens.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
     assert not tokens.embed([""], lang="fr").any()
 

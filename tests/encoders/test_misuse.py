@@ -1,4 +1,4 @@
-"""What users hand to an encoder by mistake, and where they use it: the same for every kind of encoder."""
+"""Wrong input and unusual environments: every kind of encoder reacts in the same way."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS = (
 def openers(
     saved: Path, saved_siamese: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Callable[[], SentenceEncoder]]]:
-    """By kind, what opens an encoder of it."""
+    """For each kind of encoder, a function that opens one."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "text.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
     bulk.embed_file(bgt_core.load(saved, "cpu"), folder / "text.txt", folder / "text.npy", lang="en")

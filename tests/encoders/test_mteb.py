@@ -1,4 +1,4 @@
-"""mteb runs ours, on tasks made here: its scores are scipy's of our vectors, filed under the checkpoint's hash."""
+"""mteb evaluates our models on made-up tasks: scores equal scipy's, and are stored under the checkpoint's hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mteb")
-with warnings.catch_warnings():  # what it says while it is imported is not about us
+with warnings.catch_warnings():  # its warnings during the import do not concern us
     warnings.simplefilter("ignore")
     import mteb
     from mteb.abstasks.sts import AbsTaskSTS
@@ -28,7 +28,7 @@ from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from tests.close import FLOAT32, assert_close
 
-pytestmark = [  # mteb's own, on any model
+pytestmark = [  # warnings of mteb, for any model
     pytest.mark.filterwarnings("ignore:The fill_missing parameter is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The `get_sentence_embedding_dimension` method:FutureWarning"),
     pytest.mark.filterwarnings("ignore:To copy construct from a tensor:UserWarning"),
@@ -73,7 +73,7 @@ class German(SmallSts):
 
 
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
-    """(the whole result, the scores of its one subset)."""
+    """Return the whole result, and the scores of its only subset."""
     result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
     return result, result.task_results[0].scores["test"][0]
 

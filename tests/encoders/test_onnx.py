@@ -1,4 +1,4 @@
-"""The exported file, run without torch: the vectors of the model for any number of sentences of any length."""
+"""The exported file, without torch, gives the model's vectors for any number of sentences of any length."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?"
 
 
 def embedded(folder: Path, texts: list[str]) -> np.ndarray:
-    """As somebody without this package would: SentencePiece, NumPy and onnxruntime, by what onnx.json says."""
+    """Embed without this package: with SentencePiece, NumPy and onnxruntime, as onnx.json describes."""
     about = json.loads((folder / "onnx.json").read_text("utf-8"))
     tokens = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
     ids = [[*tokens.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
@@ -84,7 +84,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """A BiLSTM, a gated average, an average with words bound to positions."""
+    """A BiLSTM, a gated average, and an average with words bound to positions."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"bilstm": "BiLSTM", "gran": "GRAN", "bgt-bound": "WithoutLanguage"}
     assert type(encoder.body).__name__ == bodies[name]
@@ -95,7 +95,7 @@ def test_every_body_is_exported(
 def test_a_file_that_differs_is_not_kept(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))  # padding too
+    monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))  # sums padding too
     done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
     assert done.code == 4 and "differs from the model by" in done.err
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Pushed to a hub and loaded from it: the same model, and one clear line for each way it can go wrong."""
+"""A model pushed to a hub and loaded from it is the same; each failure is one clear line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 class Hub:
-    """Stands in for the hub's library: repositories in memory, and an error that every call raises."""
+    """A stand-in for the hub's library: repositories in memory, or an error that every call raises."""
 
     def __init__(self, cache: Path):
         self.cache = cache

@@ -1,4 +1,4 @@
-"""sentence-transformers both ways: its models on our bench, and ours in it with the same vectors."""
+"""Models of sentence-transformers as our encoders, and our models in sentence-transformers, with equal vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOICES = [("semantic", "en"), ("language", "fr")]
 
 
 def same(given: object, expected: object) -> None:
-    """To rounding: the two put the sentences of a batch in another order."""
+    """Equal except for rounding, because the two libraries order the sentences of a batch differently."""
     assert_close(given, expected)
 
 
@@ -35,16 +35,16 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
-    with torch.no_grad():  # their mean pooling, one sentence at a time
+    with torch.no_grad():  # mean pooling by hand, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     assert_close(encoder.embed(texts, lang="en"), torch.stack(expected))
     fresh = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     assert encoder.fingerprint == fresh.fingerprint  # although the tokenizer has been used
     assert encoder.embed([], lang="fr").shape == (0, 8)
-    lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 tokens, two of them special
+    lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == again.fingerprint  # whether sentences were embedded before or not
+    assert encoder.fingerprint == again.fingerprint  # independent of sentences embedded before
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
@@ -56,7 +56,7 @@ def test_ours_gives_the_embedder_s_vectors(saved: Path, latent: str, lang: str) 
     expected = bgt_core.load(saved, "cpu", "fp32").embed(TEXTS, lang=lang, latent=latent)
     model = load_sentence_transformer(saved, device="cpu")
     same(model.encode(TEXTS, latent=latent, lang=lang), expected)
-    alone = model.encode(TEXTS, latent=latent, lang=lang, batch_size=1)  # other shapes round otherwise
+    alone = model.encode(TEXTS, latent=latent, lang=lang, batch_size=1)  # other shapes round differently
     assert_close(alone, expected)
 
 

@@ -1,4 +1,4 @@
-"""A split encoder is an encoder like any other, and refuses one that it was not fitted on."""
+"""A split encoder is a complete encoder; it raises an error if the inner encoder is not the one it was fitted on."""
 
 from __future__ import annotations
 

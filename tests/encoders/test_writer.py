@@ -1,4 +1,4 @@
-"""A writer with its encoder: semantic vectors are the encoder's, and one that has changed is refused."""
+"""A writer with its encoder: semantic vectors are the encoder's, and a changed encoder is an error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_semantic_vectors_are_the_encoder_s_and_style_is_the_model_s(saves: Save
 
 def test_an_encoder_that_has_changed_is_refused_when_it_is_needed(saves: Saves) -> None:
     writer = bgt_core.open_encoder(saves(fingerprint="words 12"))
-    assert writer.embed(TEXTS, lang="en", latent="language").shape == (2, 6)  # needs no encoder
+    assert writer.embed(TEXTS, lang="en", latent="language").shape == (2, 6)  # does not need the encoder
     with pytest.raises(
         DataError, match=r"^baseline:words: has changed .*it was words 12, now it is words 8192"
     ) as error:

@@ -1,4 +1,4 @@
-"""Candidates against a loop: each hypothesis is embedded alone, and ranked by hand."""
+"""Compare candidates with a loop that embeds each hypothesis alone and ranks them by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_candidates_are_the_hypotheses_by_what_they_keep(
         assert {each.text for each in ranked[row]} == set(scores)
         assert [each.score for each in ranked[row]] == pytest.approx(sorted(scores.values(), reverse=True), rel=1e-4)
         orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
-    assert any(orders)  # it is not the order of the search
+    assert any(orders)  # the order differs from that of the search
     as_searched = candidates(model, latents, lang="en", search=SEARCH, rerank=False, max_length=6)
     texts = [model.tokenizer.decode([each.tokens for each in hypotheses]) for hypotheses in searched]
     assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]

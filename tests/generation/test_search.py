@@ -1,4 +1,4 @@
-"""Searches against searches without a cache, without a batch, and without a beam."""
+"""Compare searches with plain versions without a cache, a batch or a beam."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder of 7 tokens, 3 of them words, that is sure of little; EOS is common enough to come early."""
+    """A decoder of 7 tokens, 3 of them words, with flat probabilities; EOS is likely enough to come early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -50,7 +50,7 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Of the token after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
+    """Log-probabilities of the token after `past`, by teacher forcing, without a cache; special tokens are excluded."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -64,7 +64,7 @@ def beam(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> l
 
 
 def looping(vocab_size: int, seed: int) -> TransformerDecoder:
-    """A decoder that likes to repeat itself: each token raises its own score."""
+    """A decoder that tends to repeat itself: each token raises its own score."""
     torch.manual_seed(seed)
     table = make_embedding(vocab_size, 16)
     output = UntiedOutput(vocab_size, 16, L)
@@ -76,7 +76,7 @@ def looping(vocab_size: int, seed: int) -> TransformerDecoder:
 
 
 def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
-    """Whether some n tokens stand twice, or one token more often in a row than it may."""
+    """Whether an n-gram occurs twice, or a token more often in a row than allowed."""
     ngram, run = rules.no_repeat_ngram, rules.max_run
     ngrams = [tuple(sentence[start : start + ngram]) for start in range(len(sentence) - ngram + 1)]
     runs = [sentence[start : start + run + 1] for start in range(len(sentence) - run)]
@@ -84,8 +84,8 @@ def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
 
 
 def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> list[tuple[list[int], float]]:
-    """The definition: no cache, no batch, every hypothesis read anew, all its children that the rules permit, the
-    `size` with the largest sums; a finished hypothesis is its own only child. The best first, each with its mean."""
+    """Beam search by its definition, without a cache or batch: extend every hypothesis by all tokens that the rules
+    allow, and keep the `size` largest sums; finished ones stay. Return the best first, each with its mean."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
     for _ in range(max_length):
         children = []
@@ -107,7 +107,7 @@ def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) 
     ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
 )
 def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
-    """In single precision, over two layers; some sentences end at once, some never."""
+    """In single precision, with two layers; some sentences end at once, some never."""
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
@@ -115,7 +115,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             if len(parameter) == vocab_size:
-                parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
+                parameter[EOS] *= vocab_size / 5  # EOS is likely for some latents, unlikely for others
     z = 3 * latents(8).float()
     hypotheses = beam(decoder, z, Beam(size), max_length)
     for best, latent in zip(hypotheses, z, strict=True):
@@ -135,7 +135,7 @@ def test_a_beam_with_rules_is_what_it_is_by_definition(rules: tuple[int, int], l
         assert [each.tokens for each in hypotheses] == [tokens for tokens, _ in straight(decoder, latent, search, 8)]
     unruled = Beam(4, length_penalty=length_penalty)
     free = [best.tokens for best in beam(decoder, z, unruled, 8)]
-    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # there was something to leave out
+    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # without rules, there are repetitions
 
 
 @pytest.mark.parametrize("rules", [Sample(no_repeat_ngram=2), Sample(max_run=1), Sample(max_run=2, top_p=0.8)], ids=str)
@@ -158,7 +158,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             parameter *= 2
-            parameter[EOS] *= 8  # likely here, unlikely there
+            parameter[EOS] *= 8  # EOS is likely for some latents, unlikely for others
     z = 3 * latents(8)
     hypotheses = beam(decoder, z, Beam(size), 6)
     for best, latent in zip(hypotheses, z, strict=True):
@@ -170,7 +170,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """Also where scores tie, where blocks are barred, and where V is prime."""
+    """Also if scores tie, if blocks are excluded, and if V is prime."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -184,7 +184,7 @@ def test_the_largest_are_topks(vocab_size: int) -> None:
 
 
 def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
-    """The same generator, the chances of each past anew: the same sentences."""
+    """With the same generator, and probabilities computed anew for each prefix, sentences are equal."""
     z = latents(7)
     drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
@@ -212,7 +212,7 @@ STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 def test_the_same_seed_writes_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
     first = generate(model, SOURCES, STYLES, seed=1, **options)
-    torch.randn(3)  # nothing drawn elsewhere matters
+    torch.randn(3)  # other draws do not matter
     assert generate(model, SOURCES, STYLES, seed=1, **options) == first
     assert generate(model, SOURCES, STYLES, seed=2, **options) != first
     assert generate(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == generate(

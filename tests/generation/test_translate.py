@@ -1,4 +1,4 @@
-"""Translations of an untrained model, against what training says of the same sentences, and how they are scored."""
+"""Translations of an untrained model: their costs equal those of teacher forcing; and their scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = 12  # tokens of a source, and of a translation
 def folder(
     tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A checkpoint that reads French and writes English and German, and is sure of little; sentences end early."""
+    """A checkpoint from French to English and German, with flat probabilities; sentences end early."""
     torch.manual_seed(0)
     recipe = recipes.build("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))
@@ -51,7 +51,7 @@ def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
 
 
 def cost(model: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
-    """Nats a token by teacher forcing, among the tokens that a search writes."""
+    """Nats per token by teacher forcing, among the tokens that a search may choose."""
     side = Tokens.pad(model.tokenizer.encode([source]), "fr")
     target = Tokens.pad([tokens], "en")
     scores = model.model.decoder("en")("translate", "en", model.model.states(side), target).logits().detach()
@@ -61,7 +61,7 @@ def cost(model: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
 
 
 def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.Embedder, french: list[str]) -> None:
-    """Every text of the beam, at the cost that training gives the cheapest way to write it."""
+    """Every text of the beam has the cost, by teacher forcing, of its cheapest tokenization."""
     written = BeamTranslator(model, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = model.model.states(Tokens.pad(model.tokenizer.encode([source]), "fr"))

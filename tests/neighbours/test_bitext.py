@@ -1,4 +1,4 @@
-"""Bitext mining against the paper's formulas worked sentence by sentence; what `mine` takes, and its files."""
+"""Compare bitext mining with the paper's formulas, sentence by sentence; the input and the files of `mine`."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Row i of both sides is one point seen twice; the last `extra` rows of each are points of their own.
+    """Row i of both sides is one point with different noise; the last `extra` rows of each side have no partner.
 
-    All lean to one direction, as vectors of text do, so that every cosine is positive.
+    All points share a direction, as vectors of text do, so that every cosine is positive.
     """
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(count + 2 * extra, 16)) + 1.5
@@ -120,7 +120,7 @@ def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -
 
 
 def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
-    """Artetxe and Schwenk (2019), sec. 3, sentence by sentence: the score of every pair, both sides' neighbours."""
+    """Score every pair by Artetxe and Schwenk (2019), sec. 3, sentence by sentence; also return the neighbours."""
     x, y = (side.vectors.astype(float) for side in (left, right))
     cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
     near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
@@ -150,7 +150,7 @@ def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
     mined = mine(left, right, k=k, margin=margin).pairs
     expected = straight(left, right, k, margin)
     assert list(zip(mined.left.tolist(), mined.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
-    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # that of cosines
+    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # the scale of cosines
 
 
 TEXT = "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs."
@@ -211,7 +211,7 @@ def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path
 
 def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
     text, path = sentences(tmp_path), tmp_path / "gold.tsv"
-    path.write_text("5\t1\n1\t2\textra\n4\t2\n")  # line 4 is line 1 again
+    path.write_text("5\t1\n1\t2\textra\n4\t2\n")  # line 4 is a copy of line 1
     left, right = read_gold(path, text, text)
     assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 0)]
 
@@ -235,7 +235,7 @@ def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) ->
 
 
 def drawn(scores: list[float], left: list[int], right: list[int]) -> Mined:
-    """Candidates with these scores."""
+    """Make candidates with these scores."""
     return Mined(Pairs(np.array(scores), np.array(left), np.array(right)), 0.8, None, (9, 9))  # type: ignore[arg-type]
 
 
@@ -251,7 +251,7 @@ def test_kept_pairs_are_counted_by_hand() -> None:
 def test_the_best_threshold_beats_every_other() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
-        scores = rng.integers(0, 12, 40) / 10  # many are equal
+        scores = rng.integers(0, 12, 40) / 10  # many ties
         correct = rng.random(40) < scores
 
         def f1(threshold: float, scores: np.ndarray = scores, correct: np.ndarray = correct) -> float:

@@ -1,4 +1,4 @@
-"""The store: the order is that of an exhaustive search in numpy, the numbers are the model's own."""
+"""A store returns the order of an exhaustive search in NumPy, and the model's own numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sentences(grammar: list[Pair]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sentences, with a copy and a blank line among them."""
+    """The sentences, with a copy and a blank line added."""
     path = tmp_path_factory.mktemp("text") / "questions.txt"
     path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
     return path
@@ -53,7 +53,7 @@ def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities (Q, N) and W2 (Q, N) of each query with each sentence, a pair at a time."""
+    """Compute probabilities (Q, N) and W2 (Q, N) of each query and each sentence, one pair at a time."""
     model = encoder.model
     stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
     probabilities = np.zeros((len(QUERIES), len(sentences)))
@@ -76,7 +76,7 @@ def test_every_question_ranked_is_the_exhaustive_order(
     store: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray]
 ) -> None:
     opened = QuestionStore.open(store, encoder)
-    assert opened.questions == sentences  # copies and blank lines are out, the order is kept
+    assert opened.questions == sentences  # without copies and blank lines, in the same order
     probabilities, distances = truth
     for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), shortlist=None)):
         assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
@@ -227,7 +227,7 @@ def test_the_commands_do_the_same(
 
 
 def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
-    """Scores, and labels with these probabilities."""
+    """Draw scores, and labels with probabilities expit(slope * score + offset)."""
     rng = np.random.default_rng(0)
     scores = rng.normal(0.5, spread, count)
     return scores, rng.random(count) < expit(slope * scores + offset)
@@ -237,7 +237,7 @@ def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple
 def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
     scores, labels = drawn(slope, offset, 400, spread)
     theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
-    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # where two searches for an optimum end
+    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # their optimisers differ
 
 
 def test_scores_that_fall_with_labels_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Nearest neighbours against a full sort of all cosines."""
+"""Compare nearest neighbours with a full sort of all cosines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.close import assert_close
 
 
 def drawn(count: int, width: int = 12, seed: int = 0) -> np.ndarray:
-    """Vectors of different lengths."""
+    """Draw vectors of different lengths."""
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(count, width)) * rng.uniform(0.1, 9, (count, 1))).astype(np.float32)
 
@@ -22,7 +22,7 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The straight form, in float64."""
+    """Compute all cosines directly, in float64."""
     left, right = (
         side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left.astype(float), right.astype(float))
     )
@@ -49,7 +49,7 @@ def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPath
     side, held = Rows(mapped, chosen), rows(vectors)
     _, nearest = search(side, held, exact(side, held).forward, 1)
     assert nearest[:, 0].tolist() == chosen.tolist()
-    np.testing.assert_array_equal(mapped, vectors.astype(np.float16))  # scaled in a copy
+    np.testing.assert_array_equal(mapped, vectors.astype(np.float16))  # the file is unchanged: scaling makes a copy
 
 
 def test_fewer_candidates_than_neighbours_leave_the_rest_out() -> None:
@@ -60,7 +60,7 @@ def test_fewer_candidates_than_neighbours_leave_the_rest_out() -> None:
 
 
 def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two views of each of `count` points in clusters."""
+    """Draw `count` points in clusters, each twice, with different noise."""
     rng = np.random.default_rng(0)
     points = drawn(count // 20, 24)[rng.integers(count // 20, size=count)] + 0.4 * rng.normal(size=(count, 24))
     return tuple((points + 0.2 * rng.normal(size=points.shape)).astype(np.float32) for _ in range(2))
@@ -74,7 +74,7 @@ def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted
     matrix = cosines(left, right)
     reached = (nearest[:, 0] == matrix.argmax(1)).mean()
     assert plan.recall >= wanted
-    assert reached == pytest.approx(plan.recall, abs=0.05)  # which was measured on a sample, both ways
+    assert reached == pytest.approx(plan.recall, abs=0.05)  # the plan measured it on a sample
     compared_with = nearest >= 0
     assert_close(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with])
     assert (np.diff(np.where(compared_with, similar, -2), axis=1) <= 0).all()
@@ -83,7 +83,7 @@ def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted
 
 
 def test_no_row_is_its_neighbour_twice() -> None:
-    """Rows meet in several lists; a neighbour met before would take the place of another."""
+    """Two rows can meet in several lists; a repeated neighbour would take the place of another."""
     left, right = clustered(1000)
     plan = approximate(rows(left), rows(right), recall=1.0)
     met = sum(len(asking) * len(held) for asking, held in plan.forward)

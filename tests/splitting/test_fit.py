@@ -1,4 +1,4 @@
-"""From an encoder and pairs to a split: what is fitted, what is held out, and what can't be."""
+"""Fit splits from an encoder and pairs: fitted rows, held-out rows, and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Three units of meaning, three of noise of its own, and a mean of the language."""
+    """Embed a sentence as three units of meaning and three of its own noise, plus the mean of its language."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -67,7 +67,7 @@ def test_stored_vectors_and_batches_give_what_sentences_give(tmp_path: Path) -> 
 
 
 def vectors_of(of: Any) -> dict[str, Any]:
-    """Settings with an encoder whose vectors are `of` the number of rows."""
+    """Make arguments with an encoder that returns `of(number of rows)` as vectors."""
     return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) ->
 
 @pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
 def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
-    """Of one row of ten, the nearest ones are the same; networks are trained in steps of the same size."""
+    """The nearest neighbours of every tenth row are the same; the training steps of networks have the same size."""
 
     def about(columns: list[Any]) -> list[float]:
         made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
@@ -134,7 +134,7 @@ def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
 
     expected = about(STORED)
     assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
-    for scale in (1e-30, 1e15):  # beyond it the probe of the language decides
+    for scale in (1e-30, 1e15):  # beyond this, the probe of the language differs
         assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
 
 
@@ -157,7 +157,7 @@ def test_of_several_columns_any_sentence_of_the_same_row_counts() -> None:
     rng = np.random.default_rng(0)
     meaning = rng.standard_normal((40, 5))
     columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
-    columns[0][1] = columns[0][0]  # a copy, which is nearer than any translation
+    columns[0][1] = columns[0][0]  # a copy is nearer than any translation
     right = []
     rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
     for place, (row, vector) in enumerate(rows):

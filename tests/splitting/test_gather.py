@@ -1,4 +1,4 @@
-"""Rows are held out, summed and sampled alike, in whatever batches and parts they come."""
+"""The same rows are held out, summed and sampled, however they are batched and divided into parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_sample_has_the_smallest_keys_and_returns_the_others() -> None:
     ]
     kept, numbers = sample.rows()
     assert sorted(kept) == list(range(20)) and sorted(returned) == list(range(20, 100))
-    np.testing.assert_array_equal(kept, keys[numbers])  # in the order of the numbers
+    np.testing.assert_array_equal(kept, keys[numbers])  # sorted by number
     assert list(numbers) == sorted(numbers)
     assert list(RandomRows(0).add(keys, keys)[0]) == list(keys)
 
@@ -35,7 +35,7 @@ def test_a_sample_has_the_smallest_keys_and_returns_the_others() -> None:
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     of = gathered(0, ROWS)
     assert list(of.held_out_rows[:100] // 10) == list(range(100)) and len(of.held_out_rows) in (100, 101)
-    assert set(of.held_out_rows % 10) == set(range(10))  # not always the same of ten
+    assert set(of.held_out_rows % 10) == set(range(10))  # each of ten places occurs
     fitted = np.setdiff1d(np.arange(ROWS), of.held_out_rows)
     assert of.total == ROWS and of.moments.count == len(fitted)
     assert_close(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64))
@@ -55,7 +55,7 @@ def test_parts_that_are_merged_give_what_the_whole_gives(monkeypatch: pytest.Mon
 
 
 ENGLISH, FRENCH, OTHER = (1e4 + RNG.standard_normal((300, 4)) for _ in range(3))
-DIGITS = 1e-9  # a mean of 10,000 costs its square: seven or eight of sixteen
+DIGITS = 1e-9  # a mean of 10,000 costs its square: seven or eight of sixteen digits
 
 
 def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
@@ -66,7 +66,7 @@ def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
 
 
 def test_batches_and_parts_sum_to_the_moments_of_all() -> None:
-    """A mean of 10,000 standard deviations costs no digits; an empty batch changes nothing."""
+    """A mean of 10,000 standard deviations costs no precision; an empty batch changes nothing."""
     parts = [summed(["en", "fr"], [ENGLISH[of], FRENCH[of]], 7) for of in (slice(0, 100), slice(100, None))]
     whole, other = parts
     whole.merge(other.count, other.mean, other.scatter)

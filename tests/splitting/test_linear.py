@@ -1,4 +1,4 @@
-"""Each method against a second implementation or what was planted; and all of them give the vectors back."""
+"""Compare each method with a second implementation or with planted factors; each restores the vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Vectors (N, 8) of each language: three shared factors, something of its own, a mean of its own."""
+    """Make vectors (N, 8) of each language: three shared factors, plus the language's own noise and mean."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
@@ -92,13 +92,13 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
             assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
     english, french = reference.transform(*columns)
     correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
-    assert_close(split.about["correlations"], correlations, 1e-6)  # to which the reference converges
+    assert_close(split.about["correlations"], correlations, 1e-6)  # the precision of the reference
     assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
 
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
-    """The true posterior mean of the factors spans what is found; the number of factors is found too."""
+    """The shared parts span the true posterior mean of the factors, and the number of factors is right."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)
@@ -131,7 +131,7 @@ def test_bgt_shares_nats_that_held_out_rows_have() -> None:
 
 
 def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
-    """French and German that were never side by side are aligned through English."""
+    """French and German, which have no common rows, are aligned through English."""
     pairs = [(["en", "fr"], 20_000, 0), (["en", "de"], 20_000, 1)]
     moments = []
     for langs, rows, seed in pairs:
@@ -146,7 +146,7 @@ def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
 
 
 def folded(rows: int, seed: int) -> list[np.ndarray]:
-    """Vectors (N, 8) of two languages that share two numbers; the second language holds their absolute values alone."""
+    """Make vectors (N, 8) of two languages that share two numbers; the second has only their absolute values."""
     drawn = np.random.default_rng(7)
     maps = drawn.standard_normal((2, 2, WIDTH))
     rng = np.random.default_rng(seed)
@@ -170,6 +170,6 @@ def test_neural_finds_what_no_linear_map_does() -> None:
     for lang, vectors in zip(langs, columns, strict=True):
         shared, private = split.parts(vectors, lang)
         assert_close(shared.mean(0), 0, FLOAT32, scale=np.abs(shared).max())
-        # Least squares leaves nothing that a linear map of the shared part could say of the private one.
+        # After least squares, no linear map of the shared part predicts the private part.
         crosses = (shared.T @ (private - private.mean(0))) / len(shared)
         assert_close(crosses, 0, FLOAT32, scale=shared.std() * private.std())

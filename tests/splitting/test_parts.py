@@ -1,4 +1,4 @@
-"""A split's folder is whole, small, and read without unpickling; a damaged one is refused."""
+"""A split's folder is complete, small, and read without unpickling; a damaged one is an error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     for lang in MAPS:
         expected = Split("bgt", MAPS).parts(vectors, lang)
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
-            assert_close(ours, theirs, FLOAT32)  # as they are stored
+            assert_close(ours, theirs, FLOAT32)  # the stored precision
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
     with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)

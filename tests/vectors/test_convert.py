@@ -1,4 +1,4 @@
-"""The same vectors from every kind of object that holds them; anything else is one clear error."""
+"""Every kind of object that holds vectors gives the same array; anything else is a clear error."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_row_is_named_by_its_number_and_its_text(monkeypatch: pytest.MonkeyPat
     broken = np.where(np.arange(5)[:, None] == 3, np.nan, np.ones((5, 2)))
     with pytest.raises(DataError, match="ours: row 104 contains NaN or infinity, for 'd'"):
         check_finite(broken, "ours", "abcde", first=100)
-    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros stay, beside others
+    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros are allowed
 
 
 def test_sentences_are_not_vectors() -> None:

@@ -1,4 +1,4 @@
-"""Probes against scikit-learn's own checks and solver, and data whose best accuracy is known."""
+"""Compare probes with scikit-learn's checks and solver, and with the best accuracy on made-up data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
 
 def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Two balanced normal clouds, `distance` apart along one direction in an oblique, badly scaled space."""
+    """Draw two balanced Gaussian classes, `distance` apart along one direction, in correlated, badly scaled units."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % 2
     vectors = rng.standard_normal((items, width))
@@ -43,19 +43,19 @@ def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) 
     for strength in STRENGTHS:
         probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
         exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
-        if classes == 2:  # scikit-learn has one column then; two opposite halves of it are penalised half as much
+        if classes == 2:  # scikit-learn has one column of weights; as two opposite halves, its penalty is halved
             exact.set_params(C=2 * strength)
         exact.fit(standard, labels)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
     together = LinearProbe(tolerance=1e-9).fit(vectors, labels, (vectors, labels))
-    assert together.strength_ == max(STRENGTHS)  # chosen on what it was fitted on: the weakest penalty
+    assert together.strength_ == max(STRENGTHS)  # chosen on the training items: the weakest penalty
     assert_close(together.predict_proba(vectors), probe.predict_proba(vectors), 2e-3)
 
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["wide", "both", "unused"])
 def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, used: int) -> None:
-    """Fewer items than columns, columns that are never used, and both."""
+    """There are fewer items than columns, or columns that are always 0, or both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
@@ -77,7 +77,7 @@ def test_the_strength_has_the_least_loss_on_dev() -> None:
         logs = LinearProbe(strengths=[strength]).fit(*train, dev).predict_log_proba(dev[0])
         alone.append(-logs[np.arange(2_000), dev[1]].mean())
     assert probe.strength_ == STRENGTHS[int(np.argmin(alone))]
-    assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # else nothing was weighed
+    assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # the optimum is inside the range
     assert_close(probe.dev_losses_, alone, 1e-3)
 
 
@@ -100,7 +100,7 @@ def test_the_seed_draws_the_tenth_that_chooses_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_units_of_any_scale_and_origin_are_read_alike(kind: type) -> None:
-    """Standardised by hand in float64, the items give the same probabilities."""
+    """Items standardised by hand in float64 give the same probabilities."""
     (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
     for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
         given, chooses = (
@@ -115,7 +115,7 @@ def test_units_of_any_scale_and_origin_are_read_alike(kind: type) -> None:
 
 
 def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
-    """The same as scikit-learn's regression at the strength that the next fold chooses."""
+    """It equals scikit-learn's regression at the strength that the next fold chooses."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels
@@ -127,7 +127,7 @@ def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
         probes = [LogisticRegression(C=c).fit(standard[~test & ~dev], labels[~test & ~dev]) for c in STRENGTHS]
         best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
         right[test] = best.predict(standard[test]) == labels[test]
-    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # a sentence at the edge
+    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item on the boundary may differ
 
 
 def test_a_fold_whose_others_have_one_label_gets_that() -> None:

@@ -1,4 +1,4 @@
-"""LEACE from moments, against least squares solved another way."""
+"""Compare LEACE, maps and directions with least squares solved in other ways."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.close import assert_close
 
 @pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
 def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.ndarray) -> None:
-    """The map of theorem 4.3 by pseudo-inverses, I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1, on equal scales."""
+    """Theorem 4.3 by pseudo-inverses: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1, on equal scales."""
     rng = np.random.default_rng(0)
     vectors, labels = rng.standard_normal((500, 5)) @ rng.standard_normal((5, 5)), rng.integers(0, 3, 500)
     vectors += 2 * np.eye(5)[labels]
@@ -38,11 +38,11 @@ def test_an_affine_map_is_found_from_few_sentences() -> None:
     onto = least_squares_map(vectors, vectors @ weight + shift)
     mapped = onto(unseen)
     assert mapped.shape == (7, 5) and mapped.dtype == np.float32
-    assert_close(mapped, unseen @ weight + shift, 1e-4)  # a small penalty stays
+    assert_close(mapped, unseen @ weight + shift, 1e-4)  # a small penalty remains
 
 
 def test_fewer_sentences_than_units_still_predict() -> None:
-    """The penalty is that of the smallest error on sentences left out, computed here one by one."""
+    """The penalty has the smallest leave-one-out error, computed here for each sentence."""
     draw = np.random.default_rng(1)
     weight = draw.normal(size=(60, 3))
     vectors, unseen = (draw.normal(size=(count, 60)) for count in (50, 200))
@@ -50,7 +50,7 @@ def test_fewer_sentences_than_units_still_predict() -> None:
     onto = least_squares_map(vectors, noisy)
 
     def ridge(rows: np.ndarray, values: np.ndarray, penalty: float, given: np.ndarray) -> np.ndarray:
-        """The closed form: centre, and solve the normal equations."""
+        """Ridge regression in closed form: centre, and solve the normal equations."""
         centred, mean = rows - rows.mean(0), values.mean(0)
         solved = np.linalg.solve(centred.T @ centred + penalty * np.eye(rows.shape[1]), centred.T @ (values - mean))
         return np.asarray((given - rows.mean(0)) @ solved + mean)
@@ -78,7 +78,7 @@ def test_too_few_or_unequal_vectors_are_refused(rows: int, others: int, message:
 
 @pytest.fixture
 def planted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors (400, 12) = factors (400, 2) @ patterns (2, 12) + noise; the factors go together, r about 0.7."""
+    """Vectors (400, 12) = factors (400, 2) @ patterns (2, 12) + noise; the factors correlate, r about 0.7."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=400)
     factors = np.column_stack([first, first + rng.normal(size=400)])

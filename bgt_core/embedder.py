@@ -203,7 +203,7 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 
 def rows_of(longest: int, budget: int, most: int) -> int:
-    """Return the rows of a full batch whose longest sentence has `longest` tokens; attention costs their square."""
+    """Return the number of rows of a batch with sentences of up to `longest` tokens; attention costs their square."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 

@@ -40,7 +40,7 @@ def embed(
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """ "2/4" -> (2, 4)."""
+    """Parse "2/4" as (2, 4)."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match:
         raise UsageError(f"{text}: expected I/N, as in 2/4.", parameter="shard")

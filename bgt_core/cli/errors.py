@@ -114,7 +114,7 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
                 outputs[path] = modified(path)
                 folder = next(each for each in path.absolute().parents if is_file(str(each)))
                 if not folder.is_dir() or not os.access(folder, os.W_OK):
-                    raise NotFound(f"{path}: can't be written: {folder} is no folder to write to.", parameter=name)
+                    raise NotFound(f"{path}: can't be written: {folder} is not a writable folder.", parameter=name)
             elif not is_file(str(path)) and not any(path.parent.glob(f"{glob.escape(path.name)}.*")):
                 raise NotFound(f"{path}: no such file or folder.", parameter=name)
     return outputs

@@ -104,7 +104,7 @@ def unnamed(spec: str) -> str:
 
 
 def split_names(values: Sequence[str] | None) -> list[str]:
-    """["a,b", "c"] -> ["a", "b", "c"], each once."""
+    """Split names at commas, and keep each once: ["a,b", "c"] -> ["a", "b", "c"]."""
     return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 

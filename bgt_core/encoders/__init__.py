@@ -148,7 +148,7 @@ def open_encoder(
         return WriterEmbedder(embedder, partial(open_encoder, device=device, precision=precision))
     if kind not in KINDS:
         hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
-        raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
+        raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} Expected one of {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
     if needed := KINDS[kind].needs:
@@ -186,8 +186,8 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
         encoder = opens(name)
     except NotFound as error:
         raise NotFound(
-            f"{user}: made from vectors of {name}, which is not found from here. If that is a path, go to the folder "
-            f'where it leads to the encoder, or correct "encoder" in the JSON file of {user}. ({error})'
+            f"{user}: made from vectors of {name}, which is not found. If that is a relative path, change to the "
+            f'folder that it starts from, or correct "encoder" in the JSON file of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(

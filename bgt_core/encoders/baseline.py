@@ -30,7 +30,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return random(int(seed or 1), device, precision)
     makers: dict[str, Callable[[], ExternalEncoder]] = {"words": words, "tfidf": tfidf}
     if name not in makers:
-        raise UsageError(f"baseline:{name}: there are words, tfidf, random and random@SEED, as in random@2.")
+        raise UsageError(f"baseline:{name}: expected words, tfidf, random or random@SEED, as in random@2.")
     return makers[name]()
 
 

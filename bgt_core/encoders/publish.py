@@ -51,7 +51,7 @@ def export(
     split = str(path).startswith(SPLIT)
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
-            "is for a checkpoint: export one first, then convert it to another form.",
+            "only works for a checkpoint: export one first, then convert it to another form.",
             parameter="half" if half else "figures",
         )
     if split and to != SENTENCE_TRANSFORMERS:
@@ -62,7 +62,7 @@ def export(
         raise UsageError("is needed: a split has a different map for each language", parameter="lang")
     if (latent or lang) and to != ONNX and not split:
         raise UsageError(
-            "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
+            "chooses the encoder of an ONNX file; other forms have all encoders: leave it out.",
             parameter="latent" if latent else "lang",
         )
     if to == SENTENCE_TRANSFORMERS:

@@ -200,7 +200,7 @@ def export_split(folder: Path, out: Path, lang: str) -> None:
     of = stored.split.of(lang)
     if of.hidden is not None:
         method = stored.split.method
-        raise UsageError(f"{folder}: {method} has a hidden layer beside a Dense module; use another method")
+        raise UsageError(f"{folder}: {method} has a hidden layer, which a Dense module can't hold; use another method")
     open_split(folder)  # checks that the encoder has not changed
     inner = SentenceTransformer(name, device="cpu")
     weight, bias = torch.from_numpy(of.read), torch.from_numpy(of.centre - of.read @ of.offset)

@@ -179,8 +179,8 @@ def mine(
             print(score, english[i], french[j])
 
     The score of x and y is the margin between their cosine and the mean cosine of x's k nearest rows on the right and
-    y's k nearest rows on the left. A row's candidate is the best of its k nearest; of both sides' candidates, best
-    first, each row is used once.
+    y's k nearest rows on the left. A row's candidate is the best of its k nearest. The candidates of both sides are
+    taken best first, and each row is used once.
 
     Args:
         left, right: A list of sentences, of which copies and blank ones are ignored; `Sentences` read from a file;
@@ -194,8 +194,8 @@ def mine(
         report: Called with the number of finished blocks, and of all blocks.
 
     Raises:
-        UsageError: Inconsistent arguments, or a language that the encoder lacks.
-        DataError: A side without sentences or vectors, vectors of different widths, and as `matrix`.
+        UsageError: The arguments are inconsistent, or the encoder lacks a language.
+        DataError: A side is empty, or the widths of the vectors differ; also as `matrix`.
         NotFound: FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
@@ -311,7 +311,7 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 def read_sentences(path: Path) -> Sentences:
     """Read one sentence per line, UTF-8 (plain, .gz, .xz, .zst).
 
-    Raises UsageError for a file of vectors, NotFound for an absent one, DataError for one that isn't text.
+    Raises UsageError for a file of vectors, NotFound if it is absent, DataError if it is not text.
     """
     if path.suffix == ".npy":
         raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")

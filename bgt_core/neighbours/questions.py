@@ -56,7 +56,7 @@ class Ranking:
         self.by = "probability" if isinstance(self.encoder, DuplicateEncoder) else "cosine"
 
     def points(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (N, D) -> points (N, D) float32 for a search by Euclidean distance."""
+        """Convert vectors (N, D) to points (N, D) float32, for a search by Euclidean distance."""
         points = np.array(vectors, dtype=np.float32)
         if self.by == "cosine":
             return np.ascontiguousarray(unit(points), dtype=np.float32)
@@ -81,12 +81,12 @@ class Platt:
     offset: float
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Scores (N,) -> probabilities, (N,)."""
+        """Convert scores (N,) to probabilities (N,)."""
         return expit(self.slope * scores + self.offset)
 
 
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
-    """Fit the slope and offset that maximise the likelihood of labels (N,) bool of pairs with these scores (N,).
+    """Fit the slope and offset that maximise the likelihood of N labels (N,) bool, given the scores (N,).
 
     As in Platt's paper, a label of the P positive pairs counts as (P + 1) / (P + 2), and one of the N others as 1 / (N
     + 2), so that the slope stays finite if a score separates both kinds. Raises DataError if scores do not rise with
@@ -217,8 +217,8 @@ class QuestionStore:
     def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:
         """Open the store in a folder, which `encoder` must have made.
 
-        Raises NotFound without a store or without FAISS, UsageError for another encoder, DataError for files that do
-        not belong together.
+        Raises NotFound if the store or FAISS is absent, UsageError for another encoder, DataError if the files do not
+        belong together.
         """
         load_faiss()
         folder = Path(folder)

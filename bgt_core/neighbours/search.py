@@ -112,7 +112,7 @@ def exact(left: Rows, right: Rows) -> SearchPlan:
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
     """Assign each row to its ASSIGNMENTS nearest lists, and compare it with the other side's rows in its nearest lists,
-    so many that the share `recall` of nearest neighbours is found, measured in both directions on a sample.
+    as many as find the share `recall` of nearest neighbours, measured in both directions on a sample.
 
     If there are too few rows, all pairs are compared. Uses 4 * (nprobe + ASSIGNMENTS) bytes per row, and no copy of the
     vectors. Raises DataError for vectors of different widths.

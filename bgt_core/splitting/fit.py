@@ -61,8 +61,8 @@ def split(
         The split; `about` has the counts, the method's choices, and `scores` of the held-out rows before and after.
 
     Raises:
-        UsageError: An unknown method, data of another form, columns of different lengths, too few rows, languages the
-            method can't use.
+        UsageError: The method is unknown or can't use these languages, `data` has another form, columns have different
+            lengths, or rows are too few.
         DataError: The vectors are constant or have more than 4,096 units; also as `matrix`.
     """
     check_choice(METHODS, method=str(method))
@@ -122,15 +122,15 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
-            f"{apart[0]}: no rows join it with {', '.join(langs[0])}, not even by way of other languages; give some",
+            f"{apart[0]}: no rows connect it with {', '.join(langs[0])}, directly or through other languages; add some",
             parameter="langs",
         )
     if method not in FACTORED and len(known) < 2:
-        raise UsageError(f"{','.join(langs[0])}: {method} tells languages apart; give two", parameter="langs")
+        raise UsageError(f"{','.join(langs[0])}: {method} compares languages; give two or more", parameter="langs")
     if factors is not None:
         check_whole(1, factors=factors)
         if method not in FACTORED:
-            raise UsageError(f"{factors}: for {' and '.join(FACTORED)} alone", parameter="factors")
+            raise UsageError(f"{factors}: only {' and '.join(FACTORED)} have this setting", parameter="factors")
 
 
 # Score a split on rows that it was not fitted on.

@@ -269,8 +269,8 @@ def gather(
         The sums and samples of each set.
 
     Raises:
-        UsageError: Columns of different lengths or without rows; a language that the encoder does not have.
-        DataError: Vectors of different widths or of too many units, and as `matrix`.
+        UsageError: Columns have different lengths or no rows, or the encoder lacks a language.
+        DataError: The widths of the vectors differ or are above 4,096; also as `matrix`.
     """
     data = [(langs, of if isinstance(of, Iterator) else parsed(langs, of)) for langs, of in data]
     for langs, _ in data:

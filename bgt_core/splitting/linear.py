@@ -33,7 +33,7 @@ def loadings(
         whitened: Cross-covariance (D, D) of each two languages that have pairs, in both orders.
         languages: Number of languages, C.
         factors: Number of factors, K.
-        start: W of similar cross-covariances, as a start if some languages have no pairs.
+        start: W of similar cross-covariances, as the initial value if some languages have no pairs.
 
     Returns:
         W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation.

@@ -61,7 +61,7 @@ def fit(
     """Fit linear BGT, then train its maps with a hidden layer beside them.
 
     Args:
-        statistics: Of the vectors.
+        statistics: Statistics of the vectors.
         held_out: Rows that choose the number of factors, and the best epoch.
         rows: Rows to train on.
         factors: Units of the shared part; by default as many as linear BGT chooses.

@@ -209,7 +209,7 @@ def load(folder: Path) -> StoredSplit:
     try:
         if sha256 != about["files"][WEIGHTS]:
             raise DataError(
-                f"{folder / WEIGHTS}: its hash is not the one noted: damaged, or another split's. Copy it again."
+                f"{folder / WEIGHTS}: its hash differs from {ABOUT}: damaged, or of another split. Copy it again."
             )
         tensors = load_file(folder / WEIGHTS)
         same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)

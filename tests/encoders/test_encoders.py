@@ -137,7 +137,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("python:my_encoders:speaks.prompted", r"missing a required argument: 'prompt'", 4),
         ("python:my_encoders:Speaks.encode", r"missing a required argument: 'sentences'.* method of an object", 4),
         ("python:my_encoders:vectoriser", r"is Vectoriser; expected an object with `embed` or `encode`, or a func", 4),
-        ("baseline:bow", r"words, tfidf, random and random@SEED", 2),
+        ("baseline:bow", r"expected words, tfidf, random or random@SEED", 2),
         ("baseline:random@x", r"random@2", 2),
         ("vectors:x.txt", r"expected NAME.npy", 2),
         ("vectors:x.npy", r"x.npy: can't be read", 3),

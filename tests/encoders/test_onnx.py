@@ -109,5 +109,5 @@ def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Calla
         done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
         assert done.code == 2 and message in done.err
     odd = bgt("export", saved, "--out", tmp_path / "out", "--lang", "fr")
-    assert odd.code == 2 and "--lang chooses the encoder that ONNX holds" in odd.err
+    assert odd.code == 2 and "--lang chooses the encoder of an ONNX file" in odd.err
     assert not list(tmp_path.iterdir())

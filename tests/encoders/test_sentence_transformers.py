@@ -174,7 +174,7 @@ def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: 
             "--latent language: only the semantic latent of a split",
         ),
         ("bgt", "--to onnx --lang fr", 2, "--to onnx: a split can only be exported to sentence-transformers"),
-        ("neural", "--to sentence-transformers --lang fr", 2, "neural has a hidden layer beside a Dense module"),
+        ("neural", "--to sentence-transformers --lang fr", 2, "neural has a hidden layer, which a Dense module"),
     ],
 )
 def test_what_no_dense_module_holds_is_refused(
